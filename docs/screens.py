@@ -85,7 +85,7 @@ def main() -> None:
     if path is None:
         sys.exit("no Chromium was found; POSENC_CHROMIUM names one")
     PICTURES.mkdir(parents=True, exist_ok=True)
-    names = ["start", *(name for name in views.NAMES if name != "story")]
+    names = ["start", *views.PAGES]
     with serving() as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         for language, ending in (("en", ".md"), ("zh", ".zh-CN.md")):

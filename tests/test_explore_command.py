@@ -229,6 +229,7 @@ def test_bad_arguments(capsys, monkeypatch, arguments, said):
         (("alibi", 3), "bias?method=alibi&i=3"),
         (("table?length=5", 2), "table?length=5&p=2"),
         (("kerple",), "compare?first=nope&second=kerple"),
+        (("swin",), "encoding?name=swin"),
         ((), ""),
     ],
 )
@@ -240,7 +241,6 @@ def test_a_view_or_an_encoding_has_an_address(arguments, wanted):
     ("arguments", "said"),
     [
         (("tabel",), "'tabel' is no view and no encoding"),
-        (("swin",), "words in a row"),
         (("order", 3), "order shows no single position; these do: binary, table"),
         (("", 3), "the start page shows no single position"),
     ],
@@ -250,12 +250,12 @@ def test_what_has_no_address_is_refused(arguments, said):
         address(*arguments)
 
 
-def test_every_encoding_of_words_in_a_row_has_an_address():
+def test_every_encoding_has_an_address():
     for entry in ENTRIES:
-        if entry.in_a_row:
-            view, _, query = address(entry.name).partition("?")
-            given = dict(part.split("=") for part in query.split("&") if part)
-            assert parse(views.view(view).Parameters, given), entry.name
+        view, _, query = address(entry.name).partition("?")
+        given = dict(part.split("=") for part in query.split("&") if part)
+        assert parse(views.view(view).Parameters, given), entry.name
+        assert (view == "encoding") == (not entry.in_a_row), entry.name
 
 
 def test_help_has_examples(capsys, monkeypatch):

@@ -32,6 +32,15 @@ SEAMS = {
     "weights": Words("in the softmax's place", "代替 softmax"),
 }
 
+TOKENS = {
+    1: "posenc.Positions.arange(batch, length)",
+    2: "posenc.Positions.grid(4, 4)",
+    3: "posenc.Positions.mrope(torch.arange(length).expand(3, 1, length))",
+}
+"""Positions of 16 tokens with so many coordinates: words, an image, words of a multimodal model."""
+ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
+"""What positions are shown with: an argument that they need, and its value."""
+
 
 def written(python: str, length: int) -> Any:
     """What an entry's `arguments` or `tokens` say, for about `length` tokens. Imports torch."""
@@ -78,3 +87,36 @@ def describe(entry: Entry) -> dict[str, Any]:
         "source": entry.source,
         "example": entry.example,
     }
+
+
+def program(row: dict[str, Any]) -> str:
+    """A whole program with an encoding that `describe` described: embedding, attention, or positions and their use."""
+    start = ["import torch", "import posenc", "", "batch, length, d_model, n_heads = 2, 16, 512, 8"]
+    if row["kind"] == "positions":
+        given = ARGUMENTS | catalogue.BY_NAME[row["name"]].arguments
+        arguments = ", ".join(f"{name}={given[name]}" for name in row["sizes"])
+        lines = [*start, f'at = posenc.positions_by("{row["name"]}", {arguments})', "print(at.coords[0, :6])"]
+        return "\n".join(lines) + "\n"
+    sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
+    sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
+    created = f'"{row["name"]}"{sizes if row["sizes"] else ""}'
+    lines = [*start, f"encoding = posenc.create({created})"]
+    if tokens := catalogue.BY_NAME[row["name"]].tokens:
+        lines += [f"at = {tokens}", "at = encoding.prepare(at)"]
+    else:
+        lines += [f"at = encoding.prepare({TOKENS[row['axes']]})"]
+    if "hidden_states" in row["needs"]:
+        lines += [
+            "words = torch.randn(batch, length, d_model)",
+            "attention = posenc.Attention(d_model, n_heads, encoding)",
+            "out = attention(words, at)",
+        ]
+        return "\n".join(lines) + "\n"
+    if "embed" in row["seams"]:
+        lines += ["words = torch.randn(batch, length, d_model)", "x = encoding.embed(words, at)"]
+    if row["seams"] != ["embed"]:
+        lines += [
+            "q, k, v = (torch.randn(batch, n_heads, length, d_model // n_heads) for _ in range(3))",
+            f"out = posenc.attend(q, k, v, encoding{'.at_layer(0)' if row['kind'] == 'preset' else ''}, at)",
+        ]
+    return "\n".join(lines) + "\n"

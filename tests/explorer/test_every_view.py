@@ -22,7 +22,7 @@ from sampling import a_third
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
 TAGS = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
-PAGES = [name for name in views.NAMES if name != "story"]
+PAGES = views.PAGES
 START = ""
 Visit = Callable[..., Any]
 
@@ -178,7 +178,7 @@ def axe() -> str:
     return AXE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", [START, *PAGES])
+@pytest.mark.parametrize("name", [START, *PAGES, "encoding"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_axe_finds_nothing(visit, axe, name, theme):
     page = visit(name, lang="zh" if theme == "dark" else "en", dark=theme == "dark")
@@ -195,7 +195,7 @@ def test_axe_finds_nothing(visit, axe, name, theme):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", [START, *PAGES])
+@pytest.mark.parametrize("name", [START, *PAGES, "encoding"])
 def test_keys_reach_everything(visit, name):
     page = visit(name)
     page.evaluate("document.addEventListener('focusin', (event) => event.target.setAttribute('data-reached', 'yes'))")

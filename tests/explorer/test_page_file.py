@@ -15,11 +15,12 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
+from posenc.catalogue import BY_NAME
 from posenc.explorer import views
 from posenc.explorer.export import exported
 from posenc.explorer.page_file import document, inline, script
 
-PAGES = [name for name in views.NAMES if name != "story"]
+PAGES = views.PAGES
 MOST_BYTES = 6_000_000
 
 
@@ -165,6 +166,15 @@ def test_other_numbers_of_the_file_are_right(opened_file):
     go(opened_file, "table?length=777&d_model=20&p=7&channel=3")  # what is not there becomes the nearest that is
     assert opened_file.locator(".trouble:visible").count() == 0
     assert float(opened_file.get_attribute("[data-role=value]", "data-value")) == pytest.approx(wanted, abs=1e-15)
+
+
+def test_the_file_holds_every_encodings_page(opened_file):
+    go(opened_file, "compare")
+    opened_file.click(".measured [data-arm=rope] a")
+    expect(opened_file.locator("main[data-ready] h1")).to_have_text("RoPE")
+    opened_file.select_option("main select", label="Swin")
+    expect(opened_file.locator("main[data-ready] .lead")).to_have_text(BY_NAME["swin"].idea.en)
+    assert {one.name for one in views.view("encoding").EXPORTED} == set(BY_NAME)
 
 
 def test_a_sentence_of_ones_own_needs_the_server_and_the_page_says_so(opened_file):

@@ -9,7 +9,7 @@ import pytest
 
 from posenc.explorer import views
 
-PAGES = ["start", *(name for name in views.NAMES if name != "story")]
+PAGES = ["start", *views.PAGES]
 QUESTIONS = runpy.run_path(str(Path(__file__).parents[2] / "docs/explorer_questions.py"))["QUESTIONS"]
 REDRAWN = ["terms", "precision", "paths"]
 

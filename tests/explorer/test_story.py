@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +40,7 @@ def test_words_change_places_and_take_their_results_along(opened):
     words = page.locator(".token")
     before = [words.nth(n).bounding_box()["x"] for n in range(3)]
     page.click("[data-role=swap]")
-    expect(page.locator(".tokens")).to_have_attribute("aria-label", "你 爱 我")
+    expect(page.locator(".tokens")).to_have_attribute("aria-label", re.compile("each: 你 爱 我$"))
     page.wait_for_timeout(700)
     after = [words.nth(n).bounding_box()["x"] for n in range(3)]
     assert np.allclose(after, before[::-1], atol=1)
@@ -52,13 +53,25 @@ def test_every_slider_moves_its_figure(opened):
     for number in range(6):
         figure = page.locator(".figure").filter(has=page.locator("input[type=range]")).nth(number)
         before = figure.inner_html()
+        heard = sliders.nth(number).get_attribute("aria-valuetext")
         sliders.nth(number).press("ArrowRight")
         assert figure.inner_html() != before
+        assert sliders.nth(number).get_attribute("aria-valuetext") != heard
+    expect(sliders.nth(4)).to_have_attribute("aria-valuetext", re.compile("^4: 分数 0"))
+
+
+def test_a_screen_reader_hears_the_score_that_the_figure_shows(opened):
+    page = opened()
+    slider = page.locator("#chapter-6 input")
+    slider.press("ArrowRight")
+    score = f"{views.data('story', {}).arrays['scores'][4, 0]:.3f}"
+    expect(slider).to_have_attribute("aria-valuetext", f"4: score {score}")
+    expect(page.locator("#chapter-6 .formula")).to_contain_text(score)
 
 
 def test_it_leads_to_every_view_and_answers_its_questions(opened):
     page = opened()
-    expect(page.locator(".all-views li")).to_have_count(len(views.NAMES) - 1)
+    expect(page.locator(".all-views li")).to_have_count(len(views.PAGES))
     for question in page.locator(".questions details").all():
         question.locator("summary").click()
         assert len(question.locator("p").inner_text()) > 60

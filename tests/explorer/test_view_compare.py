@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import email.message
 import json
 import math
 import re
@@ -16,11 +15,11 @@ from playwright.sync_api import expect
 
 import posenc
 from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
-from posenc.explorer import measured_table, views
+from posenc.explorer import views
 
 ALL = list(FOUNDATION)
 ROOT = Path(__file__).parents[2]
-STANDARD, DOCS = ROOT / "results/standard", ROOT / "docs"
+STANDARD = ROOT / "results/standard"
 
 
 def asked(**given):
@@ -234,18 +233,23 @@ def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():
     assert rows["learned"]["why"][1]["en"] == "cannot: table ends at 64"
     assert (rows["fire"]["bits"], rows["fire"]["prefill"]) == ([None] * 3, costs["fire"]["prefill"]["median"])
     assert {name for name, row in rows.items() if row["chosen"]} == {"sinusoidal", "rope", "fire"}
-    assert all((DOCS / row["page"]["zh"]).is_file() for row in rows.values() if row["page"])
 
 
-def test_links_lead_to_the_published_documentation_if_there_is_one(monkeypatch):
-    published = {"Project-URL": "Documentation, https://example.org/posenc/docs/"}
-    message = email.message.Message()
-    for name, text in published.items():
-        message[name] = text
-    monkeypatch.setattr(measured_table, "metadata", lambda name: message)
-    assert measured_table.documentation() == "https://example.org/posenc/docs"
-    monkeypatch.setattr(measured_table, "metadata", lambda name: email.message.Message())
-    assert measured_table.documentation() is None
+def test_every_row_links_to_its_encodings_page(opened):
+    """In the live page; test_page_file follows one in an exported file."""
+    page = opened("compare?fourth=fire", lang="zh")
+    rows = asked(fourth="fire").facts["measured"]["rows"]
+    links = page.locator(".measured th[scope=row]").evaluate_all(
+        "all => all.map((one) => [...one.querySelectorAll('a')].map((link) => link.hash.split('=')[1]))"
+    )
+    assert sorted(links) == sorted(row["name"].split("+") for row in rows)
+    assert {name for names in links for name in names} <= set(BY_NAME)
+    page.click(".measured [data-arm=fire] a")
+    page.wait_for_selector("main[data-ready] .view-encoding .lead")
+    expect(page.locator("h1")).to_contain_text("FIRE")
+    assert page.locator(".view-encoding .lead").inner_text() == BY_NAME["fire"].idea.zh
+    page.go_back()
+    page.wait_for_selector("main[data-ready] .view-compare")
 
 
 def test_headings_sort_and_unfinished_training_has_no_rank(opened):

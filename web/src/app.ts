@@ -2,6 +2,8 @@
 
 import { parsed, type Address } from "./address";
 import { fill, h } from "./dom";
+import { encodingPage } from "./encoding_page";
+import encodingCss from "./encoding_page.css";
 import { openView, type Opened } from "./opened";
 import css from "./page.css";
 import { chapterOf } from "./chapters";
@@ -10,7 +12,6 @@ import { skips } from "./parts/skips";
 import { remembering, type Source, type State } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
-import type { View } from "./view";
 import { VIEWS } from "all-views";
 import { shown, type Language, type Words } from "./words";
 
@@ -25,12 +26,14 @@ export interface Options {
 }
 
 const LANGUAGES: Record<Language, string> = { en: "English", zh: "中文" };
+const ENCODING = "encoding";
+const PAGES_OF_ENCODINGS: Words = { en: "Encodings one by one", zh: "逐个查看编码" };
 type Theme = "auto" | "light" | "dark";
 const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light: { en: "Light", zh: "浅色" }, dark: { en: "Dark", zh: "深色" } };
 
 export function mount(place: HTMLElement | ShadowRoot, options: Options): () => void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync([css, storyCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
+  sheet.replaceSync([css, storyCss, encodingCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
   const home = place instanceof ShadowRoot ? place : document;
   home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
   const source = remembering(options.source);
@@ -59,16 +62,18 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     if (view) seen.add(view.name);
     store?.setItem("posenc-seen", [...seen].join(" "));
     const main = h("main", { id: "main", tabindex: -1 });
-    fill(root, header(view, main), main, footer(), live);
+    fill(root, header(name, main), main, footer(), live);
     opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), drawn: options.drawn, leaving: (done) => void leave.push(done) }) : null;
     if (opened) redraw = opened.redraw;
+    else if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
     else start(main, { t, language, source, chapter: Number(given["chapter"]) || 0, redrawn: (draw) => void (redraw = draw), leaving: (done) => void leave.push(done) });
-    if (place === document.body) document.title = view ? `${t(view.title)} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
+    if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
-  function header(view: View | undefined, main: HTMLElement): HTMLElement {
+  function header(name: string, main: HTMLElement): HTMLElement {
     const map = h("select", { "aria-label": t({ en: "Views", zh: "全部视图" }), change: () => address.go(map.value) },
-      h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one === view }, `${index + 1}. ${t(one.title)}`)));
+      h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one.name === name }, `${index + 1}. ${t(one.title)}`)),
+      h("option", { value: `/${ENCODING}`, selected: name === ENCODING }, t(PAGES_OF_ENCODINGS)));
     const languages = (["en", "zh"] as const).map((one) => h("button", { type: "button", lang: one === "zh" ? "zh-CN" : "en", "aria-label": LANGUAGES[one], "aria-pressed": String(language === one), "data-language": one, click: () => {
       language = one;
       store?.setItem("posenc-language", one);
@@ -83,7 +88,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       root.dataset["theme"] = theme;
       redraw();
     } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, view && chapterOf(view.name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, chapterOf(name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
   }
 
   const check = h("span", { "data-role": "check" });

@@ -30,7 +30,7 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
       const to = now.indexOf(SENTENCES[0][index]!);
       word.style.transform = `translateX(${(to - index) * 100}%)`;
     });
-    strip.setAttribute("aria-label", now.join(" "));
+    strip.setAttribute("aria-label", t(both(`Three words and what attention makes of each: ${now.join(" ")}`, `三个词和注意力对每个词算出的结果：${now.join(" ")}`)));
     said.textContent = t(both(
       `Below each word, what attention makes of it. Measured: no result changes when the words are swapped (rounding, ${shown(blind["nope"]!)}); with sinusoids some change by ${shown(blind["sinusoidal"]!, 2)}.`,
       `词下面的色条是注意力算出的结果。实测：词交换位置，结果不变（只有舍入误差 ${shown(blind["nope"]!)}）；加上正弦位置编码后，最大变化为 ${shown(blind["sinusoidal"]!, 2)}。`));
@@ -55,6 +55,7 @@ export function integers(place: HTMLElement, _: Data, { t }: Opening): void {
     }));
     svg.setAttribute("aria-label", t(both(`A word of six numbers between −1 and 1, and the same word plus ${p}`, `六个介于 −1 与 1 之间的数组成的词，以及它加上 ${p} 之后`)));
     said.textContent = t(both(`grey: the word · amber: the word plus its position, ${p}`, `灰：词本身 · 琥珀：词加上位置序号 ${p}`));
+    return t(both(`the largest of the six numbers is ${shown(Math.max(...vector) + p, 1)}`, `六个数中最大的是 ${shown(Math.max(...vector) + p, 1)}`));
   };
   place.append(svg, slider(t(both("position", "位置")), 0, 500, 3, draw), said);
 }
@@ -65,7 +66,8 @@ export function binary(place: HTMLElement, data: Data, { t }: Opening): void {
   const draw = (p: number) => {
     const digits = [...row(bits, p)].reverse();
     strip.replaceChildren(...digits.map((bit, index) => h("span", { class: bit ? "bit on" : "bit" }, h("b", {}, bit), h("small", {}, t(both(`every ${2 ** (4 - index)}`, `每 ${2 ** (4 - index)} 步`))))));
-    strip.setAttribute("aria-label", `${p} = ${digits.join("")}`);
+    strip.setAttribute("aria-label", t(both(`A position in five binary digits: ${p} = ${digits.join("")}`, `五位二进制数表示的位置：${p} = ${digits.join("")}`)));
+    return digits.join("");
   };
   place.append(strip, slider(t(both("position", "位置")), 0, 31, 6, draw));
 }
@@ -80,7 +82,9 @@ export function sinusoid(place: HTMLElement, data: Data, { t }: Opening): void {
   const hands = h("div", { class: "hands", "aria-hidden": "true" });
   const draw = (p: number) => {
     mark.setAttribute("y", String(p));
-    hands.replaceChildren(...[0, 3, 6, 9].map((pair) => clock([{ angle: p * omega.values[pair]!, colour: "var(--channel)" }])));
+    const shownPairs = [0, 3, 6, 9];
+    hands.replaceChildren(...shownPairs.map((pair) => clock([{ angle: p * omega.values[pair]!, colour: "var(--channel)" }])));
+    return t(both("sines of four hands: ", "四根指针的正弦：")) + shownPairs.map((pair) => shown(row(numbers, p)[2 * pair]!, 2)).join(", ");
   };
   place.append(h("div", { class: "map-and-hands" }, map, hands), slider(t(both("position", "位置")), 0, 31, 6, draw));
 }
@@ -91,7 +95,9 @@ export function rotation(place: HTMLElement, data: Data, { t }: Opening): void {
   const draw = (p: number) => {
     dial.replaceChildren(clock([{ angle: p * omega, colour: "var(--position)" }, { angle: (p + k) * omega, colour: "var(--channel)" }], true));
     dial.setAttribute("aria-label", t(both(`Two hands ${k} positions apart`, `相距 ${k} 个位置的两根指针`)));
-    said.replaceChildren(`(${p} + ${k}) · `, v("ω"), " − ", `${p} · `, v("ω"), " = ", h("output", {}, `${shown(((p + k) * omega - p * omega) * 180 / Math.PI, 1)}°`));
+    const angle = `${shown(((p + k) * omega - p * omega) * 180 / Math.PI, 1)}°`;
+    said.replaceChildren(`(${p} + ${k}) · `, v("ω"), " − ", `${p} · `, v("ω"), " = ", h("b", { class: "put" }, angle));
+    return t(both(`${angle} between the hands`, `两根指针相差 ${angle}`));
   };
   place.append(dial, slider("p", 0, 31, 6, draw), said);
 }
@@ -105,7 +111,9 @@ export function relative(place: HTMLElement, data: Data, { t }: Opening): void {
   const said = h("p", { class: "formula" });
   const draw = (lag: number) => {
     line.setAttribute("points", `${0.5},${lag + 0.5} ${23.5 - lag},${23.5}`);
-    said.replaceChildren(v("i"), " − ", v("j"), ` = ${lag}:  `, h("output", {}, shown(scores.values[lag * 24]!, 3)), " ", h("span", { class: "small" }, t(both(`at all ${24 - lag} positions`, `在全部 ${24 - lag} 个位置`))));
+    const score = shown(scores.values[lag * 24]!, 3);
+    said.replaceChildren(v("i"), " − ", v("j"), ` = ${lag}:  `, h("b", { class: "put" }, score), " ", h("span", { class: "small" }, t(both(`at all ${24 - lag} positions`, `在全部 ${24 - lag} 个位置`))));
+    return t(both(`score ${score}`, `分数 ${score}`));
   };
   place.append(map, slider(t(both("distance", "距离")), 0, 20, 3, draw), said);
 }
@@ -121,6 +129,7 @@ export function bias(place: HTMLElement, data: Data, { t }: Opening): void {
       ...Array.from({ length: 8 }, (_, index) => one(index)).filter((_, index) => index !== head), one(head));
     const slope = -row(lines, head)[1]!;
     said.replaceChildren("− ", v("m"), sub(String(head + 1)), " · |", v("i"), " − ", v("j"), "|,  ", v("m"), sub(String(head + 1)), ` = ${slope === 0.5 ? "1/2" : `1/${Math.round(1 / slope)}`}`);
+    return t(both(`slope ${slope}`, `斜率 ${slope}`));
   };
   place.append(svg, slider(t(both("head", "头")), 1, 8, 2, (head) => draw(head - 1)), said);
 }
@@ -171,12 +180,14 @@ function squares(numbers: Numbers, limit: number, dark: boolean): SVGSVGElement 
   return svg;
 }
 
-function slider(label: string, from: number, to: number, start: number, moved: (value: number) => void): HTMLElement {
-  const output = h("output", {}, start);
-  const input = h("input", { type: "range", min: from, max: to, value: start, "aria-label": label, input: () => {
-    output.textContent = input.value;
-    moved(Number(input.value));
-  } });
-  moved(start);
+/** `moved` draws, and returns what a screen reader hears of it. */
+function slider(label: string, from: number, to: number, start: number, moved: (value: number) => string): HTMLElement {
+  const output = h("span", { class: "at" });
+  const input = h("input", { type: "range", min: from, max: to, value: start, "aria-label": label, input: () => set(Number(input.value)) });
+  const set = (value: number) => {
+    output.textContent = String(value);
+    input.setAttribute("aria-valuetext", `${value}: ${moved(value)}`);
+  };
+  set(start);
   return h("label", { class: "figure-slider" }, h("span", {}, label), input, output);
 }

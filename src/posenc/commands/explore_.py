@@ -43,7 +43,7 @@ def command(
 ) -> None:
     """Open the interactive views of every encoding in a browser; nothing leaves this machine.
 
-    Eighteen views in English and Chinese. This installation computes the numbers; every view prints the Python that
+    Nineteen views in English and Chinese. This installation computes the numbers; every view prints the Python that
     computes them.
 
     [bold]Examples[/bold]

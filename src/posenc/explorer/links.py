@@ -9,9 +9,8 @@ from posenc import catalogue
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 
-PAGES = tuple(name for name in views.NAMES if name != "story")
-
-# The views made for single encodings; the others are compared with attention without positions.
+# The views made for single encodings. The others are compared with attention without positions, or have only their page
+# where they do not encode words in a row.
 SHOWN_BY = {
     "sinusoidal": "table",
     "rope": "rotary_pair",
@@ -24,7 +23,7 @@ SHOWN_BY = {
 def address(name: str = "", position: int | None = None) -> str:
     """The address of a view or of an encoding; "" is the start page. A permalink's part after #/ is taken as it is.
 
-    Raises Refused for an unknown name, an encoding that no view shows, and a position where the view has none.
+    Raises Refused for an unknown name, and for a position where the view has none.
     """
     found = _view(name)
     if position is None:
@@ -32,20 +31,20 @@ def address(name: str = "", position: int | None = None) -> str:
     view = found.split("?")[0]
     parameter = getattr(views.view(view), "POSITION", None) if view else None
     if parameter is None:
-        places = [one for one in PAGES if hasattr(views.view(one), "POSITION")]
+        places = [one for one in views.PAGES if hasattr(views.view(one), "POSITION")]
         raise Refused(f"--position: {view or 'the start page'} shows no single position; these do: {', '.join(places)}")
     return f"{found}{'&' if '?' in found else '?'}{parameter}={position}"
 
 
 def _view(name: str) -> str:
     view = name.split("?")[0]
-    if not view or view in PAGES:
+    if not view or view in views.PAGES or view == "encoding":
         return name
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = catalogue.BY_NAME.get(view)
     if entry is None:
-        raise Refused(f"{view!r} is no view and no encoding; views are {', '.join(PAGES)}; posenc list has the encodings")
-    if not entry.in_a_row:
-        raise Refused(f"{view}: the views show encodings of words in a row, which this one does not encode")
-    return f"compare?first=nope&second={view}"
+        raise Refused(
+            f"{view!r} is no view and no encoding; views are {', '.join(views.PAGES)}; posenc list has the encodings"
+        )
+    return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

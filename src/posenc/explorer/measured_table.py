@@ -8,11 +8,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from functools import cache
-from importlib.metadata import PackageNotFoundError, metadata
 from typing import Any
 
 from posenc.benchmarks import costs
-from posenc.bilingual import LANGUAGES
 from posenc.catalogue import BY_NAME
 from posenc.explorer import measured
 
@@ -25,7 +23,6 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
     study, task = measured.digest(), measured.task(TASK)
     arms = {arm["name"]: arm for arm in task["arms"]}
     chosen = list(chosen)
-    conditions = _costs()["conditions"]
     names = [*arms, *(name for name in chosen if name not in arms)]
     return {
         "rows": [
@@ -34,32 +31,31 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
         "factors": FACTORS,
         "length": task["length"],
         "steps": task["steps"],
-        "docs": documentation(),
-        "costs": {**conditions["sizes"], "cpu": conditions["machine"]["cpu"]},
+        "costs": conditions(),
         **{name: study[name] for name in ("experiment", "date", "size", "seeds", "command")},
     }
 
 
-def documentation() -> str | None:
-    """Where the documentation of the installed posenc is published; None if its metadata do not say."""
-    try:
-        links = metadata("posenc").get_all("Project-URL") or []
-    except PackageNotFoundError:
-        return None
-    named = dict(link.split(", ", 1) for link in links)
-    return named.get("Documentation", "").rstrip("/") or None
+def cost_of(name: str) -> dict[str, Any]:
+    """What `posenc.benchmarks.costs` measured of an encoding, by measure; empty for one that it did not."""
+    found: dict[str, Any] = _costs()["entries"].get(name, {})
+    return found
+
+
+def conditions() -> dict[str, Any]:
+    """Sizes and processor of the measured costs."""
+    found = _costs()["conditions"]
+    return {**found["sizes"], "cpu": found["machine"]["cpu"]}
 
 
 def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters: int | None) -> dict[str, Any]:
     cells = dict(zip(task["lengths"], arm["cells"], strict=True)) if arm else {}
     at = [cells.get(factor * task["length"], {}) for factor in FACTORS]
-    cost = _costs()["entries"].get(name, {})
+    cost = cost_of(name)
     return {
         "name": name,
         "title": arm["title"] if arm else BY_NAME[name].title._asdict(),
-        "page": {language: f"encodings/{name}{'' if language == 'en' else '.zh-CN'}.md" for language in LANGUAGES}
-        if name in BY_NAME
-        else None,
+        "pages": name.split("+"),  # rope+randomized: an encoding, and a way to number tokens
         "learnt": arm["learnt"] if arm else None,
         "converged": arm["converged"] if arm else None,
         "bits": [cell.get("mean") for cell in at],

@@ -68,7 +68,11 @@ def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: W
     order. `others` are further values and their labels.
     """
     ordered = sorted(catalogue.ENTRIES, key=lambda entry: entry.name not in catalogue.FOUNDATION)
-    called = {entry.name: entry.label for entry in ordered if entry.in_a_row and accepts(entry)} | others
+    return labelled({entry.name: entry.label for entry in ordered if entry.in_a_row and accepts(entry)} | others)
+
+
+def labelled(called: dict[str, Words]) -> Any:
+    """The type of a parameter that has one of these values; the page shows their labels."""
     extra: Any = {"called": {name: words._asdict() for name, words in called.items()}}
     return Annotated[Literal[tuple(called)], Field(json_schema_extra=extra)]
 

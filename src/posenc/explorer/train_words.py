@@ -6,7 +6,6 @@ python -m posenc.explorer.train_words      needs posenc[lab]; a minute on one co
 from __future__ import annotations
 
 import itertools
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, cast
@@ -18,6 +17,7 @@ from torch import Tensor
 import posenc
 from posenc.backends.reference import probabilities
 from posenc.encoding import PositionalEncoding
+from posenc.explorer import recorded
 from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records.provenance import revision
@@ -132,7 +132,7 @@ def main() -> None:
         "torch": torch.__version__,
         "revision": revision(),
     }
-    np.savez_compressed(FILE, about=np.array(json.dumps(said, ensure_ascii=False)), **arrays)
+    recorded.write(FILE, said, arrays)
 
 
 if __name__ == "__main__":

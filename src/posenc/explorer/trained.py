@@ -13,9 +13,7 @@ Only this command needs posenc[lab]; reading needs only the library.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +21,7 @@ import numpy as np
 import torch
 
 from posenc.encodings.floater import FLOATER
+from posenc.explorer import recorded
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -48,19 +47,14 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-@cache
 def record() -> dict[str, Array]:
     """The arrays by name. Do not change them in place."""
-    with np.load(FILE) as found:
-        return {name: found[name] for name in found.files if name != "about"}
+    return recorded.arrays(FILE)
 
 
-@cache
 def about() -> dict[str, Any]:
     """The provenance of the record: settings, steps, text, date, versions."""
-    with np.load(FILE) as found:
-        said: dict[str, Any] = json.loads(str(found["about"]))
-    return said
+    return recorded.about(FILE)
 
 
 def learned() -> Float[Tensor, "snapshot position channel"]:
@@ -164,7 +158,7 @@ def main() -> None:
         "revision": revision(),
         "text": {"source": text.source, "sha256": text.sha256},
     }
-    np.savez_compressed(FILE, about=np.array(json.dumps(said)), **arrays)
+    recorded.write(FILE, said, arrays)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,6 @@ The command needs posenc[lab]; reading needs only the library.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from torch import Tensor
 from posenc.backends.reference import probabilities
 from posenc.catalogue import create, directed
 from posenc.encoding import PositionalEncoding
+from posenc.explorer import recorded
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -50,19 +50,14 @@ FULL_STOPS = {"descriptions": "。", "translation": "."}
 SAME = str.maketrans({",": "，", "!": "。", "！": "。"})  # in a Chinese sentence
 
 
-@cache
 def record() -> dict[str, Array]:
     """The arrays by name. Do not change them in place."""
-    with np.load(FILE) as found:
-        return {name: found[name] for name in found.files if name != "about"}
+    return recorded.arrays(FILE)
 
 
-@cache
 def about() -> dict[str, Any]:
     """Settings, vocabularies and provenance of the record."""
-    with np.load(FILE) as found:
-        said: dict[str, Any] = json.loads(str(found["about"]))
-    return said
+    return recorded.about(FILE)
 
 
 # Words ----------------------------------------------------------------------------------------------------------------

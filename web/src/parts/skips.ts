@@ -1,10 +1,10 @@
-// The first thing that Tab reaches: a bar that leads to the text and to every drawing of the page. Left and right
-// arrows go along it, Enter goes there, so that no drawing is more than one Tab away.
+// The first thing that Tab reaches: a bar that leads to the text and to every drawing of the page, also those that take no
+// keys. Left and right arrows go along it, Enter goes there, so that no drawing is more than one Tab away.
 
 import { fill, h } from "../dom";
 import { both, type Words } from "../words";
 
-const DRAWINGS = "[role=application], [role=slider]:not(input), table[role=grid]";
+const DRAWINGS = "[role=application], [role=slider]:not(input), table[role=grid], [role=img]";
 const FOCUSABLE = "button:not(:disabled), input, select, [tabindex='0']";
 
 export function skips(t: (words: Words) => string, main: HTMLElement): HTMLElement {
@@ -34,15 +34,18 @@ export function skips(t: (words: Words) => string, main: HTMLElement): HTMLEleme
   return bar;
 }
 
-/** The drawings that keys move, with their names; where there is none, the first thing of the drawing that takes keys. */
+/** The drawings with their names; where there is none, the first thing of the view that takes keys. */
 function drawings(main: HTMLElement): [string, HTMLElement][] {
-  const place = main.querySelector<HTMLElement>(".stage, .hero");
-  if (!place) return [];
-  const shown = [...place.querySelectorAll<HTMLElement>(DRAWINGS)].filter((one) => one.checkVisibility());
-  if (shown.length)
-    return shown.map((one) => [named(one), one.matches("table") ? (one.querySelector<HTMLElement>("td[tabindex='0']") ?? one) : one]);
-  const one = place.querySelector<HTMLElement>(FOCUSABLE);
+  const shown = [...main.querySelectorAll<HTMLElement>(DRAWINGS)].filter((one) => one.checkVisibility() && !one.closest("[aria-hidden=true]"));
+  if (shown.length) return shown.map((one) => [named(one), hand(one)]);
+  const one = main.querySelector(".stage")?.querySelector<HTMLElement>(FOCUSABLE);
   return one ? [[main.querySelector("h1")?.textContent ?? "", one]] : [];
+}
+
+/** What gets the focus: a cell of a grid; a drawing that takes no keys is itself made ready for it. */
+function hand(drawing: HTMLElement): HTMLElement {
+  if (drawing.matches("[role=img]")) drawing.tabIndex = -1;
+  return drawing.querySelector<HTMLElement>("td[tabindex='0']") ?? drawing;
 }
 
 /** Its label up to the first full stop; the rest says which keys move it. */

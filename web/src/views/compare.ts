@@ -8,6 +8,7 @@ import { formula, put } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
 import { plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
+import { pageLink, sourced } from "../parts/sources";
 import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./compare.css";
@@ -298,19 +299,13 @@ function factsTable(about: About[], movedBy: number, answered: boolean, t: Stage
     [both(`largest change of a score when all words are shifted by ${movedBy}`, `所有词后移 ${movedBy} 位时分数的最大变化`),
       (one) => (answered ? shown(one.moved) : t(both("answer above", "请先回答上面的问题"))), answered ? (one) => one.moved : undefined],
     [both("used by", "使用者"), (one) => t(both(one.used_by.en.join(", "), one.used_by.zh.join("、")))],
-    [both("paper", "论文"), (one) => h("span", {}, ...linked(one.source))],
+    [both("paper", "论文"), (one) => h("span", {}, ...sourced(one.source))],
   ];
   const caption = t(both("Properties of each encoding", "各种编码的性质"));
   const written = ([name, cell, value]: (typeof rows)[number]) =>
     h("tr", { "data-fact": name.en.split(" ")[0]! }, h("th", { scope: "row" }, t(name)), ...about.map((one) => h("td", { "data-method": one.name, "data-value": value?.(one) }, cell(one))));
   return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption },
     h("table", { class: "plain facts" }, h("caption", {}, caption),
-      h("thead", {}, h("tr", {}, h("td", {}), ...about.map((one) => h("th", { scope: "col" }, one.title.en)))),
+      h("thead", {}, h("tr", {}, h("td", {}), ...about.map((one) => h("th", { scope: "col" }, pageLink(one.name, one.title.en))))),
       h("tbody", {}, ...rows.map(written))));
-}
-
-/** Every "arXiv 2104.09864" leads there. */
-function linked(source: string): Child[] {
-  const link = (part: string) => h("a", { href: `https://arxiv.org/abs/${part.slice(6)}`, rel: "noreferrer", target: "_blank" }, part);
-  return source.split(/(arXiv \d{4}\.\d{5})/).map((part) => (part.startsWith("arXiv ") ? link(part) : part));
 }

@@ -5,6 +5,7 @@
 import { encodingColour } from "../colours";
 import type { Data } from "../data";
 import { fill, h } from "../dom";
+import { pageLink } from "../parts/sources";
 import type { State } from "../source";
 import type { Stage } from "../view";
 import { both, shown, type Words } from "../words";
@@ -15,7 +16,8 @@ type Column = (typeof COLUMNS)[number];
 interface Row {
   name: string;
   title: Words;
-  page: Words | null;
+  /** The catalogue's names of the parts of its title. */
+  pages: string[];
   chosen: boolean;
   learnt: boolean | null;
   converged: boolean | null;
@@ -33,7 +35,6 @@ interface Measured {
   rows: Row[];
   length: number;
   steps: number;
-  docs: string | null;
   costs: Record<string, number | string>;
   experiment: string;
   date: string;
@@ -90,12 +91,10 @@ export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Dat
       h("button", { type: "button", "data-sort": one, click: () => stage.set(one === column ? { reversed: state["reversed"] !== true } : { sorted: one, reversed: false }) },
         t(HEADS[one]), h("span", { "aria-hidden": "true" }, one === column ? (direction > 0 ? " ▲" : " ▼") : "")));
     const name = (row: Row) => {
-      const title = t(row.title);
-      const page = row.page && t(row.page);
+      const parts = row.pages.length > 1 ? t(row.title).split(/ ?[+＋] ?/) : [t(row.title)];
       const mark = h("i", { class: "swatch", "aria-hidden": "true" });
       mark.style.setProperty("--k", encodingColour(row.name));
-      return h("th", { scope: "row" }, mark, found.docs && page ? h("a", { href: `${found.docs}/${page}`, rel: "noreferrer", target: "_blank" }, title) : title,
-        page ? h("small", {}, ` docs/${page}`) : null);
+      return h("th", { scope: "row" }, mark, ...row.pages.flatMap((page, part) => [part ? " + " : null, pageLink(page, parts[part]!)]));
     };
     const focused = (stage.root.getRootNode() as Document).activeElement?.getAttribute("data-sort");
     fill(place, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(both("What was measured", "实测结果")) }, h("table", { class: "plain" },
@@ -105,8 +104,8 @@ export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Dat
     if (focused) place.querySelector<HTMLElement>(`[data-sort=${focused}]`)?.focus();
     const open = found.rows.filter(unfinished).length;
     fill(said, t(both(
-      `Press a heading to sort. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it. Rows of the encodings above are shaded.`,
-      `按表头排序。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。上面所选编码的行有底色。`)));
+      `Press a heading to sort, a name for its page. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it. Rows of the encodings above are shaded.`,
+      `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。上面所选编码的行有底色。`)));
     const { size, costs } = found;
     fill(from, t(both(
       `Bits per byte of a language model trained at ${found.length} bytes, mean of ${found.seeds.length} seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,

@@ -19,7 +19,11 @@ const OWN = {
 };
 const NAMES: Record<string, string> = { rope: "RoPE", sinusoidal: "Sinusoidal", alibi: "ALiBi", nope: "NoPE" };
 
-const TRY = ["这部电影很无聊，但演员表演精彩。", "演员表演精彩，但这部电影很无聊。", "The red car is parked outside the building.", "The old bus is hidden behind the new school."];
+/** Offered where one is typed, and as buttons below the drawing. */
+const EXAMPLES = [
+  "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.", "演员表演精彩，但这部电影很无聊。", "昨天听说歌手嗓音很自然，而有粗糙的画面。",
+  "他说小说很感人，有出色的台词，但动画很平淡。", "The old bus is hidden behind the new school.",
+];
 
 interface Facts {
   task: "descriptions" | "translation";
@@ -70,10 +74,7 @@ export const view: View = {
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: both(
       "Chinese is cut from the left into the longest words that the models know, English at spaces; other words are refused. A missing full stop is added.",
       "汉语从左往右切成模型认识的最长的词，英语在空格处断开；不认识的词会被拒绝。末尾缺少的句号会补上。",
-    ), examples: [
-      "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.", "演员表演精彩，但这部电影很无聊。", "昨天听说歌手嗓音很自然，而有粗糙的画面。",
-      "他说小说很感人，有出色的台词，但动画很平淡。", "The old bus is hidden behind the new school.",
-    ] },
+    ), examples: EXAMPLES },
     { name: "encoding", label: both("positions", "位置编码") , choices: {
       rope: both("RoPE", "RoPE"), sinusoidal: both("sinusoidal", "正弦"), alibi: both("ALiBi", "ALiBi"),
     } },
@@ -103,7 +104,8 @@ export const view: View = {
     });
     const training = h("div", { class: "training" }, h("h2", {}, t(both("While training", "训练过程"))), h("div", { class: "scrubber" }, play.element, when), h("div", { class: "split" }, rising.element, profile.element));
     const from = h("p", { class: "small" });
-    const tries = h("div", { class: "choices tries" }, h("span", {}, t(both("Read", "读"))), ...TRY.map((sentence) => h("button", { type: "button", click: () => stage.set({ sentence, query: 3 }) }, sentence)));
+    const held = stage.source.offered("heads")?.map((one) => one["sentence"]);
+    const tries = h("div", { class: "choices tries" }, h("span", {}, t(both("Read", "读"))), ...EXAMPLES.filter((sentence) => !held || held.includes(sentence)).map((sentence) => h("button", { type: "button", click: () => stage.set({ sentence, query: 3 }) }, sentence)));
     stage.root.append(h("div", { class: "models" }, ...sides.map((one) => one.element)), tries, question, training, folded(t(both("Numbers of the chosen word", "所选的词的数值")), table), folded(t(both("Words that the models know", "模型认识的词")), words), from);
 
     return (data, state) => {

@@ -1,6 +1,7 @@
 """The views, one file each, found by looking at this folder. A view has
 
-ORDER                 its position among the pages; web/src/views/NAME.ts draws the page
+ORDER                 its position among the views; web/src/views/NAME.ts draws it. Without it the file gives the numbers
+                      of another page: `story` of the start page, `encoding` of an encoding's page
 Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
 POSITION              the page's parameter for a position; only for views that show one
@@ -21,16 +22,18 @@ from posenc.explorer.parameters import Parameters, Refused, parse, schema
 HERE = Path(__file__).parent
 
 
-def names(folder: Path = HERE) -> tuple[str, ...]:
-    """Names of the views, sorted by the line `ORDER = …` of each file; files without it have no page and come last."""
-    found = []
-    for file in sorted(folder.glob("[a-z]*.py")):
+def _orders() -> dict[str, int | None]:
+    """The line `ORDER = …` of every file, by its name; None without it."""
+    found = {}
+    for file in sorted(HERE.glob("[a-z]*.py")):
         order = re.search(r"^ORDER = (\d+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-        found.append((order is None, int(order[1]) if order else 0, file.stem))
-    return tuple(name for _, _, name in sorted(found))
+        found[file.stem] = int(order[1]) if order else None
+    return found
 
 
-NAMES = names()
+ORDERS = _orders()
+PAGES = tuple(name for _, name in sorted((order, name) for name, order in ORDERS.items() if order is not None))
+NAMES = (*PAGES, *(name for name, order in ORDERS.items() if order is None))
 
 
 def view(name: str) -> ModuleType:

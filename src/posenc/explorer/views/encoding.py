@@ -1,0 +1,74 @@
+"""An encoding's page: what its entry says, an example, its options, and what it costs.
+
+Links of the comparison lead there, and `posenc explore NAME` for an encoding that no view shows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from posenc.bilingual import LANGUAGES, Words
+from posenc.catalogue import BY_NAME, ENTRIES
+from posenc.description import NEEDS, SEAMS, SIZES, TRAITS, program
+from posenc.entry import KINDS, Entry
+from posenc.explorer.data import Data, run
+from posenc.explorer.measured_table import conditions, cost_of
+from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import labelled
+from posenc.option_descriptions import options_of
+
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = labelled({entry.name: entry.label for entry in ENTRIES})
+
+TAKEN = ("name", "formula", "idea", "axes", "also_called", "used_by", "source", "parameters_at")  # as `describe` says them
+
+
+class Parameters(Base):
+    name: Name = "rope"
+
+
+EXPORTED = (Parameters(), *(Parameters(name=entry.name) for entry in ENTRIES if entry.name != "rope"))
+
+
+def data(asked: Parameters) -> Data:
+    """What `describe` counts, and the entry's texts in both languages."""
+    entry = BY_NAME[asked.name]
+    python = f"""from posenc.catalogue import BY_NAME
+from posenc.description import describe
+
+described = describe(BY_NAME["{asked.name}"])
+parameters = described["parameters"]  # at {", ".join(f"{name} {size}" for name, size in SIZES.items())}"""
+    made = run(python)
+    return Data({"parameters": made["parameters"]}, python, facts(entry, made["described"]))
+
+
+def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
+    def words(keys: list[str], known: dict[Any, Words]) -> dict[str, list[str]]:
+        return {language: [known[key].in_language(language) for key in keys] for language in LANGUAGES}
+
+    return {
+        **{name: described[name] for name in TAKEN},
+        "title": entry.label._asdict(),
+        "published": described["published"][:4],
+        "how": KINDS[entry.kind]._asdict(),
+        "seams": words(described["seams"], SEAMS),
+        "traits": words(described["traits"], TRAITS),
+        "needs": words(described["needs"], NEEDS),
+        "in_a_row": entry.in_a_row,
+        "example": "\n".join(lines for lines in (program(described), entry.example) if lines),
+        "breaks": entry.breaks and entry.breaks._asdict(),
+        "differs": entry.differs and entry.differs._asdict(),
+        "code": entry.code,
+        "options": [
+            {
+                "name": name,
+                "default": repr(described["options"][name]) if name in described["options"] else None,
+                "means": said._asdict(),
+            }
+            for name, said in options_of(entry).items()
+        ],
+        "costs": cost_of(entry.name),
+        "conditions": conditions(),
+    }

@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
 Need = Literal["parameters", "hidden_states", "causal", "wide_output"]
 Domain = Literal["text", "image", "audio", "graph"]
+"""What `posenc choose` asks for."""
 Start = Literal["scratch", "trained"]
+Use = Domain | Literal["events"]
+"""Events have a time, as recommenders read them."""
 
 # In the order in which the catalogue lists them.
 KINDS: dict[Kind, Words] = {
@@ -116,7 +119,7 @@ class Entry:
     breaks: Words | None = None
     differs: Words | None = None
     code: str = ""
-    domains: tuple[Domain, ...] = ()
+    domains: tuple[Use, ...] = ()
     starts: tuple[Start, ...] = ()
     options: dict[str, str] = field(default_factory=dict)
 
@@ -134,7 +137,7 @@ class Entry:
         return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]
 
     @property
-    def used_for(self) -> tuple[Domain, ...]:
+    def used_for(self) -> tuple[Use, ...]:
         return self.domains or (("text", "audio") if self.axes == 1 else ("image",))
 
     @property

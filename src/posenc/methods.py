@@ -124,10 +124,10 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "arXiv 2603.18017",
                 ("rope_id",),
                 Words(
-                    "fast RoPE on a share of the channels, says the abstract; which base and share was not found. "
-                    "partial takes both: create('partial', fraction=…, base=…)",
-                    "摘要称在部分通道上使用高频 RoPE；未找到具体的底数与比例。partial 两者都可指定："
-                    "create('partial', fraction=…, base=…)",
+                    "fast RoPE on half of the channels; by which rule the base follows from the trained length was not "
+                    "found. partial takes both: create('partial', fraction=0.5, base=…)",
+                    "在一半通道上使用高频 RoPE；未找到由训练长度得到底数的规则。partial 两者都可指定："
+                    "create('partial', fraction=0.5, base=…)",
                 ),
             ),
             Method("Clipped RoPE", "clipped", "arXiv 2602.05258"),
@@ -198,30 +198,8 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 ),
             ),
             Method("PaPE", "pape", "arXiv 2602.01418", ("parabolic_position_encoding",)),
-            Method(
-                "HSTU",
-                "hstu",
-                "arXiv 2402.17152",
-                ("hierarchical_sequential_transduction",),
-                Words(
-                    "not here: its bias of time compares a key's time with that of the item after the query, which a query "
-                    "does not carry, and SiLU/n needs the padded length n; the code was read, and the seam weights could "
-                    "serve both",
-                    "未收录：其时间偏置比较键的时间与查询之后一项的时间，而查询并不携带后者；SiLU/n 还需要填充后的长度 n。"
-                    "代码已读过，weights 作用处可实现两者",
-                ),
-            ),
-            Method(
-                "TO-RoPE",
-                "to_rope",
-                "Time-and-order RoPE, for recommenders",
-                (),
-                Words(
-                    "neither the paper's text nor code was found to verify it; timed_rotation and axial frequencies turn "
-                    "by time and by index",
-                    "未找到可供核实的论文文本或代码；timed_rotation 与分轴频率可按时间和序号旋转",
-                ),
-            ),
+            Method("HSTU", "hstu", "arXiv 2402.17152", ("hierarchical_sequential_transduction",)),
+            Method("TO-RoPE", "to_rope", "arXiv 2510.20455", ("time_and_order_rope",)),
             Method(
                 "ALiBi with learned slopes",
                 "",

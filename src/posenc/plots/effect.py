@@ -47,8 +47,8 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     """What the encoding of one layer changes in the scores.
 
     Added vectors: the products of what is added to each two tokens, over d_model. All others: the score of queries and keys
-    of ones, minus that without an encoding; what is read comes from random hidden states. Where the softmax is replaced:
-    the logarithm of the weights, relative to that of equal weights.
+    of ones, minus that without an encoding; what is read comes from random hidden states. Where the softmax is replaced and
+    no bias is added: the logarithm of the weights, relative to that of equal weights.
     """
     x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
     if Site.EMBED in encoding.sites:
@@ -60,14 +60,15 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     q, k = encoding.rotate_both(ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
-    if Site.WEIGHTS in encoding.sites:
+    if Site.WEIGHTS in encoding.sites and Site.BIAS not in encoding.sites:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
         weights = encoding.weights(torch.zeros_like(scores), at, at, before)
         assert weights is not None
         return (weights.clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    changed: Tensor = (scores - D_HEAD**0.5)[0]
+    without = D_HEAD**0.5 if Site.WEIGHTS not in encoding.sites else D_HEAD * encoding.softmax_scale(D_HEAD)
+    changed: Tensor = (scores - without)[0]
     return changed
 
 

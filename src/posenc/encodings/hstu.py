@@ -1,0 +1,156 @@
+"""HSTU: a learned number for the distance and one for the time between two events, and SiLU instead of the softmax.
+
+    a_ij = SiLU(q_i·k_j + p[i - j] + w[bucket(t'_i - t_j)])        in the place of the softmax, over the keys that are seen
+    bucket(t) = ⌊ln(max(|t|, 1)) / 0.301⌋, at most the last
+
+t_j is the time of event j, t'_i that of the event after i: what is predicted, whose time is known. Zhai et al. 2024,
+"Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers for Generative Recommendations", section 3, and
+the authors' code, from which the buckets come: 0.301 is the decimal logarithm of 2, the logarithm is the natural one.
+Legend: b batch, h query heads, i query, j key, N max_positions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
+from posenc.entry import Entry
+from posenc.kernels.fast_path import constant
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Bool, Float, Int
+
+Form = Literal["paper", "code"]
+WIDTH = 0.301  # of a bucket, in natural logarithms
+LONGEST = 2**62  # times are no further apart
+
+
+class HSTU(PositionalEncoding):
+    """SiLU(q·k + p[index of query - index of key] + w[bucket of the time between]), without a softmax.
+
+    max_positions  N: two events of one list are fewer than N apart
+    n_buckets      buckets of time after the first, which holds what is less than a bucket's width apart
+    form           "paper": the SiLU alone. "code": divided by max_positions
+
+    Coordinates are three whole numbers: the index of an event, its time, and the time of the next one. The last event of a
+    list takes the time of what is asked for, or its own, as in the authors' code.
+    Parameters, shared by all heads: position_table [2N - 1], from a key N - 1 before the query to one N - 1 after it;
+    time_table [n_buckets + 1]. q·k is not divided by √d_head. A call's sinks and return_lse are refused, since there is no
+    softmax. Time and memory O(queries·keys), in plain torch.
+    Raises ValueError for events of a list that are N or more apart, TypeError for coordinates that are not integers.
+    """
+
+    sites = Site.BIAS | Site.WEIGHTS
+    coordinate_axes = 3
+
+    @checked
+    def __init__(self, max_positions: int, *, n_buckets: int = 128, form: Form = "paper") -> None:
+        checks.whole(max_positions=max_positions, n_buckets=n_buckets)
+        checks.one_of(get_args(Form), form=form)
+        super().__init__(max_positions=max_positions, n_buckets=n_buckets, form=form)
+        self.max_positions, self.form = max_positions, form
+        starts = (math.ceil(math.exp(WIDTH * n)) for n in range(1, min(n_buckets, int(math.log(LONGEST) / WIDTH)) + 1))
+        self.starts = tuple(starts)
+        self.position_table = nn.Parameter(torch.empty(2 * max_positions - 1).normal_(std=0.02))
+        self.time_table = nn.Parameter(torch.empty(n_buckets + 1).normal_(std=0.02))
+
+    def bucket(self, between: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+        """The row of time_table for a time between two events."""
+        starts = constant(self.starts, torch.int64, between.device)
+        return torch.bucketize(between.abs().long(), starts, right=True)
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
+        for at in (at_q, at_k):
+            self.check_coords(at, integers=True)
+        index_q, _, next_time = at_q.coords.unbind(-1)
+        index_k, time, _ = at_k.coords.unbind(-1)
+        self._check_distances(at_q, at_k)
+        positions, times, most = self.position_table.to(q.dtype), self.time_table.to(q.dtype), self.max_positions - 1
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            apart = (index_k[b, j] - index_q[b, i]).clamp(-most, most) + most
+            return positions[apart.long()] + times[self.bucket(next_time[b, i] - time[b, j])]
+
+        return of_pair
+
+    def _check_distances(self, at_q: Positions, at_k: Positions) -> None:
+        apart = (at_q.coords[:, :, None, 0] - at_k.coords[:, None, :, 0]).abs()
+        other = (at_q.document[:, :, None] != at_k.document[:, None]) | (at_q.document < 0)[:, :, None]
+        message = f"HSTU: two events of one list are {{}} apart; expected fewer than max_positions={self.max_positions}"
+        check_accepted(apart, (apart < self.max_positions) | other, message)
+
+    def weights(
+        self,
+        logits: Float[Tensor, "b h i j"],
+        at_q: Positions,
+        at_k: Positions,
+        may_attend: Bool[Tensor, "b #h i j"],
+    ) -> Float[Tensor, "b h i j"]:
+        seen = F.silu(logits.masked_fill(~may_attend, 0))  # SiLU(0) = 0: what is not seen adds nothing
+        return seen / self.max_positions if self.form == "code" else seen
+
+    def softmax_scale(self, d_head: int) -> float:
+        """1: products are not divided."""
+        super().softmax_scale(d_head)
+        return 1.0
+
+
+ENTRY = Entry(
+    name="hstu",
+    class_name="HSTU",
+    title=Words("HSTU", "HSTU 的时间与位置偏置"),
+    kind="biased",
+    published="2024-02",
+    needs=("parameters",),
+    axes=3,
+    per_layer=True,
+    domains=("events",),
+    tokens="posenc.Positions.at(torch.arange(length)[None, :, None] * torch.tensor([1, 60, 60]) + "
+    "torch.tensor([0, 0, 60]))",
+    small={"max_positions": 16, "n_buckets": 16},
+    formula="SiLU(q·k + p[i-j] + w[bucket(t'_i - t_j)])",
+    also_called=(
+        "hierarchical_sequential_transduction",
+        "RelativeBucketedTimeAndPositionBasedBias",
+        "rab",
+        "relative_attention_bias_of_hstu",
+    ),
+    used_by=("HSTU", Words("generative recommenders of Meta", "Meta 的生成式推荐模型")),
+    source="Zhai et al. 2024, arXiv 2402.17152, section 3, and the authors' code",
+    idea=Words(
+        "A recommender reads a list of events. Every score gets a learned number for how many events lie between, and one "
+        "for how much time, in buckets that grow with the time. There is no softmax: each weight is the SiLU of its own "
+        "score, so that many events of a kind count more than one.",
+        "推荐模型读取一串事件。每个分数加上一个由间隔事件数决定的学到的数，和一个由间隔时间决定的数；时间越长，桶越宽。"
+        "没有 softmax：每个权重只是自己分数的 SiLU，因此同类事件多时，其总量也更大。",
+    ),
+    latex=r"a_{ij} = \mathrm{SiLU}\big(q_i \cdot k_j + p_{i-j} + w_{\mathrm{bucket}(t'_i - t_j)}\big), \quad o_i = "
+    r"\sum_j a_{ij} v_j",
+    breaks=Words(
+        "Weights sum to nothing in particular, so that the output grows with the number of events: the model normalises "
+        "it afterwards. Lists longer than the table are refused, and fused kernels of the softmax cannot serve it.",
+        "权重之和不固定，输出随事件数增长：模型随后再做归一化。比表更长的列表会被拒绝；softmax 的融合内核不能用于它。",
+    ),
+    differs=Words(
+        "The paper's weights are the SiLU alone; the authors' code divides them by the padded length, which the "
+        "normalisation after it takes back: form='code', with max_positions for that length. Buckets are compared as whole "
+        "numbers, where the code rounds logarithms in float32.",
+        "论文的权重只是 SiLU；作者的代码再除以填充后的长度，随后的归一化会将其抵消：form='code'，长度取 max_positions。"
+        "这里用整数比较分桶，代码则在 float32 中对对数取整。",
+    ),
+    code="meta-recsys/generative-recommenders",
+    options={
+        "max_positions": "同一列表中任意两个事件相隔少于此数；作者的代码为填充后的长度",
+        "n_buckets": "第一个桶之后的时间桶数",
+        "form": '"paper"：只有 SiLU；"code"：再除以 max_positions',
+    },
+)

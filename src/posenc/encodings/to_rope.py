@@ -1,0 +1,196 @@
+"""TO-RoPE: RoPE that turns by the index of an event and by its time.
+
+    angle of pair n at index i, time t = (1 - λ_n)·i·ω_n + λ_n·t·ω'_n
+
+Wei et al. 2025, "Rotate Both Ways: Time-and-Order RoPE for Generative Recommendation". λ says what a pair reads: the index
+where it is 0, the time where it is 1, and both in between.
+Legend: b batch, h heads, t tokens, g rows of gates, n pairs, d d_head.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from posenc import checks, layouts
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
+from posenc.entry import Entry
+from posenc.frequencies import rotary
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.layouts import Layout
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+Split = Literal["pairs", "heads", "none"]
+
+
+class TORoPE(PositionalEncoding):
+    """Pair n of head h turns by (1 - λ_hn)·index·ω_n + λ_hn·time·ω'_n.
+
+    d_head     channels of a head, even
+    n_heads    query heads
+    gates      λ, one row of d_head/2 numbers from 0 to 1 for all heads, or one row for each key head
+    base       of the frequencies ω of the index
+    time_base  of the frequencies ω' of the time
+    layout     which channels make a pair
+
+    Coordinates are (index, time), whole or real numbers. No parameters. Time O(t·d), like RoPE; tables in fp64.
+    Raises ValueError for gates out of range, or whose rows do not fit the heads and pairs.
+    """
+
+    sites = Site.ROTATE
+    coordinate_axes = 2
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        gates: tuple[tuple[float, ...], ...],
+        *,
+        base: float = 10000.0,
+        time_base: float = 10000.0,
+        layout: Layout = "interleaved",
+    ) -> None:
+        checks.even(d_head=d_head)
+        checks.positive(base=base, time_base=time_base)
+        super().__init__(
+            d_head=d_head, n_heads=n_heads, gates=gates, base=base, time_base=time_base, layout=layouts.check(layout)
+        )
+        if not gates or n_heads % len(gates):
+            raise ValueError(f"gates: expected 1 row, or as many as divide n_heads={n_heads}, got {len(gates)}")
+        for row in gates:
+            if len(row) != d_head // 2 or not all(0 <= gate <= 1 for gate in row):
+                raise ValueError(f"gates: expected {d_head // 2} numbers from 0 to 1 in each row, got {row}")
+        self.d_head, self.n_heads, self.gates, self.layout = d_head, n_heads, gates, layout
+        by_index, by_time = rotary(d_head, base), rotary(d_head, time_base)
+        self.of_index = tuple((1 - gate) * omega for row in gates for gate, omega in zip(row, by_index, strict=True))
+        self.of_time = tuple(gate * omega for row in gates for gate, omega in zip(row, by_time, strict=True))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair, [b, t, g·n] each, rows of gates one after the other."""
+        self.check_coords(at)
+        index, time = (coords[..., None] for coords in at.coords.double().unbind(-1))
+        of_index, of_time = (constant(rate, torch.float64, index.device) for rate in (self.of_index, self.of_time))
+        angle = index * of_index + time * of_time
+        return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not rotates(self, x, at, side):
+            return into(x, out)
+        cos, sin = self.tables_at(at, x.dtype)
+        if (rows := len(self.gates)) > 1:
+            if x.shape[1] % rows:
+                raise ValueError(f"TORoPE: x: {x.shape[1]} heads cannot share the gates of {rows}")
+            cos, sin = (
+                table.unflatten(-1, (rows, -1)).transpose(1, 2).repeat_interleave(x.shape[1] // rows, dim=1)
+                for table in (cos, sin)
+            )
+        return rotate(x, cos, sin, self.layout, out=out)
+
+    def heads(self, start: int, stop: int) -> TORoPE:
+        """The slice's query heads, each with its row of gates."""
+        share = self.n_heads // len(self.gates)
+        mine = self.gates if len(self.gates) == 1 else tuple(self.gates[head // share] for head in range(start, stop))
+        return TORoPE(**{**self.configuration, "n_heads": stop - start, "gates": mine})
+
+
+@checked
+def to_rope(
+    d_head: int,
+    n_heads: int,
+    *,
+    split: Split = "pairs",
+    time_share: float = 0.5,
+    n_kv_heads: int | None = None,
+    base: float = 10000.0,
+    time_base: float = 10000.0,
+    layout: Layout = "interleaved",
+) -> TORoPE:
+    """`TORoPE` in one of the paper's three forms.
+
+    d_head      channels of a head, even
+    n_heads     query heads
+    split       what reads the time: "pairs", the last ones of every head; "heads", the last key heads; "none", every pair
+                reads both
+    time_share  the share of pairs, or of heads, that reads the time; with "none", λ itself. The paper's best are 0.3 to 0.5
+    n_kv_heads  key heads; None: n_heads
+    base        of the frequencies of the index
+    time_base   of the frequencies of the time
+    layout      which channels make a pair
+
+    Raises ValueError for sizes that do not fit, and a share out of 0 … 1.
+    """
+    checks.even(d_head=d_head)
+    checks.one_of(get_args(Split), split=split)
+    if not 0 <= time_share <= 1:
+        raise ValueError(f"time_share: expected a number from 0 to 1, got {time_share}")
+    pairs, own = d_head // 2, n_heads if n_kv_heads is None else n_kv_heads
+    if n_heads % own:
+        raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+    gates: tuple[tuple[float, ...], ...] = ((time_share,) * pairs,)
+    if split == "pairs":
+        gates = (_last(pairs, time_share),)
+    elif split == "heads":
+        gates = tuple((gate,) * pairs for gate in _last(own, time_share))
+    return TORoPE(d_head, n_heads, gates, base=base, time_base=time_base, layout=layout)
+
+
+def _last(among: int, share: float) -> tuple[float, ...]:
+    """A 1 for that share of them, the last ones, and a 0 for the others."""
+    ones = round(among * share)
+    return (0.0,) * (among - ones) + (1.0,) * ones
+
+
+ENTRY = Entry(
+    name="to_rope",
+    class_name="TORoPE",
+    builder="to_rope",
+    title=Words("TO-RoPE", "时间与次序旋转"),
+    kind="rotated",
+    published="2025-10",
+    axes=2,
+    domains=("events",),
+    tokens="posenc.Positions.at(torch.stack([torch.arange(length), torch.arange(length) ** 2], dim=-1)[None])",
+    formula="R((1-λ)·i·ω + λ·t·ω')q, i index, t time",
+    also_called=("torope", "time_and_order_rope", "TimeOrderRotaryEmbedding", "rotate_both_ways"),
+    used_by=(Words("research: recommenders by its authors", "研究：作者的推荐模型"),),
+    source="Wei et al. 2025, arXiv 2510.20455",
+    idea=Words(
+        "A list of events has an order and times, and a long pause means something else than a short one. So some pairs "
+        "of channels turn by the index of an event, and the others by its time. A score then depends on how many events "
+        "ago a key was, and on how long ago.",
+        "一串事件既有次序也有时间，长的间隔与短的间隔含义不同。因此一部分通道对按事件的序号旋转，其余按事件的时间旋转。"
+        "注意力分数于是取决于键在多少个事件之前，以及多久之前。",
+    ),
+    latex=r"(R(i, t)\, q_i) \cdot (R(j, s)\, k_j), \quad \mathrm{angle}_n(i, t) = (1 - \lambda_n)\, i\, \omega_n + "
+    r"\lambda_n\, t\, \omega'_n",
+    breaks=Words(
+        "Times need a unit in which they are about as large as indices: seconds since 1970 turn every pair many times. "
+        "With split='none' the two parts of an angle can cancel each other.",
+        "时间需要合适的单位，使其与序号大小相近：自 1970 年起的秒数会让每个通道对转很多圈。split='none' 时，"
+        "角度的两部分可能互相抵消。",
+    ),
+    differs=Words(
+        "The paper's formula was read in public notes and code of others; the authors give no code. Which pairs and heads "
+        "read the time, and that the frequencies of both count all pairs of a head, is a choice made here.",
+        "论文的公式来自他人的公开笔记与代码，作者未公布代码。哪些通道对和头读取时间，以及两种频率都按头内全部通道对计数，"
+        "是这里的选择。",
+    ),
+    options={
+        "split": '"pairs"：每个头最后的通道对读时间；"heads"：最后的键头读时间；"none"：每个通道对两者都读',
+        "time_share": '读时间的通道对或头的比例；"none" 时即 λ 本身。论文中最好的在 0.3 到 0.5 之间',
+        "n_kv_heads": "键的头数；None 表示 n_heads",
+        "base": "序号的频率的底数",
+        "time_base": "时间的频率的底数",
+    },
+)

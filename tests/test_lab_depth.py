@@ -12,6 +12,7 @@ from lab_results import Asked, write
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.depth import quarters
 from posenc.lab.tasks.passkey import Passkey
+from posenc.lab.tasks.recall import Recall
 from posenc.lab.views import depth
 from posenc.lab.views.markdown import markdown
 from posenc.lab.views.page import page
@@ -23,6 +24,17 @@ def by_loop(row: list[int], length: int) -> int:
     """Fillers before the announcement, token 19, are between 0 and `length`."""
     before = row.index(19) - 1
     return next(n for n in range(4) if before < (n + 1) * (length + 1) / 4)
+
+
+def test_the_quarter_of_a_recalled_pair_by_a_loop() -> None:
+    task = Recall(length=8, lengths=(8, 16), keys=16, values=4, queries=1, held_out=40)
+    for length in task.lengths:
+        rows = task.scored(length).tokens.tolist()
+        found = [next(n for n in range(4) if row[1:-1:2].index(row[-1]) < (n + 1) * length / 4) for row in rows]
+        assert quarters(task, length).tolist() == found
+        assert set(found) == {0, 1, 2, 3}
+    with pytest.raises(ValueError, match="recall: nothing in a row has one depth"):
+        quarters(Recall(length=8, lengths=(8,), queries=2), 8)
 
 
 @pytest.mark.parametrize("length", [8, 64])

@@ -1,7 +1,9 @@
-"""How retrieval depends on the depth of what is retrieved: the passkey task, in quarters of the filler text.
+"""How retrieval depends on the depth of what is retrieved, in quarters: passkeys in filler text, and recalled pairs.
 
-    depth 0  ! 4 7 x z y …        the key stands at the beginning, far from the question
-    depth 1  … x z y ! 4 7 ?      at the end, beside it
+    depth 0  ! 4 7 x z y …        A 4 B 3 C 6 A      the key or the pair stands at the beginning, far from the question
+    depth 1  … x z y ! 4 7 ?      A 4 B 3 C 6 C      at the end, beside it
+
+Recall with several questions in a row is left out: only whole rows are recorded, and their pairs stand at several depths.
 
 The depth of an item follows from its held-out row, which is the same in every trial.
 """
@@ -12,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from posenc.lab import tasks
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.tasks.passkey import Passkey
+from posenc.lab.tasks.recall import Recall
+from posenc.lab.tasks.task import Task
 
 QUARTERS = 4
 
@@ -23,13 +28,13 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
 
     A quarter without a row has None. Encodings without a score are left out.
     """
-    if of.name != "passkey":
+    task = tasks.load(of.name)(**of.plan["task"])
+    if not has_depth(task):
         return None
     found = of.results.items(of.name, "exact")
     if not len(found["value"]):
         return None
     lengths = list(dict.fromkeys((of.length, of.lengths[-1])))
-    task = Passkey(**of.plan["task"])
     arms: dict[str, dict[str, list[float | None]]] = {}
     for word in of.words:
         mine = (found["encoding"] == word) & (found["mode"] == of.mode(word))
@@ -38,11 +43,22 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
     return {"lengths": lengths, "arms": arms}
 
 
-def quarters(task: Passkey, length: int) -> np.ndarray:
-    """The quarter of the depth, 0 … 3, of every held-out row."""
-    tokens = task.scored(length).tokens
-    announced = (tokens == 10 + task.filler + 1).int().argmax(dim=1) - 1  # fillers before the key
-    of_row: np.ndarray = (announced * QUARTERS // (length + 1)).numpy()
+def has_depth(task: Task) -> bool:
+    return isinstance(task, Passkey) or (isinstance(task, Recall) and task.queries == 1)
+
+
+def quarters(task: Task, length: int) -> np.ndarray:
+    """The quarter of the depth, 0 … 3, of every held-out row. Raises ValueError for a task without depth."""
+    tokens = task.scored(length, None).tokens
+    if isinstance(task, Passkey):
+        before = (tokens == 10 + task.filler + 1).int().argmax(dim=1) - 1  # fillers before the key
+        depths = length + 1
+    elif isinstance(task, Recall) and task.queries == 1:
+        before = (tokens[:, 1:-1:2] == tokens[:, -1:]).int().argmax(dim=1)  # pairs before the one that is asked for
+        depths = length
+    else:
+        raise ValueError(f"{task.name}: nothing in a row has one depth")
+    of_row: np.ndarray = (before * QUARTERS // depths).numpy()
     return of_row
 
 

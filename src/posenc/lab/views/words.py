@@ -283,9 +283,9 @@ PROSE = {
     "verdict": Words("verdict", "判断"),
     "depth": Words("Retrieval by depth", "按深度的检索"),
     "depth text": Words(
-        "{task}: per cent of rows all right, by where the key stands in the filler: first quarter (farthest from the "
-        "question) to last.",
-        "{task}：整行全对的百分比，按密钥在填充文本中的位置分为四段，从最前（离提问最远）到最后。",
+        "{task}: per cent of rows all right, by where the key or the pair that is asked for stands: first quarter "
+        "(farthest from the question) to last.",
+        "{task}：整行全对的百分比，按所问的密钥或键值对的位置分为四段，从最前（离提问最远）到最后。",
     ),
     "tuning": Words("What tuning changed", "调参改变了什么"),
     "tuning text": Words(

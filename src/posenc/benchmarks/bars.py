@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from posenc.benchmarks.plan import PATTERNS, visible
+
 LARGE = "large"
 MiB = 2**20
+FOLLOWS = 1.2  # what attention to a share of the pairs may cost beyond that share of the cost of all
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,9 @@ BARS: list[Bar] = [
     *_both("rope", "forward + backward", "posenc", "speedup", 2, 2, against="transformers, compiled"),
     *_both("rope", "forward + backward", "posenc", "speedup", 4, 4, against="transformers"),
     *_both("rope", "decode", "posenc", "speedup", 5, 5, against="transformers"),
+    Bar("rope", "decode", "posenc, optional operator", "ratio", 3.3),
     Bar("table", "sinusoidal table", "posenc", "speedup", 5, against="fastest peer"),
+    Bar("table", "sinusoidal table", "posenc", "ratio", 2),
     *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.15, 1.15)),
     *(
         bar
@@ -59,11 +64,41 @@ BARS: list[Bar] = [
         for how in ("packed", "padded")
         for bar in _both("bias", f"{method}, {how}", "posenc", "ratio", 1.8, 1.8)
     ),
-    *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.3),
+    *_both("bias", "ALiBi, forward + backward", "posenc", "ratio", 1.3, 1.2),
+    *_both("bias", "T5, forward + backward", "posenc", "ratio", 1.15, 1.3),
     *_both("bias", "T5, forward + backward", "posenc", "speedup", 3, 3, against="unfused: a mask that wants gradients"),
     # The bias and its inputs: a few numbers for each head and key; a mask has one for each head, query and key.
     *(Bar("bias", method, "posenc", "memory", 16 * MiB, per_key=64) for method in ("ALiBi", "T5")),
-    Bar("step", "training step", "rope", "ratio", 1.05),
+    # What a pattern costs follows the pairs that may attend.
+    *(
+        Bar("visible", case.name, name, "ratio", FOLLOWS * pattern.share(case.length))
+        for case in visible()
+        for name, pattern in PATTERNS.items()
+    ),
+    *(
+        Bar("layer", f"decode, {size}", name, "ratio", 1.15)
+        for size in ("8 heads of 64 after 512", "32 heads of 128 after 4k", "32 heads of 128 after 32k")
+        for name in ("sinusoidal", "xpos", "shaw", "transformer_xl", "cope")
+    ),
+    *(
+        Bar("layer", f"prefill, {size}", name, "ratio", limit)
+        for size in (
+            "8 heads of 64, 512 tokens",
+            "8 heads of 64, 2048 tokens",
+            "32 heads of 128, 128 tokens after 4k",
+            "32 heads of 128, 128 tokens after 32k",
+        )
+        for name, limit in (("transformer_xl", 1.1), ("cope", 2))
+    ),
+    # FLOATER has a path for every layer and solves them together, so that one layer alone would say too much.
+    Bar("layer", "decode, 8 heads of 64 after 512, 6 layers", "floater", "ratio", 1.1),
+    Bar("layer", "prefill, 8 heads of 64, 512 tokens, 6 layers", "floater", "ratio", 1.1),
+    Bar("layer", "training, 8 heads of 64, 512 tokens, 6 layers", "floater", "ratio", 1.6),
+    Bar("step", "training step", "rope", "ratio", 1.02),
+    *(
+        Bar("step", "training step", name, "ratio", limit)
+        for name, limit in (("xpos", 1.03), ("shaw", 1.15), ("transformer_xl", 1.15), ("cope", 1.4), ("floater", 1.6))
+    ),
     Bar("step", "training step", "alibi", "ratio", 1.08),
     Bar("step", "training step", "t5", "ratio", 1.08),
     Bar("step", "import", "import posenc", "ratio", 1.1),

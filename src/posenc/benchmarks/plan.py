@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-BENCHMARKS = ("rope", "bias", "table", "step")
+BENCHMARKS = ("rope", "bias", "visible", "table", "layer", "step")
 DTYPES = ("float32", "bfloat16")
 ALLOCATORS: dict[str, dict[str, str]] = {
     # glibc reads these when a process starts. Under its defaults every new tensor over 32 MiB is paged in afresh.
@@ -20,7 +20,10 @@ SWEPT_LENGTHS = (512, 2048, 8192, 32768)
 
 @dataclass(frozen=True)
 class Case:
-    """One comparison on one set of inputs. `name` says what is done, `swept` what grows."""
+    """One comparison on one set of inputs. `name` says what is done, `swept` what grows.
+
+    Of layers: `length` new tokens after `cached` ones, in so many `layers`.
+    """
 
     benchmark: str
     name: str
@@ -30,6 +33,8 @@ class Case:
     kv_heads: int = 1
     length: int = 1
     width: int = 1
+    cached: int = 0
+    layers: int = 1
     swept: str = ""
 
     @property
@@ -92,6 +97,75 @@ def bias(tiny: bool = False, sweep: bool = False) -> list[Case]:
     return cases
 
 
+@dataclass(frozen=True)
+class Pattern:
+    """The keys that a query sees of those before it: at most `left` back, in its own document, of so many of one length."""
+
+    left: int | None = None
+    documents: int = 1
+
+    def pairs(self, length: int) -> int:
+        own = length // self.documents
+        reach = own - 1 if self.left is None else min(self.left, own - 1)
+        return self.documents * sum(min(before, reach) + 1 for before in range(own))
+
+    def share(self, length: int) -> float:
+        """Pairs that may attend, of those of plain causal attention."""
+        return self.pairs(length) / Pattern().pairs(length)
+
+
+PATTERNS = {
+    "window of 256": Pattern(left=255),
+    "window of 1024": Pattern(left=1023),
+    "4 documents": Pattern(documents=4),
+    "16 documents": Pattern(documents=16),
+    "4 documents, window of 256": Pattern(left=255, documents=4),
+}
+
+
+def visible(tiny: bool = False, sweep: bool = False) -> list[Case]:
+    """Causal attention whose queries see some of the keys only. A soft cap has no fused kernel and gets fewer tokens."""
+    one = Case("visible", "RoPE", heads=8, kv_heads=8, length=4096, width=64)
+    if tiny:
+        one = replace(one, heads=2, kv_heads=2, length=64, width=8)
+    capped = replace(one, name="soft cap", length=one.length if tiny else 2048)
+    long = replace(one, name="RoPE, 16k tokens", heads=4, kv_heads=4, width=128, length=128 if tiny else 16384)
+    return [one, replace(one, name="ALiBi"), capped, long]
+
+
+def layer(tiny: bool = False, sweep: bool = False) -> list[Case]:
+    """Attention layers at the lab's size, at d_model 512 and at 32 heads of 128 with 8 key heads.
+
+    The last read no long prompt: attention alone would take minutes on one core. Their cached keys are drawn, and 128 new
+    tokens meet them, as in a prefill by pieces.
+    """
+    lab = Case("layer", "", heads=4, kv_heads=4, width=16)
+    middle = Case("layer", "", heads=8, kv_heads=8, width=64)
+    real = Case("layer", "", heads=32, kv_heads=8, width=128)
+    found = [
+        replace(lab, name="decode, 4 heads of 16 after 64", cached=64, length=1, layers=2),
+        replace(middle, name="decode, 8 heads of 64 after 512", cached=512, length=1),
+        replace(middle, name="decode, 8 heads of 64 after 512, 6 layers", cached=512, length=1, layers=6),
+        replace(real, name="decode, 32 heads of 128 after 4k", cached=4096, length=1),
+        replace(real, name="decode, 32 heads of 128 after 32k", cached=32768, length=1),
+        replace(lab, name="prefill, 4 heads of 16, 64 tokens", length=64, layers=2),
+        replace(middle, name="prefill, 8 heads of 64, 512 tokens", length=512),
+        replace(middle, name="prefill, 8 heads of 64, 512 tokens, 6 layers", length=512, layers=6),
+        replace(middle, name="prefill, 8 heads of 64, 2048 tokens", length=2048),
+        replace(real, name="prefill, 32 heads of 128, 128 tokens after 4k", cached=4096, length=128),
+        replace(real, name="prefill, 32 heads of 128, 128 tokens after 32k", cached=32768, length=128),
+        replace(middle, name="training, 8 heads of 64, 512 tokens", length=512),
+        replace(middle, name="training, 8 heads of 64, 512 tokens, 6 layers", length=512, layers=6),
+        replace(real, name="training, 32 heads of 128, 256 tokens", length=256),
+    ]
+    if tiny:
+        found = [
+            replace(lab, name=one.name, cached=min(one.cached, 20), length=min(one.length, 12), layers=min(one.layers, 2))
+            for one in found
+        ]
+    return found
+
+
 def table(tiny: bool = False, sweep: bool = False) -> list[Case]:
     one = (
         Case("table", "sinusoidal table", length=64, width=32)
@@ -115,7 +189,8 @@ def cases_of(benchmark: str, *, tiny: bool = False, sweep: bool = False) -> list
     """Raises ValueError for a benchmark that there is not."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"benchmark: expected one of {', '.join(BENCHMARKS)}, got {benchmark!r}")
-    return {"rope": rope, "bias": bias, "table": table, "step": step}[benchmark](tiny, sweep)
+    plans = {"rope": rope, "bias": bias, "visible": visible, "table": table, "layer": layer, "step": step}
+    return plans[benchmark](tiny, sweep)
 
 
 def memory_cases(benchmark: str, *, tiny: bool = False) -> list[Case]:

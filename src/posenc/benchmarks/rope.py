@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.benchmarks import truth
-from posenc.benchmarks.contest import Contest, Entry, Made, made
+from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable, made
 from posenc.benchmarks.gate import rounding
 from posenc.benchmarks.plan import Case
 
@@ -168,10 +168,19 @@ def _ours(inputs: Inputs) -> list[Entry]:
             return Made(lambda: rotate(*target, target), own_copy)
         return made(lambda: rotate(q, k, target))
 
+    def by_operator() -> Rotate:
+        from posenc.kernels.rotation import door
+
+        if (reason := door.why_not()) is not None:
+            raise Unavailable(reason)
+        return new("half")
+
     entries = [
         _entry(inputs, "posenc", "posenc", "half", lambda: new("half")),
         _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: new("interleaved")),
     ]
+    if inputs.decoding:  # "posenc" too takes it where it is built
+        entries.append(_entry(inputs, "posenc, optional operator", "posenc", "half", by_operator))
     if not inputs.backward:
         entries += [
             Entry("posenc, out=", "posenc", lambda: into("half", False), "half"),

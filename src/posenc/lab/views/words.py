@@ -166,12 +166,12 @@ PROSE = {
         "Dot: median of {rounds} rounds; line: quartiles. The NoPE row times a second copy of NoPE; its spread is the "
         "measurement noise. Prefill and decode: one attention layer, d_model {d_model}, {n_heads} heads. Training: "
         "{batch} rows of length {length}, d_model {trained_d_model}, {n_layers} layers. The time to compute the tables "
-        "is included. FLOATER solves its differential equation again for every token; a caller that keeps the solution "
-        "saves this time.",
+        "is included. FLOATER keeps the solution of its differential equation: prefill and decoding look it up, and every "
+        "training step solves it again.",
         "相对于没有编码的耗时（1×，对数坐标）。各编码在同一进程、单线程里轮流计时。点：{rounds} 轮的中位数；线："
         "四分位数。NoPE 一行是对 NoPE 另一份拷贝的计时，其散布就是测量的噪声。预填充与解码：一个注意力层，"
         "d_model {d_model}，{n_heads} 个头。训练：{batch} 行，长度 {length}，d_model {trained_d_model}，{n_layers} 层。"
-        "计算表格的时间包含在内。FLOATER 对每个词元重新求解微分方程；保留解的调用者可省去这段时间。",
+        "计算表格的时间包含在内。FLOATER 保留微分方程的解：预填充和解码只查表，每个训练步重新求解。",
     ),
     "cost prefill": Words("Prefill: {prompt} tokens at once", "预填充：一次 {prompt} 个词元"),
     "cost decode": Words("Decode: one token after {prompt}", "解码：{prompt} 个之后的一个词元"),

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import itertools
 import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 BLOCK = 256  # queries handed to the kernel at once: half a block of masked pairs is wasted on the diagonal
 TILE = 512  # keys of a tile of a learned vector's backward
-ENTRIES = 2**22  # logits of such tiles at once, over rows and heads
+ENTRIES = 2**18  # logits of such tiles at once, over rows and heads: what is made of them stays in the second-level cache
 
 _FLASH = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu.default
 _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default
@@ -266,15 +265,26 @@ class Blocks:
         return self.vector.as_strided((self.batch, self.heads, end - begin, seen), (of_row, heads, 1, 1), start)
 
 
-def _add_diagonals(d_vector: Float[Tensor, "h #b n"], d_logits: Float[Tensor, "b h r c"], rows: slice, first: int) -> None:
-    """Adds entry (r, c) to column first + r + c: rows written into zeros, each one entry further right, are summed."""
-    if d_vector.shape[1] == 1:
-        d_logits, rows = d_logits.sum(dim=0, keepdim=True), slice(None)
-    batch, heads, height, width = d_logits.shape
-    wide = height + width
-    skewed = d_logits.new_zeros(batch, heads, height, wide)
-    skewed.as_strided(d_logits.shape, (heads * height * wide, height * wide, wide + 1, 1)).copy_(d_logits)
-    d_vector[:, rows, first : first + wide - 1] += skewed.sum(dim=2)[..., :-1].transpose(0, 1)
+class Skewed:
+    """Room for a tile of logits with zeros after every row.
+
+    Read as if rows were one entry shorter, each row begins one entry further right: so diagonals stand in columns.
+
+        a b 0 0        a b 0
+        c d 0 0        0 c d
+    """
+
+    def __init__(self, like: Tensor, lanes: int, height: int, width: int) -> None:
+        self.room, self.height, self.width = like.new_zeros(lanes, height, width + height), height, width
+
+    def tile(self, lanes: int) -> Float[Tensor, "l r c"]:
+        return self.room[:lanes, :, : self.width]
+
+    def by_diagonal(self, lanes: int) -> Float[Tensor, "l n"]:
+        """Entry (r, c) is added to column r + c."""
+        lane, row, _ = self.room.stride()
+        size = (lanes, self.height, self.width + self.height - 1)
+        return self.room.as_strided(size, (lane, row - 1, 1)).sum(dim=1)
 
 
 def _forward(
@@ -346,33 +356,56 @@ def _tiles(
     batch, heads, groups, dtype = q.shape[0], q.shape[1], q.shape[1] // k.shape[1], d_vector.dtype
     k, v = _for_every_head(k, groups), _for_every_head(v, groups)
     q, k, v, grad, out = (x.to(dtype).reshape(batch * heads, *x.shape[2:]) for x in (q, k, v, grad, out))
-    inner = (grad * out).sum(dim=2, keepdim=True).flip(1)
+    minus_inner = -(grad * out).sum(dim=2, keepdim=True).flip(1)
     sums = logsumexp.reshape(batch * heads, -1, 1).flip(1)
     if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
-        inner = inner - grad_sums.reshape(batch * heads, -1, 1).flip(1)
+        minus_inner = minus_inner + grad_sums.reshape(batch * heads, -1, 1).flip(1)
     q, grad = q.flip(1), grad.flip(1)
     d_q, d_k, d_v = torch.zeros_like(q), torch.zeros_like(k), torch.zeros_like(v)
-    at_once = max(1, ENTRIES // (heads * BLOCK * TILE))
+    room = dict[tuple[int, int], Skewed]()
     for forwards, keys, bias in blocks:
         queries = slice(blocks.queries - forwards.stop, blocks.queries - forwards.start)
-        for begin, row in itertools.product(range(0, keys.stop, TILE), range(0, batch, at_once)):
-            tile, rows = slice(begin, min(begin + TILE, keys.stop)), slice(row, min(row + at_once, batch))
-            of = slice(rows.start * heads, rows.stop * heads)
-            tile_q, tile_k, tile_v, tile_grad = q[of, queries], k[of, tile], v[of, tile], grad[of, queries]
-            probs = torch.bmm(tile_q, tile_k.mT)  # not yet
-            shape = (-1, heads, *probs.shape[1:])
-            logits = probs.view(shape)
-            torch.add(bias[rows, ..., tile], logits, alpha=scale, out=logits)
-            probs.sub_(sums[of, queries]).exp_()
-            d_v[of, tile].baddbmm_(probs.mT, tile_grad)
-            d_logits = torch.bmm(tile_grad, tile_v.mT).sub_(inner[of, queries]).mul_(probs)
-            d_q[of, queries].baddbmm_(d_logits, tile_k, alpha=scale)
-            d_k[of, tile].baddbmm_(d_logits.mT, tile_q, alpha=scale)
-            _add_diagonals(d_vector, d_logits.view(shape), rows, queries.start + begin)
+        for begin in range(0, keys.stop, TILE):
+            tile = slice(begin, min(begin + TILE, keys.stop))
+            height, width = queries.stop - queries.start, tile.stop - begin
+            few = _few(batch, heads, height * width)
+            if (skewed := room.get((height, width))) is None:
+                lanes = max(_lanes(rows) * _lanes(some) for rows, some in few)
+                skewed = room[height, width] = Skewed(d_vector, lanes, height, width)
+            for rows, some in few:
+                of = slice(rows.start * heads + some.start, (rows.stop - 1) * heads + some.stop)
+                tile_q, tile_k, tile_v, tile_grad = q[of, queries], k[of, tile], v[of, tile], grad[of, queries]
+                probs = torch.bmm(tile_q, tile_k.mT)  # not yet
+                logits = probs.unflatten(0, (-1, _lanes(some)))
+                torch.add(bias[rows, some, :, tile], logits, alpha=scale, out=logits)
+                probs.sub_(sums[of, queries]).exp_()
+                d_v[of, tile].baddbmm_(probs.mT, tile_grad)
+                d_probs = torch.baddbmm(minus_inner[of, queries], tile_grad, tile_v.mT)
+                d_logits = torch.mul(d_probs, probs, out=skewed.tile(len(probs)))
+                d_q[of, queries].baddbmm_(d_logits, tile_k, alpha=scale)
+                d_k[of, tile].baddbmm_(d_logits.mT, tile_q, alpha=scale)
+                found = skewed.by_diagonal(len(probs)).unflatten(0, (-1, _lanes(some))).transpose(0, 1)
+                found, of_rows = (found, rows) if d_vector.shape[1] > 1 else (found.sum(dim=1, keepdim=True), slice(None))
+                d_vector[some, of_rows, queries.start + begin : queries.start + begin + height + width - 1] += found
     d_q, d_k, d_v = (x.unflatten(0, (batch, heads)) for x in (d_q.flip(1), d_k, d_v))
     if groups > 1:
         d_k, d_v = (x.unflatten(1, (-1, groups)).sum(dim=2) for x in (d_k, d_v))
     return d_q, d_k, d_v
+
+
+def _few(batch: int, heads: int, entries: int) -> list[tuple[slice, slice]]:
+    """Rows and heads that have ENTRIES logits in a tile, at least one of each: some heads of a row, or all of some rows."""
+    if heads * entries > ENTRIES:
+        each = max(1, ENTRIES // entries)
+        of_row = [slice(head, min(head + each, heads)) for head in range(0, heads, each)]
+        return [(slice(row, row + 1), some) for row in range(batch) for some in of_row]
+    each = ENTRIES // (heads * entries)
+    return [(slice(row, min(row + each, batch)), slice(0, heads)) for row in range(0, batch, each)]
+
+
+def _lanes(part: slice) -> int:
+    count: int = part.stop - part.start
+    return count
 
 
 # Few tokens: the matrix of biases is written out, as large as a key or less, and queries stay in their order.

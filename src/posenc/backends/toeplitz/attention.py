@@ -9,8 +9,9 @@ queries, never queries times keys.
 
 The PyTorch operator is in torch_operator.py, the same in plain torch in plain.py.
 
-Backward with fixed biases asks the fused kernel block by block; with a learned vector the probabilities are computed again
-tile by tile, and the gradients of the logits are summed along their diagonals, in fp32 (fp64 for fp64), in a fixed order.
+Backward with fixed biases asks the fused kernel by blocks of keys: their gradients are then whole, and only those of the
+queries are summed over blocks, in fp32. With a learned vector the probabilities are computed again tile by tile, and the
+gradients of the logits are summed along their diagonals, in fp32 (fp64 for fp64), in a fixed order.
 
 Legend: b batch, h query heads, g key heads, i query, j key, d channel, n = i + j - 1 distances; r, c rows and columns of a
 tile.
@@ -257,6 +258,14 @@ class Blocks:
             seen = min(end + self.ahead, self.keys) if self.causal else self.keys
             yield slice(begin, end), slice(0, seen), self.bias(begin, end, seen)
 
+    def by_keys(self) -> Iterator[tuple[slice, slice, Tensor]]:
+        """(queries that see any of them, in reverse order, keys, bias) of each block of keys."""
+        for begin in range(0, self.keys, BLOCK):
+            end = min(begin + BLOCK, self.keys)
+            first = max(begin - self.ahead, 0) if self.causal else 0
+            if first < self.queries:
+                yield slice(0, self.queries - first), slice(begin, end), self.bias(first, self.queries, end)[..., begin:]
+
     def bias(self, begin: int, end: int, seen: int) -> Float[Tensor, "b h r c"]:
         """Row r is query end - 1 - r: vector[queries - end + r + c]."""
         heads, rows, _ = self.vector.stride()
@@ -322,18 +331,20 @@ def _backward(
     blocks = Blocks(q, k, vector, ahead, causal)
     if d_vector is not None:
         return _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)
-    d_q, d_k, d_v = _zeros(q), _zeros(k, vector.dtype), _zeros(v, vector.dtype)
-    for queries, keys, bias in blocks:
-        block_q, block_grad, block_out, sums = (x[:, :, queries].flip(2) for x in (q, grad, out, logsumexp))
-        part_q, part_k, part_v = _FLASH_BACKWARD(
-            block_grad, block_q, k[:, :, keys], v[:, :, keys], block_out, sums, 0.0, False, attn_mask=bias, scale=scale
+    q, grad, out, logsumexp = (x.flip(2) for x in (q, grad, out, logsumexp))
+    if blocks.single:
+        bias = blocks.bias(0, blocks.queries, blocks.keys)
+        d_q, d_k, d_v = _FLASH_BACKWARD(grad, q, k, v, out, logsumexp, 0.0, False, attn_mask=bias, scale=scale)
+        return d_q.flip(2), d_k, d_v
+    d_q, d_k, d_v = _zeros(q, vector.dtype), _zeros(k), _zeros(v)
+    for queries, keys, bias in blocks.by_keys():
+        given = (x[:, :, queries] for x in (grad, q))
+        of_result = (x[:, :, queries] for x in (out, logsumexp))
+        part_q, d_k[:, :, keys], d_v[:, :, keys] = _FLASH_BACKWARD(
+            *given, k[:, :, keys], v[:, :, keys], *of_result, 0.0, False, attn_mask=bias, scale=scale
         )
-        if blocks.single:
-            return part_q.flip(2), part_k, part_v
-        d_q[:, :, queries] = part_q.flip(2)
-        d_k[:, :, keys] += part_k
-        d_v[:, :, keys] += part_v
-    return d_q, d_k, d_v
+        d_q[:, :, queries] += part_q
+    return d_q.to(q.dtype).flip(2), d_k, d_v
 
 
 def _tiles(

@@ -6,6 +6,7 @@ sample, which `draw` picks by the entry's name: the same at every run, another f
 
 from __future__ import annotations
 
+import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
@@ -39,6 +40,20 @@ def a_third(names: Iterable[str]) -> list[Any]:
 def first_only(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
     """The first belongs to make test."""
     return [pytest.param(*case, marks=pytest.mark.acceptance if at else ()) for at, case in enumerate(cases)]
+
+
+def every_second(*axes: Iterable[Any], slow: Iterable[Any] = ()) -> list[Any]:
+    """All combinations, those with an even sum of indices for make test.
+
+    A value of one axis meets every value of another there, where a third axis has two values or more. Combinations with one
+    of `slow` belong to make acceptance.
+    """
+    late = set(slow)
+    combinations = [list(zip(*one, strict=True)) for one in itertools.product(*map(enumerate, axes))]
+    return [
+        pytest.param(*values, marks=pytest.mark.acceptance if sum(indices) % 2 or late & set(values) else ())
+        for indices, values in combinations
+    ]
 
 
 def foundation_first(names: Iterable[str]) -> list[Any]:

@@ -1,5 +1,6 @@
 """The C++ kernels: built where there is a compiler, refused where their sources have changed, never missed silently."""
 
+import functools
 import importlib.util
 import os
 import platform
@@ -153,6 +154,7 @@ print(kernels.why_not(), told.hexdigest(), tables.hexdigest())
 """
 
 
+@functools.cache
 def bits(**more):
     """(why the kernels do not run, bits of rotations, bits of tables) of a process of its own."""
     done = subprocess.run(

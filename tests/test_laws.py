@@ -1,6 +1,7 @@
 """Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise.
 
-The foundation in full; entries added since in full by make acceptance, a sample of each by make test: test_a_sample.
+make acceptance tries all of it; make test, of the foundation every backend and dtype of each encoding, but every second pair of
+the two, and a sample of each entry added since: test_a_sample.
 """
 
 from dataclasses import replace
@@ -13,7 +14,7 @@ import posenc
 from posenc import laws
 from posenc.backends import candidates
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, a_third, draw, foundation_first
+from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, a_third, draw, every_second, foundation_first
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -95,9 +96,7 @@ BY_BACKEND = [
 ]
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])
-@pytest.mark.parametrize("name", foundation_first(ALL))
+@pytest.mark.parametrize(("name", "impl", "dtype"), every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED), ids=str)
 def test_laws(name, impl, dtype):
     encoding = build(name)
     quick = [law for law in BY_BACKEND if law != "one_graph_over_lengths"]

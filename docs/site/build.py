@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -44,6 +45,7 @@ HIDDEN = re.compile(r"(^|\.)_|\.families(\.|$)|__main__")
 Nav = list[dict[str, "str | Nav"]]
 
 
+@cache
 def pages(language: Language) -> dict[Path, PurePosixPath]:
     """Every page of a language in the repository, and where it goes."""
     suffix = SUFFIX[language]
@@ -56,6 +58,7 @@ def pages(language: Language) -> dict[Path, PurePosixPath]:
     return found
 
 
+@cache
 def modules() -> list[str]:
     """The modules of the API reference."""
     found = []
@@ -94,11 +97,18 @@ def title(file: Path) -> str:
     return found[1]
 
 
+@cache
+def only_in_the_other(language: Language) -> set[Path]:
+    """Pages that are written in the other language."""
+    everywhere = {path.resolve() for one in SUFFIX for path in pages(one)}
+    return everywhere - {path.resolve() for path in pages(language)}
+
+
 def rewritten(text: str, file: Path, language: Language, copied: set[Path]) -> str:
     """A page with its links as the site has them. Files that it links to are added to `copied`."""
     places = pages(language)
     here = places[file].parent
-    twins = {path.resolve() for other in SUFFIX for path in pages(other)} - {path.resolve() for path in places}
+    twins = only_in_the_other(language)
 
     def to(place: PurePosixPath) -> str:
         up = [".."] * len(here.parts)

@@ -232,8 +232,9 @@ def test_16_bit_queries_are_rounded_once(name):
 
 
 def test_the_laws():
-    for dtype in (torch.float64, torch.bfloat16):
-        laws.check(ALL["llama 4 small"](), laws.Setting(dtype=dtype))
+    quick = [law for law in laws.LAWS if law not in ("gradients", "transforms", "one_graph_over_lengths")]
+    laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.float64))
+    laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.bfloat16), quick)
     laws.check(Stack(RoPE(8), ALL["inkling small"]()), laws.Setting(dtype=torch.float64))
 
 

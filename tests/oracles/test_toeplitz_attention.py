@@ -1,6 +1,7 @@
 """Attention with a bias of the distance alone against loops in float64: forward, every gradient, every arrangement."""
 
 import contextlib
+import functools
 import math
 import os
 import subprocess
@@ -20,7 +21,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.t5 import T5
 from posenc.stack import Stack
-from sampling import a_third
+from sampling import a_third, every_second
 
 operator = torch.ops.posenc.toeplitz_attention
 
@@ -146,13 +147,19 @@ def fused(*arguments):
     return operator(*arguments)[0]
 
 
+@functools.cache
+def loops_of(name, causal, learned):
+    """What the loops give, for all sizes of blocks."""
+    return run(by_loops, *draw(CASES[name]), causal, learned, upstream_of(CASES[name]))
+
+
 @pytest.mark.parametrize("learned", [True, False])
 @pytest.mark.parametrize("causal", [True, False])
 @pytest.mark.parametrize("name", CASES)
 def test_against_loops(name, causal, learned, blocks):
     case = CASES[name]
     tensors, integers = draw(case)
-    expected = run(by_loops, tensors, integers, causal, learned, upstream_of(case))
+    expected = loops_of(name, causal, learned)
     with poisoned():
         got = run(fused, tensors, integers, causal, learned, upstream_of(case))
     for mine, theirs in zip(got, expected, strict=True):
@@ -249,8 +256,7 @@ def hessian_products(attention, leaves, along):
     return torch.autograd.grad(sum((g * a).sum() for g, a in zip(gradients, along, strict=True)), leaves)
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "causal"), every_second(CASES, (True, False)))
 def test_transforms_and_second_derivatives_against_loops(name, causal):
     """jvp, grad, vmap and the Hessian: of the operator by torch.func and by backward, of the loops by torch."""
     tensors, integers = draw(CASES[name])
@@ -347,12 +353,13 @@ def few(q, k, v, vector, ahead, document, scale, causal):
 
 # The C++ pass is for fp32; other dtypes are computed in torch either way.
 WAYS = [("C++", torch.float32), ("torch", torch.float32), ("torch", torch.float64), ("torch", torch.bfloat16)]
+FEW_CASES = [
+    pytest.param(*one.values[:3], *one.values[3], marks=one.marks)
+    for one in every_second(FEW, (True, False), (True, False), WAYS)
+]
 
 
-@pytest.mark.parametrize(("way", "dtype"), WAYS, indirect=["way"])
-@pytest.mark.parametrize("learned", [True, False])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("name", FEW)
+@pytest.mark.parametrize(("name", "causal", "learned", "way", "dtype"), FEW_CASES, indirect=["way"], ids=str)
 def test_few_tokens_against_loops(name, causal, learned, dtype, way):
     """fp64 as closely as the other paths; otherwise twice the error of the loops in fp32, and some roundings."""
     case = FEW[name]

@@ -56,6 +56,11 @@ def whole(text: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, s
     return out, run("--text", text, *QUICK, "--out", out, "--json")
 
 
+def here(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    """`run` without a process of its own."""
+    return in_process.posenc("compare", *arguments, COLUMNS="100")
+
+
 def lasting(out: Path) -> list[Any]:
     """What must be the same whenever and however often it is run: every number but times."""
     with Folder(out).connect() as database:
@@ -125,8 +130,7 @@ def test_it_is_an_experiment_of_the_lab_like_any_other(whole: tuple[Path, Any], 
     (tmp_path / "same.yaml").write_text(yaml.safe_dump(settings))
     for leftover in ("report", "findings.json"):
         remove(tmp_path / "out" / leftover)
-    lab = [sys.executable, "-m", "posenc", "lab", "run", str(tmp_path / "same.yaml"), "--text", str(text)]
-    ended = subprocess.run([*lab, "--out", str(tmp_path / "out"), "--json"], capture_output=True, text=True, timeout=300)
+    ended = in_process.posenc("lab", "run", tmp_path / "same.yaml", "--text", text, "--out", tmp_path / "out", "--json")
     assert ended.returncode == 0, ended.stderr
     assert "0 trials run, 6 found" in ended.stderr
     changed = {"command": None}
@@ -206,7 +210,7 @@ def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any])
 def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> None:
     out, _ = whole
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
-    again = run("--text", text, *QUICK, "--out", out)
+    again = here("--text", text, *QUICK, "--out", out)
     assert again.returncode == 0
     assert "0 trials run, 6 found" in again.stderr
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
@@ -228,7 +232,7 @@ def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> Non
 )
 def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, changed: list[str], message: str) -> None:
     before = {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()}
-    ended = run("--text", text, *changed, "--out", whole[0])
+    ended = here("--text", text, *changed, "--out", whole[0])
     assert ended.returncode == 1
     assert message in one_line(ended.stderr)
     assert {path: path.read_bytes() for path in whole[0].rglob("*") if path.is_file()} == before

@@ -109,7 +109,7 @@ def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
     assert failed == ["tokens_of_16_bits_lose_16_bits_only"]
     assert found["identity"]["convention"] == "Llama 1 and 2"
     (tmp_path / "mine.py").write_text(IMPLEMENTATION.replace("positions.to(x.dtype)", "positions.float()"))
-    right = command("mine.py:rotate", "--expect", "layout=half,base=10000", cwd=tmp_path)
+    right = in_process.posenc("check", "mine.py:rotate", "--expect", "layout=half,base=10000", cwd=tmp_path)
     assert right.returncode == 0, right.stdout + right.stderr
     assert "matches Llama 1 and 2" in right.stdout
     assert command("mine:rotate", "--expect", "layout=interleaved", cwd=tmp_path).returncode == 1

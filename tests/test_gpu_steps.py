@@ -76,6 +76,7 @@ def test_a_method_that_cannot_run_is_told_and_not_tried_at_a_longer_length(monke
     assert "not tried: OutOfMemoryError" in second
 
 
+@pytest.mark.acceptance
 def test_rotation_has_every_dtype_layout_and_part():
     found = [cells(line) for line in rotation.lines("cpu", rotation.TINY[1:], 1e-4)][2:]
     assert len(found) == 2 * 2 * 2

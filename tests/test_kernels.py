@@ -81,6 +81,31 @@ def test_the_kernels_say_which_instructions_they_use():
     assert told(POSENC_WITHOUT_KERNELS="1").strip() == "None"
 
 
+STAND_IN = """#!{python}
+import sys
+open(sys.argv[sys.argv.index("-o") + 1], "w").write(" ".join(sys.argv))
+"""
+
+
+def test_the_build_hook_tells_the_compiler_the_loaders_sources(hatch_build, copy, monkeypatch, tmp_path):
+    """The compiler is a stand-in that writes down what it was asked; make acceptance runs the real one."""
+    compiler = tmp_path / "c++"
+    compiler.write_text(STAND_IN.format(python=sys.executable))
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", str(compiler))
+    data, said = build(hatch_build, copy, monkeypatch)
+    assert said == ""
+    assert data["artifacts"] == [f"src/posenc/kernels/{kernels.LIBRARY.name}"]
+    assert data["pure_python"] is False
+    assert data["tag"].startswith("py3-none-")
+    asked = (copy / kernels.LIBRARY.name).read_text()
+    assert f'-DPOSENC_SOURCES="{kernels.fingerprint()}"' in asked
+    assert all(flag in asked for flag in hatch_build.FLAGS)
+    for source in kernels.sources():
+        assert (str(copy.parent / source.relative_to(kernels.HERE.parent)) in asked) == (source.suffix == ".cpp")
+
+
+@pytest.mark.acceptance
 def test_build_hook_and_loader_name_the_sources_alike(hatch_build, copy, monkeypatch):
     if not HAS_COMPILER:
         pytest.skip("no C++ compiler on this machine")

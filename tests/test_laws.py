@@ -1,7 +1,7 @@
 """Every law over every encoding, backend and dtype. No exception list: what a backend cannot express must raise.
 
-make acceptance tries all of it; make test, of the foundation every backend and dtype of each encoding, but every second pair of
-the two, and a sample of each entry added since: test_a_sample.
+make acceptance tries all of it. make test tries the foundation, each encoding with every backend and every dtype but with
+every second pair of the two, and a sample of each entry added since: test_a_sample.
 """
 
 from dataclasses import replace
@@ -144,7 +144,7 @@ def test_laws_of_rows_and_backends(name, dtype):
 
 
 # FLOATER's differences go through a solver, a stack's through several encodings: oracles/test_floater.py has a few.
-SLOW = dict.fromkeys(("floater", "stack", *ADDED), pytest.mark.acceptance)
+SLOW = dict.fromkeys(("floater", "stack", "learned offset", *ADDED), pytest.mark.acceptance)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])

@@ -16,7 +16,7 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.learned_axes import LearnedAxes, with_sizes
 from posenc.encodings.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal
-from sampling import a_third
+from sampling import a_third, every_second
 
 LOCAL = {
     "fairseq": lambda: Sinusoidal(32, layout="sin_cos", denominator="d/2-1", offset=2, odd="zero", silent="padding"),
@@ -74,8 +74,7 @@ def test_gradients_and_one_graph(name):
     laws.check(drawn(LOCAL[name]), laws.Setting(), ["gradients", "one_graph_over_lengths"])
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize(("name", "dtype"), every_second(NEIGHBOURS, DTYPES), ids=str)
 def test_laws_of_whole_rows(name, dtype):
     laws.check(drawn(NEIGHBOURS[name]), laws.Setting(dtype=dtype, causal=False), WHOLE_ROWS)
 

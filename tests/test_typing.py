@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 USER = """
 import torch
@@ -24,6 +26,7 @@ def test_no_module_needs_jaxtyping():
     assert files == []
 
 
+@pytest.mark.acceptance
 def test_a_users_mypy_sees_tensors_without_jaxtyping(tmp_path):
     """The errors of posenc's own files are silenced, as those of an installed package are."""
     (tmp_path / "user.py").write_text(USER)

@@ -17,7 +17,7 @@ from widths import fits
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
-from sampling import a_third
+from sampling import a_third, every_second
 
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -113,10 +113,10 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
 PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, .product, svg, canvas"
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize(("width", "height", "most"), [(1440, 900, 280), (390, 844, 380)])
-def test_the_picture_comes_first(browser, server, lang, width, height, most):
+@pytest.mark.parametrize(("lang", "window"), every_second(("en", "zh"), ((1440, 900, 280), (390, 844, 380))), ids=str)
+def test_the_picture_comes_first(browser, server, lang, window):
     """From the top of the page to the picture of every view: at most 280 pixels on a desktop, 380 on a telephone."""
+    width, height, most = window
     context = browser.new_context(viewport={"width": width, "height": height}, locale="zh-CN" if lang == "zh" else "en-GB")
     page = context.new_page()
     page.goto(server)
@@ -178,8 +178,7 @@ def axe() -> str:
     return AXE.read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", [START, *PAGES, "encoding"])
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("name", "theme"), every_second((START, *PAGES, "encoding"), ("light", "dark")))
 def test_axe_finds_nothing(visit, axe, name, theme):
     page = visit(name, lang="zh" if theme == "dark" else "en", dark=theme == "dark")
     if not page.evaluate("'axe' in window"):

@@ -143,11 +143,12 @@ def test_a_file_by_the_button_and_back(opened):
     page.wait_for_selector("text=cast to bfloat16 before")
 
 
-def test_a_refused_file_says_why_and_leaves_the_rest(opened):
+def test_a_refused_file_says_why_and_leaves_the_rest(opened, tmp_path):
     """Refused for its size before it is sent; test_what_is_no_table_is_refused tests refusals by the server."""
     page = opened("audit", lang="zh")
-    large = {"name": "a.npy", "mimeType": "application/octet-stream", "buffer": bytes(2**24 + 1)}
-    page.set_input_files("#audit-file", large)
+    with (tmp_path / "a.npy").open("wb") as large:
+        large.truncate(2**24 + 1)
+    page.set_input_files("#audit-file", tmp_path / "a.npy")
     page.wait_for_selector(".stage .trouble:visible")
     said = page.inner_text(".stage .trouble")
     assert "a.npy" in said

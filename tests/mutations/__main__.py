@@ -23,7 +23,11 @@ def main() -> int:
     parser.add_argument("--minutes", type=float, default=math.inf, help="stop after so long; the next run goes on")
     parser.add_argument("--write", action="store_true", help="write TABLE.md and table.json")
     options = parser.parse_args()
-    mutants = [one for one in (*draw.named(), *draw.drawn()) if options.only in one.key and options.room in one.room]
+    mutants = [
+        one
+        for one in (*draw.named(), *draw.drawn(among=options.room))
+        if options.only in one.key and options.room in one.room
+    ]
     if options.sample:
         mutants = mutants[:: max(len(mutants) // options.sample, 1)][: options.sample]
     verdicts = judge.judged(mutants, judge.Record(judge.KEPT / "verdicts.jsonl"), tell, 60 * options.minutes)

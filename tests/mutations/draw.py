@@ -75,9 +75,9 @@ class Mutant:
         return made
 
 
-def drawn(seed: int = SEED) -> list[Mutant]:
-    """The mutants of every room, in an order that does not depend on where files lie."""
-    return [mutant for room in ROOMS for mutant in _of_room(room, seed)]
+def drawn(seed: int = SEED, among: str = "") -> list[Mutant]:
+    """The mutants of every room whose name has `among` in it, in an order that does not depend on where files lie."""
+    return [mutant for room in ROOMS if among in room.name for mutant in _of_room(room, seed)]
 
 
 def named() -> list[Mutant]:

@@ -1,4 +1,4 @@
-"""BiPE: a learned vector for the place of a token in its segment, and RoPE for the number of the segment.
+"""BiPE: a learned vector for a token's index within its segment, and RoPE for the number of the segment.
 
     x + table[n],   (R(s) q)·(R(s') k)        n the index within the segment, s and s' numbers of segments
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -112,4 +111,3 @@ if __name__ == "__main__":
     os.environ.pop("TRITON_INTERPRET", None)
     for line in lines():
         print(line, flush=True)
-    sys.exit(0)

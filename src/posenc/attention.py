@@ -152,7 +152,7 @@ def _attend(
     at_q = at_q.expand(q.shape[0])
     at_k = at_q if same else at_k.expand(q.shape[0])
     with full_precision(q):
-        if options is PLAIN:
+        if options is PLAIN and at_q.consecutive_in != "document":
             out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
             return encoding.rotate(out, at_q, "output")
         found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)

@@ -338,16 +338,28 @@ class Positions:
 
     @checked
     def narrow(self, start: int, stop: int) -> Positions:
-        """The tokens start … stop-1, without copying: they count up by one where all do; tables and states with them."""
+        """The tokens start … stop-1, without copying: they count up by one where all do; tables and states with them.
+
+        Tokens of one document, of packed ones for example, are seen to be consecutive in the row: in eager code on the CPU.
+        """
         part = slice(start, stop)
+        document, consecutive_in = self.document[:, part], self.consecutive_in
+        if consecutive_in == "document" and readable(document) and document.numel():
+            one = bool((document == document[:, :1]).all()) and bool((document[:, 0] >= 0).all())
+            consecutive_in = "row" if one else consecutive_in
         return _made(
             self.coords[:, part],
             self.order[:, part],
-            self.document[:, part],
-            self.consecutive_in,
+            document,
+            consecutive_in,
             _each(self.tables, lambda table: table[:, part]),
             _each(self.states, lambda state: state[:, part]),
         )
+
+    @checked
+    def rows(self, start: int, stop: int) -> Positions:
+        """The rows start … stop-1 of the batch, without copying."""
+        return _map(self, lambda tensor: tensor[start:stop])
 
     @checked
     def shard(self, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None) -> Positions:

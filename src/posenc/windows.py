@@ -1,9 +1,11 @@
-"""Windows and chunks without reading keys outside: blocks of queries, each with the keys that it may see.
+"""Windows, chunks and documents without reading keys outside: blocks of queries, each with the keys that it may see.
 
     window (3, 0)        keys      0 1 2 3 4 5 6 7        queries 4 … 5 see keys 1 … 5 only: keys 6 and 7 come later,
     queries 0 … 1        ■ ■ . . . . . .                  key 0 is too far back. A block of queries is handed over with
     queries 2 … 3        ■ ■ ■ ■ . . . .                  exactly this range, so the work grows with the window and not
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
+
+Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
 
 Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
@@ -14,17 +16,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
 from posenc.backends import choose
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.kernels.fast_path import exporting
 from posenc.options import Options
 from posenc.positions import Positions, readable
 
+if TYPE_CHECKING:
+    from posenc.shapes import Int
+
 SMALLEST, LARGEST = 64, 512  # queries of a block
+CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
 
 
 def by_pieces(
@@ -38,10 +45,13 @@ def by_pieces(
     options: Options,
     impl: str,
 ) -> Any:
-    """Attention of rotated q over k and v; under a window or chunk by blocks of queries, where "auto" may choose.
+    """Attention of rotated q over k and v; by documents, and under a window or chunk by blocks of queries, where "auto" may
+    choose.
 
     A backend that is asked for by name gets the whole call. Returns the output, or (output, lse) where options.return_lse.
     """
+    if impl == "auto" and at_q is at_k and (found := by_documents(q, k, v, encoding, at_q, causal, options)) is not None:
+        return found
     narrow = impl == "auto" and (options.window is not None or options.chunk is not None)
     cut = pieces(at_q, at_k, causal, options) if narrow else None
     if cut is None:
@@ -52,9 +62,69 @@ def by_pieces(
         own = replace(options, mask=narrowed_mask(options.mask, queries, keys))
         backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
         parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
+    return _joined(parts, options, axis=2)
+
+
+def by_documents(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
+) -> Any:
+    """Self-attention of the documents of every row, one after the other; None where they are not known or too small.
+
+    Where a backend does the same within one call, it gets the call (`SERVES_DOCUMENTS`).
+    """
+    if at.consecutive_in != "document" or exporting() or not readable(at.document):
+        return None
+    if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
+        return None
+    rows = [runs_of(row) for row in at.document]
+    if any(found is None for found in rows) or not _worth(q, k, rows):
+        return None
+    parts = []
+    for row, runs in enumerate(rows):
+        sizes = [size for _, size in runs]
+        of_row, begin, outs = at.rows(row, row + 1), 0, []
+        mask = options.mask if options.mask is None or len(options.mask) == 1 else options.mask[row : row + 1]
+        own = [x[row : row + 1].split(sizes, dim=2) for x in (q, k, v)]
+        for (document, size), q_part, k_part, v_part in zip(runs, *own, strict=True):
+            tokens, begin = slice(begin, begin + size), begin + size
+            if document < 0:
+                outs.append(_of_padding(q_part, v_part, options))
+                continue
+            here, given = of_row.narrow(tokens.start, tokens.stop), options
+            if mask is not None:
+                given = replace(options, mask=narrowed_mask(mask, tokens, tokens))
+            outs.append(by_pieces(q_part, k_part, v_part, encoding, here, here, causal, given, "auto"))
+        parts.append(_joined(outs, options, axis=2))
+    return _joined(parts, options, axis=0)
+
+
+def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
+    """Documents of one row and their lengths, as they stand; None where one of them, padding aside, stands in parts."""
+    names, counts = torch.unique_consecutive(documents, return_counts=True)
+    found = list(zip(names.tolist(), counts.tolist(), strict=True))
+    real = [name for name, _ in found if name >= 0]
+    return found if len(real) == len(set(real)) else None
+
+
+def _worth(q: Tensor, k: Tensor, rows: list[Any]) -> bool:
+    """Whether what the documents leave out of all pairs takes longer than calling attention for each of them."""
+    pairs = sum(size**2 for runs in rows for document, size in runs if document >= 0)
+    return (len(rows) * q.shape[2] * k.shape[2] - pairs) * q.shape[1] * q.shape[3] >= CALL * sum(map(len, rows))
+
+
+def _of_padding(q: Tensor, v: Tensor, options: Options) -> Any:
+    """Queries that may see no key."""
+    out = q.new_zeros(*q.shape[:3], v.shape[3])
+    return (out, q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))) if options.return_lse else out
+
+
+def _joined(parts: list[Any], options: Options, axis: int) -> Any:
+    """Outputs, or (output, lse), one after the other."""
+    if len(parts) == 1:
+        return parts[0]
     if not options.return_lse:
-        return torch.cat(parts, dim=2)
-    return tuple(torch.cat(part, dim=2) for part in zip(*parts, strict=True))
+        return torch.cat(parts, dim=axis)
+    return tuple(torch.cat(part, dim=axis) for part in zip(*parts, strict=True))
 
 
 def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> list[tuple[slice, slice]] | None:

@@ -6,6 +6,7 @@
     refuses(encoding)                                why it can never serve this encoding, or None
     refuses_call(q, encoding, at_q, at_k, causal)    why it cannot serve this call: positions, device, dtype; or None
     OPTIONS                                          the names of the options that it serves
+    SERVES_DOCUMENTS                                 where it is True: documents of a row are computed apart from each other
 
 None imports another. `reference` is the definition; the others must agree with it.
 """

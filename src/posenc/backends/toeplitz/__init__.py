@@ -20,6 +20,7 @@ from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
 
 OPTIONS = frozenset({"scale"})
+SERVES_DOCUMENTS = True
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:

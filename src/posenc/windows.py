@@ -62,7 +62,7 @@ def by_pieces(
         own = replace(options, mask=narrowed_mask(options.mask, queries, keys))
         backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
         parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
-    return _joined(parts, options, axis=2)
+    return _joined(parts, options)
 
 
 def by_documents(
@@ -76,8 +76,8 @@ def by_documents(
         return None
     if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
         return None
-    rows = [runs_of(row) for row in at.document]
-    if any(found is None for found in rows) or not _worth(q, k, rows):
+    rows = [runs for row in at.document if (runs := runs_of(row)) is not None]
+    if len(rows) < at.batch or not _worth(q, k, rows):
         return None
     parts = []
     for row, runs in enumerate(rows):
@@ -94,7 +94,7 @@ def by_documents(
             if mask is not None:
                 given = replace(options, mask=narrowed_mask(mask, tokens, tokens))
             outs.append(by_pieces(q_part, k_part, v_part, encoding, here, here, causal, given, "auto"))
-        parts.append(_joined(outs, options, axis=2))
+        parts.append(_joined(outs, options))
     return _joined(parts, options, axis=0)
 
 
@@ -106,10 +106,11 @@ def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
     return found if len(real) == len(set(real)) else None
 
 
-def _worth(q: Tensor, k: Tensor, rows: list[Any]) -> bool:
+def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
     """Whether what the documents leave out of all pairs takes longer than calling attention for each of them."""
     pairs = sum(size**2 for runs in rows for document, size in runs if document >= 0)
-    return (len(rows) * q.shape[2] * k.shape[2] - pairs) * q.shape[1] * q.shape[3] >= CALL * sum(map(len, rows))
+    left_out = len(rows) * q.shape[2] * k.shape[2] - pairs
+    return left_out * q.shape[1] * q.shape[3] >= CALL * sum(len(runs) for runs in rows)
 
 
 def _of_padding(q: Tensor, v: Tensor, options: Options) -> Any:
@@ -118,13 +119,14 @@ def _of_padding(q: Tensor, v: Tensor, options: Options) -> Any:
     return (out, q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))) if options.return_lse else out
 
 
-def _joined(parts: list[Any], options: Options, axis: int) -> Any:
-    """Outputs, or (output, lse), one after the other."""
+def _joined(parts: list[Any], options: Options, axis: int = 2) -> Any:
+    """Outputs, or (output, lse), one after the other along tokens or rows; in memory token by token, as torch's fused
+    kernel lays its output and the projection after it reads it."""
     if len(parts) == 1:
         return parts[0]
-    if not options.return_lse:
-        return torch.cat(parts, dim=axis)
-    return tuple(torch.cat(part, dim=axis) for part in zip(*parts, strict=True))
+    both = zip(*parts, strict=True) if options.return_lse else (parts,)
+    joined = tuple(torch.cat([x.transpose(1, 2) for x in each], dim=axis // 2).transpose(1, 2) for each in both)
+    return joined if options.return_lse else joined[0]
 
 
 def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> list[tuple[slice, slice]] | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from choose_page import choose_page
+from claims_page import claims_table
 from costs_page import costs_page
 from entry_page import GENERATED, SIZES_SHOWN, named, page
 from envelopes import picture
@@ -43,6 +44,8 @@ def pages() -> dict[Path, str]:
         made[HERE / f"costs{suffix}"] = costs_page(language)
         made[HERE / f"choose{suffix}"] = choose_page(language)
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
+        tested = ROOT / "results" / "claims" / f"README{suffix}"
+        made[tested] = with_table(tested, claims_table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))
         made[HERE / "pictures" / f"envelopes{suffix.replace('.md', '.svg')}"] = picture(language)
         for row in described:

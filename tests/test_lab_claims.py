@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from posenc.lab.experiment import Experiment, read_experiment
+from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.published.table import CLAIMS, row
+from posenc.lab.records.results import Folder
+from posenc.lab.views.markdown import markdown
+from posenc.lab.views.tables import tables
 
 CLAIMS_FOLDER = Path(__file__).parent.parent / "results" / "claims"
 MADE_FOR = {
@@ -66,6 +70,34 @@ def test_the_files_are_those_that_the_claims_name() -> None:
     for page in ("README.md", "README.zh-CN.md"):
         text = (CLAIMS_FOLDER / page).read_text("utf-8")
         assert all(f"| [{name}]({name}.yaml) |" in text for name in MADE_FOR)
+
+
+FINISHED = sorted(path.parent.name for path in CLAIMS_FOLDER.glob("*/experiment.json"))
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_finished_experiment_is_that_of_its_file(name: str) -> None:
+    folder = CLAIMS_FOLDER / name
+    manifest = Folder(folder).experiment()
+    experiment = read_experiment(str(folder.with_suffix(".yaml")))
+    assert manifest is not None
+    assert manifest["experiment"] == experiment.model_dump(mode="json")
+    assert manifest["command"] == f"posenc lab run {name}.yaml"
+    assert not manifest["failures"]
+    assert set(manifest["keys"]) == set(Folder(folder).keys())
+    assert len(manifest["keys"]) == len(experiment.trials())
+    content = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+    assert not any(place in content for place in (b"/tmp/", b"/home/", b"/root/", b"/work/"))
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == "peng" else pytest.param(name, marks=pytest.mark.acceptance) for name in FINISHED]
+)
+def test_the_verdicts_are_those_of_the_records(name: str) -> None:
+    found, report = findings(CLAIMS_FOLDER / name), CLAIMS_FOLDER / name / "report"
+    assert (report / "published.csv").read_text("utf-8") == tables(found)["published.csv"]
+    for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
+        assert (report / page).read_text("utf-8") == markdown(found, language)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["code", "tasks"])

@@ -48,6 +48,7 @@ TARGETS = {
     ],
     "lab": [
         "tests/test_compare.py",
+        "tests/test_lab_claims.py",
         "tests/test_lab_control.py",
         "tests/test_lab_engines.py",
         "tests/test_lab_picture.py",

@@ -85,7 +85,7 @@ def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
                 raise no_number(name, arm["state"])
             return dict(arm)
     needs = Words(f"{name} among the encodings of the experiment", f"实验的编码中要有 {name}")
-    raise Untested(f"{title(name).en} took no part", f"{title(name).zh} 未参与", needs)
+    raise Untested(f"{title(name).en}: took no part", f"{title(name).zh}：未参与", needs)
 
 
 def length_of(task: Found, times: float | None) -> int:
@@ -163,6 +163,13 @@ def descending(groups: Groups) -> Callable[[Means], bool]:
     """True if every score of a group is above every score of the next group."""
     return lambda at: all(
         min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
+    )
+
+
+def not_ascending(groups: Groups) -> Callable[[Means], bool]:
+    """True if no score of a group is below a score of the next group."""
+    return lambda at: all(
+        min(at[name] for name in above) >= max(at[name] for name in below) for above, below in pairwise(groups)
     )
 
 

@@ -24,6 +24,7 @@ from posenc.lab.findings.published.our_scores import (
     descending,
     length_of,
     listed,
+    not_ascending,
     place,
     reachable,
     rise,
@@ -66,17 +67,13 @@ def at_chance(task: Found, nope: float, theirs: float) -> bool:
 
 
 def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
-    """Mean exact match of copy above the trained length, to twice it, the best group first; `equal` holds as well."""
+    """Mean exact match of copy above the trained length, to twice it, the best group first; `equal` allows ties."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, COPY)
         scores, left, without = reachable(groups, lambda name: _beyond(task, name))
-        strict = descending(left)
-
-        def holds(at: Means) -> bool:
-            return strict(at) or (equal and len(set(at.values())) == 1)
-
-        return decide(scores, holds, listed(scores, form=".3f", unit=PLAIN), without, *notes)
+        ordered = not_ascending if equal else descending
+        return decide(scores, ordered(left), listed(scores, form=".3f", unit=PLAIN), without, *notes)
 
     return judge
 

@@ -7,6 +7,7 @@ checkers alone do not count.
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 from collections.abc import Iterator
@@ -45,7 +46,7 @@ def run_time(tree: ast.AST) -> Iterator[ast.AST]:
             yield from (node, *run_time(node))
 
 
-def imports(module: str) -> Iterator[tuple[str, str]]:
+def read(module: str) -> Iterator[tuple[str, str]]:
     """(module, name) for each import of posenc; the name is empty where a whole module is imported."""
     for node in run_time(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -58,7 +59,10 @@ def imports(module: str) -> Iterator[tuple[str, str]]:
                     yield (whole, "") if whole in MODULES else (str(node.module), alias.name)
 
 
-ARROWS = {module: sorted(set(imports(module))) for module in MODULES}
+@functools.cache
+def arrows() -> dict[str, list[tuple[str, str]]]:
+    """Of every module, what it imports of posenc."""
+    return {module: sorted(set(read(module))) for module in MODULES}
 
 
 def test_every_room_is_drawn_once_and_both_pages_have_the_same_drawing():
@@ -71,7 +75,7 @@ def test_imports_run_downward_or_to_the_right():
     order = {name: number for number, name in enumerate(name for floor in floors(PAGES[0]) for name in floor)}
     wrong = [
         f"{module} imports {target}"
-        for module, targets in ARROWS.items()
+        for module, targets in arrows().items()
         for target, _ in targets
         if order[room(target)] < order[room(module)]
     ]
@@ -79,7 +83,7 @@ def test_imports_run_downward_or_to_the_right():
 
 
 def test_no_circle_of_modules():
-    graph = {module: {target for target, _ in targets} - {module} for module, targets in ARROWS.items()}
+    graph = {module: {target for target, _ in targets} - {module} for module, targets in arrows().items()}
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)
 
 
@@ -97,7 +101,7 @@ def test_no_circle_of_the_page_s_modules():
 
 @pytest.mark.parametrize("module", MODULES)
 def test_no_private_name_is_taken_from_another_module_and_nothing_is_mocked(module):
-    taken = [(target, name) for target, name in ARROWS[module] if re.match("_(?!_)", name)]
+    taken = [(target, name) for target, name in arrows()[module] if re.match("_(?!_)", name)]
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     known = {
         alias.asname or alias.name

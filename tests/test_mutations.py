@@ -95,7 +95,8 @@ def test_a_harmless_change_survives_and_a_harmful_one_does_not(tmp_path):
 
 
 def test_a_sample_is_caught():
-    assert "tests caught 1 of 1" in ran("-m", "tests.mutations", "--room", "hand", "--sample", "1")
+    """One whose nearest tests fail soon."""
+    assert "tests caught 1 of 1" in ran("-m", "tests.mutations", "--room", "hand", "--only", "forward ignores impl")
 
 
 @pytest.mark.acceptance

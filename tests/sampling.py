@@ -129,6 +129,9 @@ class OnTheDiagonal(PositionalEncoding):
     def weights(self, logits, at_q, at_k, may_attend):
         return self.inner.weights(logits, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
 
+    def bypass(self, v, at_q, at_k, may_attend):
+        return self.inner.bypass(v, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
+
     def softmax_scale(self, d_head: int) -> float:
         return self.inner.softmax_scale(d_head)
 

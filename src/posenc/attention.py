@@ -13,7 +13,7 @@ from posenc.backends import choose
 from posenc.checked import explained
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site, check_one_layer, full_precision
-from posenc.options import PLAIN, Given, Options
+from posenc.options import PLAIN, Given, Options, allowed
 from posenc.positions import Positions
 from posenc.windows import by_pieces
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Bool, Float
 
 
+NO_BYPASS = PositionalEncoding.bypass
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
 
 
@@ -80,7 +81,7 @@ def attend(
 
         q̂, k̂ = rotate(q), rotate(k)
         logits = context(cap(q̂·k̂·scale) + bias) + mask
-        out    = rotate(softmax(logits)·v + value)          or weights(logits) in the softmax's place
+        out    = rotate(softmax(logits)·v + value + bypass)   or weights(logits) in the softmax's place
 
     q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q        positions of the queries; at_k of the keys, the same where it is left out
@@ -154,11 +155,29 @@ def _attend(
     with full_precision(q):
         if options is PLAIN and at_q.consecutive_in != "document":
             out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
+            if type(encoding).bypass is not NO_BYPASS:
+                out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
             return encoding.rotate(out, at_q, "output")
         found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
         out, lse = found if options.return_lse else (found, None)
+        if type(encoding).bypass is not NO_BYPASS:
+            out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
         out = encoding.rotate(out, at_q, "output")
     return (out, lse) if options.return_lse else out
+
+
+def _with_bypass(
+    out: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+) -> Tensor:
+    """The output and what the values add to it without the weights."""
+    addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
+    return out if addend is None else (out.to(addend.dtype) + addend).to(out.dtype)
 
 
 def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:

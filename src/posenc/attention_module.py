@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Float
 
 
-AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS
+AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS | Site.BYPASS
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,6 +30,7 @@ SEAMS = {
     "context": Words("logits", "分数"),
     "value": Words("value", "值"),
     "weights": Words("in the softmax's place", "代替 softmax"),
+    "bypass": Words("beside the attention weights", "绕过注意力权重"),
 }
 
 TOKENS = {

@@ -1,8 +1,8 @@
 """The contract: where position enters attention. Read this first.
 
-Position can enter at six seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
+Position can enter at seven seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
 
-    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value
+    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value + bypass
                                                                                   weights
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
@@ -50,6 +50,7 @@ class Site(Flag):
     CONTEXT = auto()
     VALUE = auto()
     WEIGHTS = auto()
+    BYPASS = auto()
 
 
 # What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
@@ -78,7 +79,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "context", "value", "weights", "at_length"))
+PER_CALL = frozenset(("bias", "context", "value", "weights", "bypass", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
@@ -208,7 +209,7 @@ class PositionalEncoding(nn.Module):
             check_arguments(PositionalEncoding.read, self, x, at, past)
         return at
 
-    # The six seams.
+    # The seven seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
@@ -273,6 +274,13 @@ class PositionalEncoding(nn.Module):
         may_attend: Bool[Tensor, "b #h i j"],
     ) -> Float[Tensor, "b h i j"] | None:
         """What values are multiplied with, in the place of the softmax; None: the softmax."""
+        return None
+
+    @checked
+    def bypass(
+        self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
+    ) -> Float[Tensor, "b h i d"] | None:
+        """The addend to the output that the values make without the weights; `attend` adds it, whatever the backend."""
         return None
 
     def softmax_scale(self, d_head: int) -> float:

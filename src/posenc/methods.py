@@ -186,17 +186,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("Learnable Fourier features", "learnable_fourier", "arXiv 2106.02795"),
             Method("NEZHA", "nezha", "arXiv 1909.00204", ("functional_relative_position",)),
             Method("LookHere", "lookhere", "arXiv 2405.13985"),
-            Method(
-                "LePE",
-                "lepe",
-                "arXiv 2107.00652",
-                ("locally_enhanced_positional_encoding", "cswin"),
-                Words(
-                    "fits no seam: it adds a convolution of the values to the output of attention, and no seam sees both; "
-                    "add that convolution to what attend returns",
-                    "不适合任何作用处：它把值的卷积加到注意力的输出上，没有一处同时看到两者；把卷积加到 attend 的结果上",
-                ),
-            ),
+            Method("LePE", "lepe", "arXiv 2107.00652", ("locally_enhanced_positional_encoding", "cswin")),
             Method("PaPE", "pape", "arXiv 2602.01418", ("parabolic_position_encoding",)),
             Method("HSTU", "hstu", "arXiv 2402.17152", ("hierarchical_sequential_transduction",)),
             Method("TO-RoPE", "to_rope", "arXiv 2510.20455", ("time_and_order_rope",)),

@@ -108,6 +108,10 @@ class Stack(PositionalEncoding):
         given = [part.weights(logits, at_q, at_k, may_attend) for part in self if part.sites & Site.WEIGHTS]
         return given[0] if given else None
 
+    def bypass(self, v: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
+        given = [part.bypass(v, at_q, at_k, may_attend) for part in self if part.sites & Site.BYPASS]
+        return functools.reduce(operator.add, given) if given else None
+
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
         if len(scales) > 1:

@@ -117,7 +117,7 @@ def unmet(entry: Entry, answers: Answers) -> list[Words]:
     facts = _facts(entry.name)
     if answers.causal and entry.kind != "positions" and "local" not in facts["traits"]:
         found.append(Words("a token reads later ones", "会读到后面的词"))
-    if answers.kernel == "plain" and set(facts["seams"]) - {"embed", "rotate"}:
+    if answers.kernel == "plain" and set(facts["seams"]) - {"embed", "rotate", "bypass"}:
         found.append(Words("it changes scores in a way that a plain kernel does not", "对分数的改动超出普通内核"))
     if answers.factor > 1 and answers.domain != "graph" and _reach(entry, answers) is None:
         found.append(Words("nothing shows that it reaches further than its training", "没有证据表明能超过训练长度"))

@@ -73,7 +73,7 @@ def as_subject(
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a posenc encoding; give a callable by its seam, rotate=f, got {encoding!r}")
     lacking = {"shift_invariant", "norm_preserving"} - set(encoding.traits)
-    if Site.VALUE in encoding.sites:
+    if encoding.sites & (Site.VALUE | Site.WEIGHTS | Site.BYPASS):
         lacking |= {"averages_values"}
     sizes = {
         "width" if key == "d_head" or (key == "d_model" and Site.EMBED in encoding.sites) else key: value

@@ -22,7 +22,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     """Under every option, "auto" and each backend that serves it give what the reference gives; the others raise.
 
     The reference computes all pairs and hides some; "auto" goes by blocks of queries under a window or a chunk. A sink s
-    leaves exp(lse) / (exp(lse) + exp(s)) of the output, whatever the encoding. An encoding that replaces q·k refuses a
+    leaves exp(lse) / (exp(lse) + exp(s)) of what the weights mix. An encoding that replaces q·k refuses a
     scale and a soft cap, which would act on the product that it takes back; one that replaces the softmax refuses sinks
     and the log-sum-exp.
     """
@@ -62,13 +62,13 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             if lacking:
                 raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
             close(options_agree, encoding, out, expected, setting.dtype, about)
-    if softmax:
+    if softmax and not encoding.sites & Site.BYPASS:
         out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
         with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
         share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]
         shared = (out.to(lse.dtype) * share).to(out.dtype)
         close(options_agree, encoding, with_sinks, shared, setting.dtype, "sinks by return_lse")
-    else:
+    elif not softmax:
         plain = functools.partial(attend, q, k, v, encoding, at, causal=setting.causal)
         for call in (functools.partial(plain, sinks=sinks), functools.partial(plain, return_lse=True)):
             _must_refuse(call, encoding, "sinks, return_lse")

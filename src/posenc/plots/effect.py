@@ -48,7 +48,8 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
 
     Added vectors: the products of what is added to each two tokens, over d_model. All others: the score of queries and keys
     of ones, minus that without an encoding; what is read comes from random hidden states. Where the softmax is replaced and
-    no bias is added: the logarithm of the weights, relative to that of equal weights.
+    no bias is added: the logarithm of the weights, relative to that of equal weights. Where values reach the output past
+    the weights: how much of each value, in the first channel.
     """
     x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
     if Site.EMBED in encoding.sites:
@@ -60,6 +61,8 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     q, k = encoding.rotate_both(ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
+    if Site.BYPASS in encoding.sites:
+        return _past_the_weights(encoding, at)
     if Site.WEIGHTS in encoding.sites and Site.BIAS not in encoding.sites:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
         weights = encoding.weights(torch.zeros_like(scores), at, at, before)
@@ -70,6 +73,18 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     without = D_HEAD**0.5 if Site.WEIGHTS not in encoding.sites else D_HEAD * encoding.softmax_scale(D_HEAD)
     changed: Tensor = (scores - without)[0]
     return changed
+
+
+def _past_the_weights(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"]:
+    """What a value of one at key j adds to the output of query i."""
+    n = at.length
+    one_each = torch.eye(n).view(n, 1, n, 1).expand(-1, N_HEADS, -1, D_HEAD)
+    all_seen = torch.ones(n, 1, n, n, dtype=torch.bool)
+    each, none = (encoding.bypass(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
+    assert each is not None
+    assert none is not None
+    added: Tensor = (each - none)[..., 0].permute(1, 2, 0)
+    return added
 
 
 def _scores(entry: Entry) -> Matrices:
@@ -98,17 +113,23 @@ def _scores(entry: Entry) -> Matrices:
     return Matrices(
         f"{entry.title.en}: {said}",
         (
-            "Blue takes attention away, red adds to it, where queries and keys are ones."
-            if Site.EMBED not in encoding.sites
-            else "How alike the vectors are that two tokens get: the products of what is added to them.",
+            _said(encoding.sites),
             f"From {low} to {high}.{learned}",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
         "row" if patches else "query",
         "column" if patches else "key",
-        "change of the score",
+        "change of the score" if Site.BYPASS not in encoding.sites else "share of the value",
         limit,
     )
+
+
+def _said(sites: Site) -> str:
+    if Site.EMBED in sites:
+        return "How alike the vectors are that two tokens get: the products of what is added to them."
+    if Site.BYPASS in sites:
+        return "How much of every patch's value is added to the middle one, in the first channel."
+    return "Blue takes attention away, red adds to it, where queries and keys are ones."
 
 
 def _tokens(entry: Entry) -> tuple[Positions, str]:

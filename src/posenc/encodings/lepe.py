@@ -1,0 +1,133 @@
+"""LePE: every value's neighbourhood in the image, by a depthwise convolution, added to the output of attention.
+
+    out_i = Σ_j a_ij v_j + Σ_o w_o ⊙ v_(i + o) + c,   o over the offsets of a 3 × 3 kernel
+
+Dong et al. 2021, "CSWin Transformer: A General Vision Transformer Backbone with Cross-Shaped Windows", and the authors'
+code. The attention weights know no positions.
+Legend: b batch, h query heads, g key heads, i query, j key, d channel, o offsets of the kernel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import PositionalEncoding, Site, check_accepted, check_width, full_precision, working_dtype
+from posenc.entry import Entry
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.shapes import Bool, Float, Int
+
+
+class LePE(PositionalEncoding):
+    """A depthwise convolution of the values over rows and columns, past the attention weights.
+
+    d_head       channels of a value
+    n_heads      query heads
+    kernel_size  rows and columns of the kernel, odd
+
+    Coordinates are (row, column), whole numbers. A neighbour counts where the query may see it: in its own document, so
+    that windows which are documents are convolved apart, and not later under a causal mask. Tokens may stand in any order.
+    Parameters: kernel [n_heads, d_head, kernel_size, kernel_size] and constant [n_heads, d_head]; they start as those of
+    torch's Conv2d. Any attention kernel serves it. Time O(kernel_size²·queries·keys) to find the neighbours, whatever the
+    number of channels; memory O(queries·keys).
+    Raises ValueError for an even kernel, other heads or channels, and two tokens of one document with the same coordinates;
+    TypeError for coordinates that are not integers.
+    """
+
+    sites = Site.BYPASS
+    coordinate_axes = 2
+
+    @checked
+    def __init__(self, d_head: int, n_heads: int, *, kernel_size: int = 3) -> None:
+        checks.whole(d_head=d_head, n_heads=n_heads, kernel_size=kernel_size)
+        if kernel_size % 2 == 0:
+            raise ValueError(f"kernel_size: expected an odd number, so that it has a middle, got {kernel_size}")
+        super().__init__(d_head=d_head, n_heads=n_heads, kernel_size=kernel_size)
+        self.d_head, self.n_heads, self.reach = d_head, n_heads, kernel_size // 2
+        self.kernel = nn.Parameter(torch.empty(n_heads, d_head, kernel_size, kernel_size))
+        self.constant = nn.Parameter(torch.empty(n_heads, d_head))
+        for parameter in (self.kernel, self.constant):
+            nn.init.uniform_(parameter, -1 / kernel_size, 1 / kernel_size)
+
+    def bypass(
+        self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
+    ) -> Float[Tensor, "b h i d"]:
+        for at in (at_q, at_k):
+            self.check_coords(at, integers=True)
+        check_width(self, "d_head", v.shape[-1], self.d_head, of="v")
+        if self.n_heads % v.shape[1]:
+            raise ValueError(
+                f"LePE: built for n_heads={self.n_heads}, got v with {v.shape[1]} heads, which do not divide it"
+            )
+        with full_precision(v):
+            dtype = working_dtype(v.dtype)
+            values = v.repeat_interleave(self.n_heads // v.shape[1], dim=1).to(dtype)
+            kernel, constant = self.kernel.to(dtype), self.constant.to(dtype)
+            added = constant[:, None] * may_attend.any(-1, keepdim=True)
+            near, found = torch.zeros_like(may_attend), torch.zeros_like(may_attend[..., :1], dtype=torch.int32)
+            rows, columns = (_apart(at_q.coords[..., axis], at_k.coords[..., axis]) for axis in (0, 1))
+            for row in range(-self.reach, self.reach + 1):
+                in_row = may_attend & (rows == row)
+                for column in range(-self.reach, self.reach + 1):
+                    there = in_row & (columns == column)
+                    one, which = there.int().max(dim=-1, keepdim=True)
+                    near, found = near | there, found + one
+                    neighbour = values.gather(2, which.expand(*added.shape[:3], values.shape[-1])) * one
+                    added = added + neighbour * kernel[:, None, :, row + self.reach, column + self.reach]
+        message = "LePE: a token at {} has two neighbours with the same coordinates in its document"
+        alone = (near.sum(-1, keepdim=True) == found)[..., 0].all(1)  # [b, i]
+        check_accepted(at_q.coords.expand(*alone.shape, 2), alone, message)
+        return added
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> LePE:
+        part = LePE(**{**self.configuration, "n_heads": stop - start}).to(self.kernel)
+        part.kernel.copy_(self.kernel[start:stop])
+        part.constant.copy_(self.constant[start:stop])
+        return part
+
+
+def _apart(query: Int[Tensor, "b i"], key: Int[Tensor, "b j"]) -> Int[Tensor, "b 1 i j"]:
+    """How far the key lies after the query along one axis."""
+    return (key[:, None, :] - query[:, :, None])[:, None]
+
+
+ENTRY = Entry(
+    name="lepe",
+    class_name="LePE",
+    title=Words("LePE", "局部增强位置编码"),
+    kind="contextual",
+    published="2021-07",
+    needs=("parameters",),
+    axes=2,
+    per_layer=True,
+    formula="softmax(q·k)v + conv(v)",
+    also_called=("locally_enhanced_positional_encoding", "cswin", "LePEAttention", "get_lepe"),
+    used_by=("CSWin",),
+    source="Dong et al. 2021, arXiv 2107.00652, and the authors' code",
+    idea=Words(
+        "A patch of an image gets, beside what attention mixes, a learned mixture of the values of its eight neighbours "
+        "and its own: a small convolution of each channel. Its zeros at the border tell where the image ends, so that the "
+        "model learns positions. It works for images of any size.",
+        "图像的每个图块除了得到注意力混合的结果，还加上自己与八个相邻图块的值的学到的组合：每个通道各做一次小卷积。"
+        "边界处的零表明图像在哪里结束，模型由此学到位置。它适用于任意大小的图像。",
+    ),
+    latex=r"o_i = \sum_j a_{ij} v_j + \sum_{o} w_o \odot v_{i + o} + c",
+    breaks=Words(
+        "Far from every border a patch looks like its neighbours: only what lies next to it is told apart. Two patches at "
+        "the same coordinates in one document are refused.",
+        "远离边界的图块彼此看起来一样：只有相邻的内容能区分开。同一文档中坐标相同的两个图块会被拒绝。",
+    ),
+    code="microsoft/CSWin-Transformer",
+    options={
+        "d_head": "值的每个头的通道数",
+        "kernel_size": "卷积核的行数与列数，奇数",
+    },
+)

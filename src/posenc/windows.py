@@ -19,18 +19,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.backends import choose
-from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.kernels.fast_path import exporting
-from posenc.options import Options
+from posenc.backends.fused import hidden_from
+from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.shapes import Float, Int
 
 SMALLEST, LARGEST = 64, 512  # queries of a block
+SLID = 32  # the fewest queries of a block of many
+MASK = 2**22  # entries of the mask of such a block at most
 CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
 
 
@@ -52,7 +56,11 @@ def by_pieces(
     """
     if impl == "auto" and at_q is at_k and (found := by_documents(q, k, v, encoding, at_q, causal, options)) is not None:
         return found
+    if impl == "auto":
+        options = without_vain_window(at_q, at_k, causal, options)
     narrow = impl == "auto" and (options.window is not None or options.chunk is not None)
+    if narrow and (left := slides(q, k, v, encoding, at_q, at_k, causal, options)) is not None:
+        return sliding(q, k, v, encoding, at_q, options, left)
     cut = pieces(at_q, at_k, causal, options) if narrow else None
     if cut is None:
         return choose(impl, q, encoding, at_q, at_k, causal, options).attend(q, k, v, encoding, at_q, at_k, causal, options)
@@ -63,6 +71,95 @@ def by_pieces(
         backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
         parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
     return _joined(parts, options)
+
+
+def without_vain_window(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Options:
+    """The options without a window that reaches further than the row is long: no query sees less for it."""
+    if options.window is None or at_q is not at_k or at_q.consecutive_in != "row":
+        return options
+    left, right = options.window
+    if any(one is not None and one < at_q.length - 1 for one in (left, None if causal else right)):
+        return options
+    plain = replace(options, window=None)
+    return plain if plain.asked() else PLAIN
+
+
+def slides(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+) -> int | None:
+    """How far a causal window reaches back that `sliding` serves; None for other calls."""
+    left = (options.window or (None,))[0]
+    if left is None or not (causal and at_q is at_k and at_q.consecutive_in == "row") or at_q.length < 2 * (left + SLID):
+        return None
+    if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or encoding.distance_terms() is None:
+        return None
+    if encoding.sites & Site.BIAS and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
+        return None
+    eager = plain_on_cpu(q, k, v) and not exporting() and not wants_gradient(q, k, v, *encoding.parameters())
+    return left if eager else None
+
+
+def sliding(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, options: Options, left: int
+) -> Tensor:
+    """Every query with the `left` keys before it and its own.
+
+    The first `left` queries see all keys before them. Blocks of queries after them see equally many keys each, at the same
+    distances, so that they are one batch with one mask; their keys are a view in which blocks overlap. What is left is one
+    shorter block.
+    """
+    block, length = _slid(left), q.shape[2]
+    stop = left + (length - left) // block * block
+    parts = [_slid_blocks(q[:, :, left:stop], k[:, :, :stop], v[:, :, :stop], encoding, options, left, block)]
+    for place, queries, first in ((0, slice(0, left), 0), (len(parts) + 1, slice(stop, length), stop - left)):
+        if queries.start < queries.stop:
+            of_q, of_k = at.narrow(queries.start, queries.stop), at.narrow(first, queries.stop)
+            keys, here = slice(first, queries.stop), of_k if first == queries.start else of_q
+            own = q[:, :, queries], k[:, :, keys], v[:, :, keys]
+            parts.insert(place, by_pieces(*own, encoding, here, of_k, True, options, "auto"))
+    return _joined(parts, options)  # type: ignore[no-any-return]
+
+
+def _slid(left: int) -> int:
+    """Queries of a block: about a sixteenth of what one of them sees."""
+    block = SLID
+    while block < 256 and block * 32 <= left:
+        block *= 2
+    return block
+
+
+def _slid_blocks(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    options: Options,
+    left: int,
+    block: int,
+) -> Float[Tensor, "b h i dv"]:
+    """Blocks of queries, the first of which comes `left` keys after the first key."""
+    back = left + torch.arange(block)[:, None] - torch.arange(left + block)  # query - key
+    mask = torch.zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
+    for term in encoding.distance_terms() or ():
+        mask = mask + one_per_head(term.at_distance(torch.arange(left + 1)), q)[:, back.clamp(0, left)].to(mask.dtype)
+    mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
+    scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]
+    rows = []
+    for row in range(q.shape[0]):
+        blocks = q[row].unflatten(1, (-1, block)).transpose(0, 1)  # [n, h, block, d]
+        keys, values = (
+            x[row].unfold(1, left + block, block).permute(1, 0, 3, 2) for x in (k, v)
+        )  # [n, g, left + block, d]
+        out = F.scaled_dot_product_attention(blocks, keys, values, mask, scale=scale, enable_gqa=grouped)
+        rows.append(out.transpose(1, 2).flatten(0, 1))  # [i, h, d]
+    return torch.stack(rows).transpose(1, 2)
 
 
 def by_documents(

@@ -1,0 +1,83 @@
+"""Causal windows in one call for many blocks: the same numbers as under a mask, whatever is left over at the ends."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from posenc import Positions, attend, create, windows
+
+
+def inputs(batch, key_heads, length, dtype=torch.float64):
+    source = torch.Generator().manual_seed(0)
+    return [torch.randn(batch, heads, length, 8, generator=source, dtype=dtype) for heads in (4, key_heads, key_heads)]
+
+
+@pytest.fixture
+def slid(monkeypatch):
+    """How far the windows reached that were computed so."""
+    reaches, sliding = [], windows.sliding
+
+    def recorded(*arguments):
+        reaches.append(arguments[-1])
+        return sliding(*arguments)
+
+    monkeypatch.setattr(windows, "sliding", recorded)
+    return reaches
+
+
+@pytest.mark.parametrize(
+    ("name", "batch", "key_heads", "length", "left"),
+    [
+        ("rope", 1, 4, 160, 0),
+        ("rope", 2, 2, 201, 33),
+        ("alibi", 2, 2, 131, 1),
+        ("t5", 1, 4, 128 + 31, 31),
+        ("nope", 1, 1, 700, 300),
+    ],
+)
+@torch.no_grad()
+def test_blocks_give_what_a_mask_gives(name, batch, key_heads, length, left, slid):
+    encoding = create(name, d_model=32, n_heads=4, d_head=8).double()
+    at, given = Positions.arange(batch, length, start=3), inputs(batch, key_heads, length)
+    found = attend(*given, encoding, at, window=(left, 0))
+    assert slid == [left]
+    whole = attend(*given, encoding, at, window=(left, None), impl="reference")
+    torch.testing.assert_close(found, whole, rtol=1e-9, atol=1e-9)
+
+
+@torch.no_grad()
+def test_half_precision_has_the_error_of_the_mask(slid):
+    encoding, at = create("alibi", n_heads=4), Positions.arange(1, 400)
+    given = inputs(1, 2, 400, torch.bfloat16)
+    true = attend(*(x.double() for x in given), encoding, at, window=(90, 0), impl="reference")
+    errors = [
+        (attend(*given, encoding, at, window=(90, 0), impl=impl).double() - true).abs().max() for impl in ("auto", "sdpa")
+    ]
+    assert slid == [90]
+    assert errors[0] <= 2 * errors[1]
+
+
+def test_what_else_is_asked_is_computed_block_by_block(slid):
+    encoding, at, given = create("rope", d_head=8), Positions.arange(1, 200), inputs(1, 4, 200)
+    for options in ({"softcap": 3.0}, {"window": (20, 5), "causal": False}, {"return_lse": True}, {"chunk": 50}):
+        attend(*given, encoding, at, **{"window": (20, 0), **options})
+    attend(*(x.requires_grad_() for x in given), encoding, at, window=(20, 0))
+    assert slid == []
+
+
+def test_a_window_longer_than_the_row_is_no_window(monkeypatch):
+    asked, choose = [], windows.choose
+
+    def recorded(impl, q, encoding, at_q, at_k, causal, options):
+        asked.append(options.asked())
+        return choose(impl, q, encoding, at_q, at_k, causal, options)
+
+    monkeypatch.setattr(windows, "choose", recorded)
+    encoding, given = create("rope", d_head=8), inputs(1, 4, 30)
+    at = Positions.arange(1, 30)
+    out = attend(*given, encoding, at, window=(29, 0))
+    torch.testing.assert_close(out, attend(*given, encoding, at), rtol=0, atol=0)
+    attend(*given, encoding, at, window=(28, 0), scale=0.5)
+    assert asked[0] == []
+    assert asked[-1] == ["scale", "window"]

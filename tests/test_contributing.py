@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-COPIED = ("src", "tests", "docs", "web", "README.md", "README.zh-CN.md", "CONTRIBUTING.md")
+CLAIMS = ("results/claims/README.md", "results/claims/README.zh-CN.md")
+COPIED = ("src", "tests", "docs", "web", "README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
 SKIPPED = shutil.ignore_patterns("__pycache__", "pictures", "node_modules", "*.so")
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
@@ -44,6 +45,7 @@ def copy(tmp_path: Path) -> Path:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, tmp_path / name, ignore=SKIPPED)
         else:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path
 

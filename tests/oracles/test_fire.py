@@ -1,4 +1,4 @@
-"""FIRE by loops over pairs, hidden units and heads. Li et al. 2024, section 3, and the listing of its appendix."""
+"""FIRE by loops over pairs, hidden units and heads. Li et al. 2024, and the listing of its appendix."""
 
 import math
 

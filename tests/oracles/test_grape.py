@@ -1,4 +1,4 @@
-"""GRAPE by loops over pairs and tokens: Zhang et al. 2025, sections 3 to 5, and the authors' code where it differs."""
+"""GRAPE by loops over pairs and tokens: Zhang et al. 2025, and the authors' code where it differs."""
 
 import itertools
 import math

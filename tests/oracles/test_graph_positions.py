@@ -56,6 +56,18 @@ def test_columns_are_the_slowest_eigenvectors(normalized):
     assert not columns[:, 4:].any()  # five nodes have four beside the first
 
 
+def test_a_node_without_edges_is_no_slow_one():
+    """I - D^(-½) A D^(-½) with 0 for D^(-½) there: 1 on the diagonal, as the authors' code and PyG have it."""
+    weights = np.array(ALONE, dtype=float)
+    degree = weights.sum(axis=1)
+    scaled = [[weights[i, j] / math.sqrt(max(degree[i], 1) * max(degree[j], 1)) for j in range(5)] for i in range(5)]
+    laplacian = np.eye(5) - np.array(scaled)
+    columns = posenc.positions_by("lappe", adjacency=torch.tensor([ALONE]), vectors=4).coords[0].numpy()
+    for column, value in zip(columns.T, (0, 1, 2, 2), strict=True):
+        close(laplacian @ column, value * column)
+    assert abs(columns[2, 1]) == pytest.approx(1)
+
+
 def test_signs_are_drawn_for_every_graph_and_vector():
     graphs = path(6).expand(400, -1, -1)
     plain = posenc.positions_by("lappe", adjacency=graphs, vectors=3).coords

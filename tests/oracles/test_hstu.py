@@ -1,4 +1,4 @@
-"""HSTU by loops over pairs, and in the steps of the authors' code. Zhai et al. 2024, section 3."""
+"""HSTU by loops over pairs, and in the steps of the authors' code. Zhai et al. 2024."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""KERPLE by loops over pairs. Chi et al. 2022, section 4, equations of the logarithmic and the power variant."""
+"""KERPLE by loops over pairs. Chi et al. 2022, equations of the logarithmic and the power variant."""
 
 import math
 

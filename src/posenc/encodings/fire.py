@@ -2,7 +2,7 @@
 
     logits += f( ψ(|i - j|) / ψ(max(i, L)) ),   ψ(x) = ln(1 + c·x),   f(x) = W₂·relu(w₁·x + b₁) + b₂
 
-Li et al. 2024, "Functional Interpolation for Relative Positions Improves Long Context Transformers" (FIRE), section 3, and
+Li et al. 2024, "Functional Interpolation for Relative Positions Improves Long Context Transformers" (FIRE), and
 the listing of its appendix: c = |c|, L = |multiplier|·L₀, and 1e-6 is added to the denominator.
 Dividing by the query's own position keeps the number in 0 … 1 at every length. Up to position L the bias depends on the
 distance alone; beyond, no table of distances exists.
@@ -130,7 +130,7 @@ ENTRY = Entry(
         "progressive_interpolation",
     ),
     used_by=(Words("research: long context by its authors", "研究：作者用于长上下文"),),
-    source="Li et al. 2024, arXiv 2310.04418, section 3",
+    source="Li et al. 2024, arXiv 2310.04418",
     idea=Words(
         "A small network maps the distance to a number for each head, which is added to the attention score. "
         "The distance is first divided by the query's own position, both on a logarithmic scale. "

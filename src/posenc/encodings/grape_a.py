@@ -2,7 +2,7 @@
 
     logits += (j - i)·ω_h·(softplus(v_h·q_i/√d) + softplus(u_h·k_j/√d)),   ω_h ≥ 0
 
-Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE), section 4, eq. 4.6: the additive member of
+Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE): the additive member of
 the family, gated by query and key. The authors' code brings u and v to length 1 and multiplies ω with ALiBi's slopes, which
 is this formula with fewer free numbers: form="code". It has variants gated by the query or the key alone: `gates`.
 Legend: b batch, h query heads, i query, j key, d d_head.
@@ -127,7 +127,7 @@ ENTRY = Entry(
     formula="(j - i)·ω·(softplus(v·q) + softplus(u·k))",
     also_called=("additive_grape", "grape_a_qk", "QueryKeyGatedAdditiveBias", "group_representational_position_encoding"),
     used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, section 4, and the authors' code",
+    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
     idea=Words(
         "ALiBi lowers a score with the distance, at one rate for each head. Here query and key choose the rate: "
         "a query that needs far context, or a key that is worth remembering, makes it small. The paper derives it, "

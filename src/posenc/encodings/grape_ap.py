@@ -4,7 +4,7 @@
 
 p is a projection of the hidden state to w channels for each head, brought to a mean square of 1; R(l) turns every pair of
 them by l radians; m are ALiBi's slopes.
-Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE), section 5, eqs. 5.1 and 5.2. FoX is the case in which
+Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE). FoX is the case in which
 ψ does not depend on the query. The authors' code leaves p_i as it is and normalises p_l alone: form="code". R turns by the
 token's position and not by a distance, so that a shift of all positions changes the bias.
 Legend: b batch, t tokens, h query heads, i query, j key, m d_model, w channels of p.
@@ -128,7 +128,7 @@ ENTRY = Entry(
     formula="q·k + Σ m·ln σ(p_i·R(l)p_l)",
     also_called=("path_integral_additive_grape", "path_integral_grape"),
     used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, section 5, and the authors' code",
+    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
     idea=Words(
         "As with a forget gate, a key loses score with every token after it. How much each of these tokens costs "
         "depends "

@@ -2,7 +2,7 @@
 
     R(p) = exp(p L),   L = Σ_i ω_i L_i with one rank-2 skew L_i for each pair,   ω_i = exp(learned)
 
-Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE), section 3: the multiplicative member of the family
+Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE): the multiplicative member of the family
 whose planes are the pairs of channels, as the authors train it. Planes in a learned orthogonal basis are Cayley-STRING
 (cayley_string.py). The contextual form, in which a token's content sets how far all angles go on, is the case of Selective
 RoPE (selective_rope.py) with one step for all pairs; the authors' code computes that step by a sigmoid, its text by a
@@ -112,7 +112,7 @@ ENTRY = Entry(
     formula="exp(p ω L)q · exp(p' ω L)k, ω learned",
     also_called=("multiplicative_grape", "ms_grape", "MSGRAPECommuting"),
     used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, section 3, and the authors' code",
+    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
     idea=Words(
         "A rotation by position is the exponential of a skew matrix, and RoPE is one with fixed frequencies. Here "
         "training "

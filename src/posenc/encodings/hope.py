@@ -3,7 +3,7 @@
     ω_i = base^(-2i/d)  where 2π/ω_i <= L,   0 for all others
 
 Chen et al. 2024, "HoPE: A Novel Positional Encoding Without Long-Term Decay for Enhanced Context Awareness and
-Extrapolation", section 4. Two other methods are called HoPE: a hyperbolic one and one for videos.
+Extrapolation". Two other methods are called HoPE: a hyperbolic one and one for videos.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ENTRY = Entry(
             "研究：作者的语言模型",
         ),
     ),
-    source="Chen et al. 2024, arXiv 2410.21216, section 4",
+    source="Chen et al. 2024, arXiv 2410.21216",
     idea=Words(
         "Pairs whose wavelength exceeds the trained length are replaced by channels without a position; only high "
         "frequencies remain. So no angle occurs beyond training that was not seen in it. It must be trained so "

@@ -4,7 +4,7 @@
     bucket(t) = ⌊ln(max(|t|, 1)) / 0.301⌋, at most the last
 
 t_j is the time of event j, t'_i that of the event after i: what is predicted, whose time is known. Zhai et al. 2024,
-"Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers for Generative Recommendations", section 3, and
+"Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers for Generative Recommendations", and
 the authors' code, from which the buckets come: 0.301 is the decimal logarithm of 2, the logarithm is the natural one.
 Legend: b batch, h query heads, i query, j key, N max_positions.
 """
@@ -125,7 +125,7 @@ ENTRY = Entry(
         "relative_attention_bias_of_hstu",
     ),
     used_by=("HSTU", Words("generative recommenders of Meta", "Meta 的生成式推荐模型")),
-    source="Zhai et al. 2024, arXiv 2402.17152, section 3, and the authors' code",
+    source="Zhai et al. 2024, arXiv 2402.17152, and the authors' code",
     idea=Words(
         "A recommender reads a list of events. Every score gets a learned number for how many events lie between, and one "
         "for how much time, in buckets that grow with the time. There is no softmax: each weight is the SiLU of its own "

@@ -3,7 +3,7 @@
     log      logits += -r1·ln(1 + r2·|i - j|)        r1, r2 > 0
     power    logits += -r1·|i - j|^r2                r1 > 0, 0 < r2 ≤ 2
 
-Chi et al. 2022, "KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation", section 4: -bias is a
+Chi et al. 2022, "KERPLE: Kernelized Relative Positional Embedding for Length Extrapolation": -bias is a
 conditionally positive definite kernel for these r1 and r2. One pair for each head.
 
 The authors' code keeps r1 and r2 themselves and clamps them in place at every forward: from 0.01 on, the exponent up to 2.
@@ -94,7 +94,7 @@ ENTRY = Entry(
         "ParallelKerpleLog",
     ),
     used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
-    source="Chi et al. 2022, arXiv 2205.09921, section 4",
+    source="Chi et al. 2022, arXiv 2205.09921",
     idea=Words(
         "The attention score decreases with the logarithm of the distance, or with a power of it. "
         "Each head learns how strongly and how early it decreases. "

@@ -190,7 +190,7 @@ def multiplied(f: Frequencies, by: Sequence[float], why: str = "multiplied") -> 
 def resonance(f: Frequencies) -> Frequencies:
     """2π/round(2π/ω): rounds every wavelength to a whole number of positions, so that phases repeat exactly.
 
-    Wang et al. 2024, Resonance RoPE, section 4.1; it can follow `yarn`. Raises ValueError for frequencies above 4π.
+    Wang et al. 2024, Resonance RoPE; it can follow `yarn`. Raises ValueError for frequencies above 4π.
     """
     check_exact(f)
     if any(abs(w) > 4 * math.pi for w in f):

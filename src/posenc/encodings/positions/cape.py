@@ -2,7 +2,7 @@
 
     p' = λ·(p + Δ + ε_p),   Δ ~ U(-D, D),  ε_p ~ U(-e, e),  ln λ ~ U(-ln L, ln L);   Δ and λ of the row, ε_p of the token
 
-Likhomanenko et al. 2021, "CAPE: Encoding Relative Positions with Continuous Augmented Positional Embeddings", section 3.2.
+Likhomanenko et al. 2021, "CAPE: Encoding Relative Positions with Continuous Augmented Positional Embeddings".
 With e up to 0.5 tokens keep their order. DAPE was also named CAPE once.
 """
 
@@ -75,7 +75,7 @@ ENTRY = Entry(
             "研究：作者的语音、图像与翻译实验",
         ),
     ),
-    source="Likhomanenko et al. 2021, arXiv 2106.03143, section 3.2",
+    source="Likhomanenko et al. 2021, arXiv 2106.03143",
     idea=Words(
         "In training, positions are real numbers: shifted and stretched together, and each moved a little by "
         "itself. An encoding added to the input so learns relative positions, and other rates and lengths in use "

@@ -2,10 +2,10 @@
 
     L = I - D^(-½) A D^(-½),   L u_m = λ_m u_m,  λ_0 ≤ λ_1 ≤ …,   node n at (u_1n, …, u_kn)
 
-Dwivedi et al. 2020, "Benchmarking Graph Neural Networks" (arXiv 2003.00982). u_0, which says nothing but the
-degree, is left out. The sign of an eigenvector is a free choice: in training it is drawn anew each time (`random_signs`);
-otherwise its largest entry is positive, the first of them where a symmetric graph has several. Eigenvectors that share an
-eigenvalue are any basis of their space.
+Dwivedi et al. 2020, "Benchmarking Graph Neural Networks" (arXiv 2003.00982), and the authors' code, where a node without
+edges has L = 1 too. u_0, which says nothing but the degree, is left out. The sign of an eigenvector is a free choice: in
+training it is drawn anew each time (`random_signs`); otherwise its largest entry is positive, the first of them where a
+symmetric graph has several. Eigenvectors that share an eigenvalue are any basis of their space.
 posenc.create("coordinate_projection", d_model=…, axes=k) adds them to the embedding, as the paper does;
 posenc.create("wire", …) turns queries and keys by them.
 """
@@ -53,7 +53,8 @@ def lappe(
     laplacian = torch.diag_embed(degree) - weights
     if normalized:
         scale = degree.rsqrt().masked_fill(degree == 0, 0.0)
-        laplacian = scale[:, :, None] * laplacian * scale[:, None, :]
+        identity = torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device)
+        laplacian = identity - scale[:, :, None] * weights * scale[:, None, :]
     found = torch.linalg.eigh(laplacian).eigenvectors[..., 1 : vectors + 1]
     largest = found.gather(1, found.abs().argmax(dim=1, keepdim=True))
     sign = torch.where(largest < 0, -1.0, 1.0).double()
@@ -64,8 +65,7 @@ def lappe(
 
 
 def edges(adjacency: Tensor) -> Tensor:
-    """Weights in fp64. Raises ValueError for a graph without nodes, that is directed, or with weights that cannot "
-    "be."""
+    """Weights in fp64. Raises ValueError for a graph without nodes, one with directions, and weights that cannot be."""
     with_values(adjacency=adjacency)
     weights = adjacency.double()
     if not bool(weights.isfinite().all()) or bool((weights < 0).any()) or bool((weights > 1e100).any()):

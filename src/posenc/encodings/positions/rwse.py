@@ -2,8 +2,8 @@
 
     node n at ((A D⁻¹)_nn, ((A D⁻¹)²)_nn, …, ((A D⁻¹)^k)_nn)
 
-Dwivedi et al. 2021, "Graph Neural Networks with Learnable Structural and Positional Representations", section 3.2, there
-named RWPE. posenc.create("coordinate_projection", d_model=…, axes=k) adds a linear map of them to the embedding.
+Dwivedi et al. 2021, "Graph Neural Networks with Learnable Structural and Positional Representations", there named
+RWPE. posenc.create("coordinate_projection", d_model=…, axes=k) adds a linear map of them to the embedding.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ ENTRY = Entry(
     formula="diagonals of A D⁻¹, (A D⁻¹)², …, (A D⁻¹)^k",
     also_called=("rwpe", "random_walk_pe", "random_walk_structural_encoding", "AddRandomWalkPE"),
     used_by=("LSPE", "GraphGPS"),
-    source="Dwivedi et al. 2021, arXiv 2110.07875, section 3.2",
+    source="Dwivedi et al. 2021, arXiv 2110.07875",
     idea=Words(
         "Each node gets the probabilities with which a random walk is back after 1, 2, 3 … steps. They tell its "
         "surroundings apart, such as rings of different sizes. Unlike eigenvectors they have no free sign.",

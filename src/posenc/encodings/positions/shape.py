@@ -2,7 +2,7 @@
 
     p' = p + k,   k drawn from 0 … max_shift for every row
 
-Kiyono et al. 2021, "SHAPE: Shifted Absolute Position Embedding for Transformers", section 3.
+Kiyono et al. 2021, "SHAPE: Shifted Absolute Position Embedding for Transformers".
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ ENTRY = Entry(
         "random_shift",
     ),
     used_by=(Words("research: machine translation by its authors", "研究：作者的机器翻译实验"),),
-    source="Kiyono et al. 2021, arXiv 2109.05644, section 3",
+    source="Kiyono et al. 2021, arXiv 2109.05644",
     idea=Words(
         "In training, all positions of a text are shifted by the same random number. An absolute encoding so "
         "learns that only differences count, without any change to the model. In use, texts start at 0.",

@@ -2,7 +2,7 @@
 
     ω' = 2π/round(2π/ω)
 
-Wang et al. 2024, "Resonance RoPE: Improving Context Length Generalization of Large Language Models", section 4.1.
+Wang et al. 2024, "Resonance RoPE: Improving Context Length Generalization of Large Language Models".
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ encoding = posenc.create("rope", d_head=64, frequencies=posenc.frequencies.reson
 at = encoding.prepare(posenc.Positions.arange(batch, length))
 out = posenc.attend(q, k, v, encoding, at)
 """,
-    source="Wang et al. 2024, arXiv 2403.00071, section 4.1",
+    source="Wang et al. 2024, arXiv 2403.00071",
     idea=Words(
         "Wavelengths become whole numbers of positions. Fast pairs then repeat exactly, so that every angle beyond "
         "the trained length was seen in training. It is usually combined with YaRN.",

@@ -335,6 +335,34 @@ def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     assert (again.code, "is not an empty folder" in flat(again.err)) == (1, True)
 
 
+def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for out, author, message in (
+        (world.folder / "inside", "Emmy", "lies in"),
+        (tmp_path / "file" / "below", "Emmy", "cannot be made: Not a directory"),
+        (tmp_path / "out", " , ", "needs at least one name"),
+    ):
+        ended = posenc("lab", "publish", world.folder, "--out", out, "--author", author)
+        assert (ended.code, message in flat(ended.err)) == (1, True), ended.err
+        assert not out.exists()
+
+    def interrupted(*_: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("posenc.lab.views.write", interrupted)
+    ended = posenc("lab", "publish", world.folder, "--out", tmp_path / "out", "--author", "Emmy")
+    assert (ended.code, "nothing was published" in ended.err) == (130, True)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import sys; sys.exit(3)")
+    ended = posenc("lab", "add", f"{tmp_path}/mine.py:Mine")
+    assert (ended.code, "sys.exit(3); it must only define the class" in flat(ended.err)) == (1, True)
+    ended = posenc("lab", "add", f"{OWN}:LogDistance", "--to", tmp_path / "none")
+    assert (ended.code, "--to:" in ended.err) == (1, True)
+
+
 def test_the_folder_here_is_found_where_there_is_one(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert posenc("lab", "show", "copy", "rope").code == 2

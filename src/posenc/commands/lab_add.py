@@ -65,7 +65,7 @@ def command(
             return
         from posenc.commands.lab_run import carry_out, enter, resumed
 
-        before = resumed(to)
+        before = resumed(to, "--to")
         experiment = with_one_more(before.experiment, word, source)
         check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
         added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
@@ -138,10 +138,15 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
     from posenc.lab.experiment.admission import examine
 
     results = []
-    for result in examine(word, source, size, tasks):
-        results.append(result)
-        if not (quiet or as_json):
-            typer.echo(line(result))
+    try:
+        for result in examine(word, source, size, tasks):
+            results.append(result)
+            if not (quiet or as_json):
+                typer.echo(line(result))
+    except SystemExit as error:
+        raise ValueError(
+            f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
+        ) from None
     if as_json:
         about = {"encoding": word, "findings": [as_data(result) for result in results]}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from posenc.commands.interruption import interruptible
+
 
 def command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that posenc lab run has written.")],
@@ -23,14 +25,16 @@ def command(
 
     Examples:  posenc lab publish lab-quick --out encodings-compared --author 'Noether, Emmy'
     """
-    from posenc.commands.lab_folder import opened
-    from posenc.lab.findings.assemble import findings
-    from posenc.lab.views import write
-    from posenc.lab.views.publication import first_trial, publish
+    with interruptible("nothing was published; the same command starts anew"):
+        from posenc.commands.lab_folder import opened
+        from posenc.lab.findings.assemble import findings
+        from posenc.lab.views import write
+        from posenc.lab.views.publication import first_trial, new_folder, publish
 
-    results, _ = opened(folder, "DIR")
-    found = findings(folder)
-    names = publish(results, found, out, author)
-    write(found, out / "report")
+        results, _ = opened(folder, "DIR")
+        with new_folder(out, folder) as place:
+            found = findings(folder)
+            names = publish(results, found, place, author)
+            write(found, place / "report")
     typer.echo(f"{out}: {', '.join([*names, 'report'])}")
     typer.echo(f"posenc lab repeat {first_trial(found)} --in {out}")

@@ -168,13 +168,13 @@ def asked(preset: str | None, out: Path | None) -> Wanted:
     return Wanted(read_experiment(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
 
 
-def resumed(out: Path | None) -> Wanted:
-    """The experiment, command and device stored in the folder."""
+def resumed(out: Path | None, option: str = "--out") -> Wanted:
+    """The experiment, command and device stored in the folder, which the user gave as `option`."""
     from posenc.commands.lab_folder import experiment_of, opened
 
     if out is None:
         raise typer.BadParameter("needs --out DIR, the folder to continue", param_hint="--resume")
-    _, manifest = opened(out, "--out")
+    _, manifest = opened(out, option)
     words = shlex.split(manifest["command"])
 
     def said(option: str, default: str) -> str:

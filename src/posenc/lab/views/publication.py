@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import json
 import re
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -44,17 +46,14 @@ GROUP BY ALL ORDER BY ALL
 
 
 def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str]) -> list[str]:
-    """Writes the folder `out`. Returns the names of what stands in it.
+    """Writes into the folder `out`, which exists. Returns the names of what stands in it.
 
-    Raises ValueError without an author, for an `out` that holds something, and for users' encodings of one file name and
-    different texts.
+    Raises ValueError without an author, and for users' encodings of one file name and different texts.
     """
     manifest = folder.experiment()
     assert manifest is not None
-    if not authors or not all(name.strip() for name in authors):
+    if not authors or not all(name.replace(",", " ").strip() for name in authors):
         raise ValueError(f"--author: CITATION.cff needs at least one name, got {list(authors)}")
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ValueError(f"--out: {out} is not an empty folder; choose a new one")
     experiment = Experiment.model_validate(manifest["experiment"])
     made: dict[str, str | bytes] = dict(own_encodings(experiment))
     made |= {
@@ -66,11 +65,34 @@ def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str
         "requirements.txt": requirements(),
         "data.parquet": data(folder),
     }
-    out.mkdir(parents=True, exist_ok=True)
     copy_results(folder, manifest, out)
     for name, content in made.items():
         files.write(out / name, content)
     return sorted(path.name for path in out.iterdir())
+
+
+@contextmanager
+def new_folder(out: Path, source: Path) -> Iterator[Path]:
+    """A folder whose content moves to `out` once it is whole; nothing is left of it if that fails or is interrupted.
+
+    Raises ValueError for an `out` that holds something, that lies in `source`, or that cannot be made.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise ValueError(f"--out: {out} is not an empty folder; choose a new one")
+    if out.resolve().is_relative_to(source.resolve()):
+        raise ValueError(f"--out: {out} lies in {source}, which is published; choose a folder outside it")
+    place = out.resolve().with_name(f".{out.resolve().name}.{secrets.token_hex(4)}{files.TEMPORARY}")
+    try:
+        place.mkdir(parents=True)
+    except OSError as error:
+        raise ValueError(f"--out: {out} cannot be made: {error.strerror}; choose another place") from None
+    try:
+        yield place
+        out.mkdir(exist_ok=True)
+        for path in place.iterdir():
+            path.rename(out / path.name)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def copy_results(folder: Folder, manifest: Mapping[str, Any], out: Path) -> None:

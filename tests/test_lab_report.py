@@ -529,7 +529,7 @@ def test_nothing_on_the_front_is_beaten(found: Json, page: Element) -> None:
 
 
 def test_loss_by_position(found: Json, page: Element) -> None:
-    shown = rows(section(page, "places").all("table")[0])
+    shown = rows(section(page, "positions").all("table")[0])
     for arm in found["tasks"][0]["arms"]:
         if arm["learnt"]:
             assert [cell.text() for cell in shown[titled(arm["name"])]] == [
@@ -544,7 +544,7 @@ def test_many_positions_are_averaged_in_groups(tmp_path: Path) -> None:
     bits = [random.Random(n).uniform(2, 5) for n in range(512)]
     task["arms"][0]["by_position"] = {"length": 512, "position": list(range(512)), "bits": bits}
     write(made_up() | with_tasks([task]), tmp_path)
-    shown = section(read((tmp_path / "index.html").read_text("utf-8")), "places")
+    shown = section(read((tmp_path / "index.html").read_text("utf-8")), "positions")
     expected = [sum(bits[n : n + 22]) / len(bits[n : n + 22]) for n in range(0, 512, 22)]
     assert [cell.text() for cell in rows(shown.all("table")[0])["RoPE"]] == [f"{mean:.2f}" for mean in expected]
     assert "each point averages 22 positions" in shown.text()
@@ -646,7 +646,7 @@ def test_sections_stand_in_their_order(page: Element) -> None:
         "after",
         "cost",
         "pareto",
-        "places",
+        "positions",
         "attention",
         "published",
         "how",
@@ -802,7 +802,7 @@ def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) 
     page = read((tmp_path / "index.html").read_text("utf-8"))
     assert not section(page, "answer").all("div", "card")
     assert not section(page, "curves").all("path", "curve") or state == NOT_LEARNT
-    assert not any(one.attributes["id"] in ("after", "pareto", "places", "attention") for one in page.all("section"))
+    assert not any(one.attributes["id"] in ("after", "pareto", "positions", "attention") for one in page.all("section"))
 
 
 def test_a_full_experiment_stays_small(tmp_path: Path) -> None:

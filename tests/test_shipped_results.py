@@ -47,7 +47,7 @@ def test_the_report_is_what_the_results_say(found):
 
 
 def test_loss_by_position_is_drawn_where_places_are_lengths(found):
-    assert [task["name"] for task in found["tasks"] if charts.places(found, task)] == ["language_model"]
+    assert [task["name"] for task in found["tasks"] if charts.by_position(found, task)] == ["language_model"]
 
 
 @pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
@@ -77,7 +77,7 @@ def test_no_path_of_a_machine_is_shipped():
 
 def test_a_comment_in_every_file_leaves_the_preset_with_nothing_to_do(tmp_path):
     """`posenc lab run standard`, in a copy of the package where every file has one comment more."""
-    suffixes = {".py": "#", ".cpp": "//", ".h": "//"}
+    suffixes = {".py": "#", ".yaml": "#", **dict.fromkeys((".cpp", ".h", ".cc"), "//")}
     package = Path(shutil.copytree(ROOT / "src" / "posenc", tmp_path / "src" / "posenc"))
     for path in package.rglob("*"):
         if path.suffix in suffixes:

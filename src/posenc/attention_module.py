@@ -27,7 +27,7 @@ AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS | Site.BYP
 
 @dataclass(frozen=True, eq=False)
 class KeyValueCache:
-    """Rotated keys, values, where they sit and what was read of them. `extend` makes a longer one and leaves this one."""
+    """Rotated keys, values, their positions and what was read of them. `extend` returns a longer cache; this one stays."""
 
     k: Float[Tensor, "b g s dh"]
     v: Float[Tensor, "b g s dh"]

@@ -21,7 +21,7 @@ class Words(NamedTuple):
 
 
 def joined(words: Iterable[Words], en: str, zh: str) -> Words:
-    """With `en` between the English ones and `zh` between the Chinese; nothing of nothing."""
+    """All words as one, with `en` between the English parts and `zh` between the Chinese ones. Empty for no words."""
     words = list(words)
     return Words(en.join(one.en for one in words), zh.join(one.zh for one in words))
 

@@ -86,7 +86,7 @@ def checked(function: Callable[P, R], contract: Callable[..., Any] | None = None
 
 
 def explained(function: Callable[P, R], contract: Callable[..., Any] | None = None) -> Callable[P, R]:
-    """The function as it is. Where it fails, its arguments are checked, so that the error names the one that is wrong.
+    """The function, unchanged. If a call fails, its arguments are checked, so that the error names the wrong one.
 
     For what is called for every token: it costs 0.1 µs.
     """
@@ -161,7 +161,7 @@ def _got(value: Any) -> str:
 
 
 def _check_together(tensors: dict[str, tuple[Any, tuple[str, ...]]], positions: dict[str, Any]) -> None:
-    """That axes of one name have one size, and that all is on one device."""
+    """Raises ValueError if axes of one name have different sizes, or if tensors are on different devices."""
     sizes: dict[str, tuple[int, str]] = {}
     first, (of_first, _) = next(iter(tensors.items()))
     for name, (tensor, axes) in tensors.items():

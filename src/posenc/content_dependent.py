@@ -81,7 +81,7 @@ class FromEarlierTokens(PositionalEncoding):
 
     @abstractmethod
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
-        """What is kept of these tokens, each [b, t, …]; `past` carries what was kept of those before them."""
+        """The state kept for these tokens, each [b, t, …]; `past` carries the state of earlier tokens."""
 
     def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """The same positions carrying the state of every token."""
@@ -93,7 +93,7 @@ class FromEarlierTokens(PositionalEncoding):
         return at.replaced(states={**at.states, self.owner: state})
 
     def state(self, at: Positions) -> tuple[Tensor, ...]:
-        """What `read` put into these positions. Raises ValueError where they carry nothing read by this very module."""
+        """The state that `read` put into these positions. Raises ValueError if they carry none from this module."""
         if self.owner not in at.states:
             raise ValueError(
                 f"at: carries nothing read by {self.owner}; "

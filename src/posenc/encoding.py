@@ -141,7 +141,7 @@ class PositionalEncoding(nn.Module):
 
     @property
     def owner(self) -> str:
-        """Who computed a table: the class and its configuration, and which parameters where tables hold them."""
+        """The identity of an encoding in its tables: class, configuration and, if tables hold parameters, which ones."""
         return self._identity.by_parameters if self.learned_tables else self._identity.by_configuration
 
     def extra_repr(self) -> str:
@@ -273,7 +273,7 @@ class PositionalEncoding(nn.Module):
         at_k: Positions,
         may_attend: Bool[Tensor, "b #h i j"],
     ) -> Float[Tensor, "b h i j"] | None:
-        """What values are multiplied with, in the place of the softmax; None: the softmax."""
+        """The matrix that multiplies the values instead of the softmax; None means the softmax."""
         return None
 
     @checked
@@ -515,7 +515,7 @@ def check_distances(delta: Tensor) -> None:
 
 
 def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
-    """The bias as it is, where it has the heads of q, [b, h, i, d].
+    """The bias, after a check that it has the heads of q, [b, h, i, d].
 
     Raises ValueError otherwise: with fewer heads, kernels would read past its end; with more, the last would be lost.
     """

@@ -183,7 +183,7 @@ def _scaled(scale: float) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it; what JSON has no word for, as text."""
+    """The value as JSON can hold it; other kinds as text."""
     if isinstance(value, (list, tuple)):
         return [_plain(one) for one in value]
     return value if isinstance(value, (str, int, float, bool)) else str(value)

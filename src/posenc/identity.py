@@ -1,4 +1,4 @@
-"""Who an encoding is: its class and its configuration, and where its tables hold parameters, which parameters.
+"""The identity of an encoding: its class, its configuration and, if its tables hold parameters, which parameters.
 
 Tables that one encoding prepared are used by another only where both have the same identity. A configuration is frozen
 and compared by SHA-256 of all that is in it: every entry of a tensor, every bit of a float.
@@ -96,7 +96,7 @@ def described(kind: type, configuration: Configuration) -> str:
 
 @functools.cache
 def _defaults(kind: type) -> dict[str, bytes]:
-    """Of the constructor and of those above it, which take what it hands on as **options."""
+    """The defaults of the constructor and of the base constructors that receive its **options."""
     constructors = (vars(one)["__init__"] for one in reversed(kind.__mro__[:-1]) if "__init__" in vars(one))
     given = (parameter for init in constructors for parameter in inspect.signature(init).parameters.values())
     return {one.name: _encoded(_frozen(one.default)) for one in given if one.default is not inspect.Parameter.empty}
@@ -131,7 +131,7 @@ def _joined(parts: Iterable[bytes]) -> bytes:
 
 
 def _parts(value: Any) -> list[bytes] | None:
-    """The kind of a value, and what tells it from others of its kind; None where nothing does."""
+    """The kind of a value and what distinguishes it from others of that kind; None if nothing does."""
     if isinstance(value, np.generic):
         return [_encoded(value.item())]
     if isinstance(value, (bool, int, float, str, bytes, enum.Enum, torch.dtype, torch.device)):

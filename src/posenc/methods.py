@@ -1,4 +1,4 @@
-"""Every method of the literature that posenc has or means to have: which entry it is, or why there is none.
+"""The methods of the literature: the entry of each, or the reason why there is none.
 
 `docs/methods.md` is this table. A name that leads to no entry yet says so instead of leading somewhere else.
 """

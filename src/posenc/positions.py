@@ -338,7 +338,7 @@ class Positions:
 
     @checked
     def narrow(self, start: int, stop: int) -> Positions:
-        """The tokens start … stop-1, without copying: they count up by one where all do; tables and states with them.
+        """The tokens start … stop-1 with their tables and states, without copying. They are consecutive if all tokens are.
 
         Tokens of one document, of packed ones for example, are seen to be consecutive in the row: in eager code on the CPU.
         """
@@ -452,7 +452,7 @@ def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "
 
 
 def readable(tensor: Tensor) -> bool:
-    """Whether values may be looked at: eager, on the CPU. Elsewhere a look would synchronise or break a graph.
+    """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
 
     Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
     """

@@ -125,7 +125,7 @@ class Stack(PositionalEncoding):
         return Stack(*(part.at_length(n) for part in self))
 
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
-        """The smallest among those of the parts."""
+        """The smallest of the parts' largest positions."""
         return min((limit for part in self if (limit := part.largest_position(dtype)) is not None), default=None)
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:

@@ -26,7 +26,7 @@ def bros(model_type: str) -> Proof:
     at = posenc.Positions.arange(2, 9)
     added_by(
         result,
-        spec["places"],
+        spec["positions"],
         model,
         "embeddings.position_embeddings",
         "embeddings.LayerNorm",

@@ -84,8 +84,8 @@ def layoutlmv2(model_type: str) -> Proof:
         state = Holding(embeddings=embeddings, encoder=encoder).state_dict()
         with torch.no_grad():
             zero = torch.zeros(2, 4, 64)
-            got = with_weights(spec["places"], 0, state).embed(zero, posenc.Positions.at(places))
-            result.equal("places", got, embeddings.position_embeddings(places))
+            got = with_weights(spec["positions"], 0, state).embed(zero, posenc.Positions.at(places))
+            result.equal("positions", got, embeddings.position_embeddings(places))
             got = with_weights(spec["boxes"], 0, state).embed(zero, posenc.Positions.at(with_sizes(bbox)))
             result.equal("boxes", got, embeddings._calc_spatial_position_embeddings(bbox))
         inputs = {"attention_mask": torch.zeros(2, 1, 1, 4), "bbox": bbox, "position_ids": places}
@@ -148,13 +148,13 @@ def layoutlmv3(model_type: str) -> Proof:
     at = posenc.Positions.from_mask(text != PADDING)
     added_by(
         result,
-        spec["places"],
+        spec["positions"],
         model,
         "embeddings.position_embeddings",
         sums,
         at,
         text_alone,
-        what="places",
+        what="positions",
         others=(*tables, "embeddings.token_type_embeddings"),
     )
     with torch.no_grad():
@@ -216,7 +216,7 @@ def lilt(model_type: str) -> Proof:
         "embeddings.LayerNorm",
         at,
         inputs,
-        what="places",
+        what="positions",
         others=("embeddings.token_type_embeddings",),
     )
     added_by(
@@ -227,7 +227,7 @@ def lilt(model_type: str) -> Proof:
         "layout_embeddings.LayerNorm",
         at,
         inputs,
-        what="places in the narrow stack",
+        what="positions in the narrow stack",
     )
     entered = entering(model, "layout_embeddings.box_linear_embeddings", inputs)
     with torch.no_grad():

@@ -27,15 +27,18 @@ def markuplm(model_type: str) -> Proof:
     model, spec = build(config, attention=None), spec_of(config)
     generator = torch.Generator().manual_seed(5)
     tags, subscripts = (torch.randint(0, n, (3, 6, 5), generator=generator) for n in (12, 14))
-    names = {"places": "embeddings.position_embeddings", "xpath": "embeddings.xpath_embeddings"}
+    names = {"positions": "embeddings.position_embeddings", "xpath": "embeddings.xpath_embeddings"}
     others = "embeddings.token_type_embeddings"
     inputs = {"input_ids": TEXT, "xpath_tags_seq": tags, "xpath_subs_seq": subscripts}
-    at = {"places": posenc.Positions.from_mask(TEXT != 1), "xpath": posenc.Positions.at(torch.cat([tags, subscripts], -1))}
-    for part, most in (("places", 1.0), ("xpath", 4.0)):  # a path goes through two matrices
+    at = {
+        "positions": posenc.Positions.from_mask(TEXT != 1),
+        "xpath": posenc.Positions.at(torch.cat([tags, subscripts], -1)),
+    }
+    for part, most in (("positions", 1.0), ("xpath", 4.0)):  # a path goes through two matrices
         silent = next(name for name in names if name != part)
         added_by(
             result,
-            spec if part == "places" else spec["xpath"],
+            spec if part == "positions" else spec["xpath"],
             model,
             names[part],
             "embeddings.LayerNorm",
@@ -56,6 +59,6 @@ def markuplm(model_type: str) -> Proof:
         {"input_ids": TEXT},
         4.0,
         what="no xpath",
-        others=(names["places"], others),
+        others=(names["positions"], others),
     )
     return result

@@ -83,7 +83,7 @@ def _of_block(
     causal: bool,
     rows: slice,
 ) -> Tensor:
-    """Of these queries alone, with the keys up to the last of them where positions say that it sees no later one.
+    """Attention of these queries. Keys after the last query are left out if the positions show that it does not see them.
 
     A product over fewer keys is summed in another order, so up to WHOLE values are all multiplied, unseen ones with zeros:
     that gives the bits of the whole.
@@ -129,7 +129,7 @@ def probabilities(
     causal: bool,
     options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
-    """The softmax of rotated q and k, or what the encoding has in its place; zeros where a query may see no key."""
+    """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
     logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
     return weighted(logits, seen, encoding, at_q, at_k, options)
 
@@ -164,7 +164,7 @@ def weighted(
     at_k: Positions,
     options: Options,
 ) -> Float[Tensor, "b h i j"]:
-    """What values are multiplied with: the softmax, or what the encoding has in its place."""
+    """The matrix that multiplies the values: the softmax, or what the encoding uses instead of it."""
     own = encoding.weights(logits, at_q, at_k, seen) if encoding.sites & Site.WEIGHTS else None
     return normalised(logits, seen, options.sinks) if own is None else own
 

@@ -228,7 +228,7 @@ def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
 
 
 def conditions() -> dict[str, Any]:
-    """What decides the numbers besides the code."""
+    """The conditions that decide the numbers, besides the code."""
     sizes = {"d_model": D_MODEL, "n_heads": N_HEADS, "layers_of_presets": N_LAYERS, "tokens": SHORT, "tokens_long": LONG,
              "decoded_after": SHORT, "dtype": "float32", "threads": 1, "rounds": [FEWEST, MOST]}  # fmt: skip
     return {"sizes": sizes, "machine": machine.facts(), "load": os.getloadavg()[0]}

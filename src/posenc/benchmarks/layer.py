@@ -150,7 +150,7 @@ class Layers:
 
     @torch.no_grad()
     def written_out(self) -> list[Tensor]:
-        """What `last` should give."""
+        """The exact result of `last`."""
         return [
             torch.stack([self._written_out(layer, cache) for layer, cache in zip(self.layers, self.caches, strict=True)])
         ]

@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def resident(field: str) -> int:
-    """Bytes. VmRSS: now; VmHWM: the most since the peak was forgotten. Raises OSError where the system does not say."""
+    """Resident bytes. VmRSS: now; VmHWM: the peak since it was reset. Raises OSError if the system does not report them."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 

@@ -186,7 +186,7 @@ def step(tiny: bool = False, sweep: bool = False) -> list[Case]:
 
 
 def cases_of(benchmark: str, *, tiny: bool = False, sweep: bool = False) -> list[Case]:
-    """Raises ValueError for a benchmark that there is not."""
+    """The cases of a benchmark. Raises ValueError for an unknown name."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"benchmark: expected one of {', '.join(BENCHMARKS)}, got {benchmark!r}")
     plans = {"rope": rope, "bias": bias, "visible": visible, "table": table, "layer": layer, "step": step}

@@ -36,7 +36,7 @@ def columns(members: list[Result]) -> list[str]:
 
 
 def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """Headings and rows of one comparison, whatever prints them; fastest first, then those that did not run."""
+    """Headings and rows of one comparison: the fastest first, then those that did not run."""
     if members[0]["kind"] == "memory":
         return ["", "peak beyond the inputs", "beyond the floor"], list(_memory_rows(members[0]))
     headings = ["", *(f"ratio ({name})" for name in columns(members)), "ms", "GB/s", "error"]

@@ -30,7 +30,7 @@ ALIKE = 0.1  # bits: what is nearer to the best is ranked by its cost
 
 @dataclass(frozen=True)
 class Answers:
-    """What is asked.
+    """The answers to the questions: what the encoding is for.
 
     domain      text, image, audio or graph
     causal      tokens see earlier ones only

@@ -51,7 +51,7 @@ class Memory(NamedTuple):
 
 
 class Cost(NamedTuple):
-    """What one entry costs; a reason in words in the place of what it cannot do."""
+    """The costs of one entry. What it cannot do has a reason in words instead of a number."""
 
     ratios: dict[str, Ratio | str]
     memory: Memory | str

@@ -15,7 +15,7 @@ from posenc.positions import Positions
 
 
 class _Of:
-    """Holds the encoding as `module`, where the laws about modules look for it."""
+    """Holds the encoding as `module`, the name that the laws about modules read."""
 
     module: PositionalEncoding
 

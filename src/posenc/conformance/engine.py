@@ -116,7 +116,7 @@ def tried(law: Law, subject: Fresh) -> Result:
 
 
 def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
-    """What a fresh copy of the subject gives. Raises Declined also for errors that are refusals."""
+    """The result of a fresh copy of the subject. Raises Declined also for errors that are refusals."""
     try:
         return law.measure(subject.fresh(), **given)
     except Declined:

@@ -1,4 +1,4 @@
-"""How a check ends other than by a report."""
+"""Exceptions that end a check without a report."""
 
 
 class NotExpressible(NotImplementedError):

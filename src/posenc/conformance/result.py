@@ -15,7 +15,7 @@ MARKS: dict[str, str] = {"passed": "✓", "failed": "✗", "not applicable": "·
 
 @dataclass(frozen=True)
 class Result:
-    """What came of one law.
+    """The result of one law.
 
     law      its name
     verdict  "passed"; "failed"; "not applicable": the seam or the implementation gives nothing to try it on;

@@ -12,7 +12,7 @@ EPS = float(torch.finfo(torch.float32).eps)
 
 @law("rotate", bug="cos of cos", must_run=True, inputs=({"length": 1},))
 def position_0_does_not_turn(subject: Subject, length: int) -> Measured:
-    """At position 0 a token keeps its direction; a constant factor, such as YaRN's, is allowed."""
+    """A token at position 0 keeps its direction; a constant factor, such as YaRN's, is allowed."""
     x = subject.tokens(length, 1)
     out = subject.rows(x, arange(0, 1, length))
     scale = float((out.double() * x).sum() / x.double().square().sum())

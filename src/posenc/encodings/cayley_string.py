@@ -73,7 +73,7 @@ class CayleySTRING(RoPE):
 
 
 def _inverse(matrix: Float[Tensor, "d d"], eye: Float[Tensor, "d d"]) -> Float[Tensor, "d d"]:
-    """Of a symmetric matrix whose eigenvalues are 1 or more, by products alone: ONNX cannot solve equations.
+    """The inverse of a symmetric matrix with eigenvalues of at least 1, by products alone: ONNX has no solver.
 
     Newton's iteration X ← X(2I - AX) squares the error I - AX, which begins at most at 1 - 1/‖A‖: 40 steps reach fp64 for
     ‖A‖ up to 10¹⁰.

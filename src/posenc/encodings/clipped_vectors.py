@@ -26,7 +26,7 @@ Outside = Literal["clip", "zero"]
 
 
 class ClippedVectors(PositionalEncoding):
-    """What encodings of such vectors share; a class says `_tables`, and its sizes.
+    """Base of encodings by clipped vectors. A subclass defines `_tables` and its sizes.
 
     d_head, max_distance (k), right, outside   as `Shaw` has them
     """
@@ -38,7 +38,7 @@ class ClippedVectors(PositionalEncoding):
 
     @abstractmethod
     def _tables(self, q: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Those of keys and of values, each [r, d] on the device of q, or None: values get none."""
+        """The tables of keys and of values, each [r, d] on the device of q; None if values get no vectors."""
 
     @checked
     def row(self, query: Int[Tensor, "*#s"], key: Int[Tensor, "*#s"]) -> Int[Tensor, "*s"]:

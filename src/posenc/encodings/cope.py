@@ -69,7 +69,7 @@ class CoPE(PositionalEncoding):
         return torch.cat([far + scores[..., -1:], close + below + (above - below) * share], dim=-1)
 
     def _counted(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> tuple[int, Tensor]:
-        """How many of the last keys are counted, and their positions up to the last one; all keys before have that one.
+        """How many keys at the end are counted, and their positions; all earlier keys have position n_positions - 1.
 
         Gates are between 0 and 1, so some hundred keys reach the last position: few of a long text, for a block of queries.
         """

@@ -71,7 +71,7 @@ class Step(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """What the adjoint of a step needs: where and how long it was, and y and all slopes in it."""
+    """What the adjoint needs of a step: its time and length, y, and all slopes."""
 
     begin: Tensor
     length: Tensor
@@ -194,7 +194,7 @@ def adjoint(
 
 
 def _growth(ratio: float) -> float:
-    """How much longer the next step is, from the error of this one relative to what is allowed."""
+    """The ratio of the next step's length to this one's, from this step's error relative to the tolerance."""
     if ratio == 0:
         return LARGEST_GROWTH
     least = 1.0 if ratio < 1 else LARGEST_CUT

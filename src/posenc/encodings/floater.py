@@ -97,7 +97,7 @@ class FLOATER(PositionalEncoding):
         return self._path(positions, dtype)
 
     def _path(self, positions: Num[Tensor, "n"], dtype: torch.dtype) -> Float[Tensor, "n l d"]:
-        """From a new solution where a gradient is wanted, else from the one that is kept and continued."""
+        """The path: from a new solution if gradients are wanted, else from the kept solution, which is continued."""
         if transformed():
             raise NotImplementedError(
                 "FLOATER: the lengths of the solver's steps follow the parameters and have no derivative; call prepare() "
@@ -118,7 +118,7 @@ class FLOATER(PositionalEncoding):
         return (self._begin(network) if solution is None else solution).until(network.velocity, until)
 
     def _network(self) -> Network:
-        """In the order of memory in which a product with few rows is fastest."""
+        """The network's weights in the memory order in which a product with few rows is fastest."""
         (w1, b1), (w2, b2) = (
             (linear.weight.T.to(torch.float64, memory_format=torch.contiguous_format), linear.bias.double())
             for linear in (self.inner, self.outer)

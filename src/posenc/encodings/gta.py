@@ -1,4 +1,4 @@
-"""GTA: tokens of several images, related by where their cameras stand and by row and column.
+"""GTA: attention between tokens of several images, by the pose of their cameras and by row and column.
 
     half of the channels      blocks of four:  q·(T_i T_j⁻¹)k  and values (T_i T_j⁻¹)v,  T = [R  c·t; 0 1],  c learned
     the other half            pairs turned by 2π·ω_n·column and 2π·ω_n·row in turn, ω_n = 2^(n - N), n = 1 … N; values too

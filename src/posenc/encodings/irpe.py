@@ -183,7 +183,7 @@ def bucket_starts(ratio: float) -> tuple[int, ...]:
 
 
 def _passed(distance: Int[Tensor, "*s"], starts: tuple[int, ...]) -> Int[Tensor, "*s"]:
-    """How many buckets have begun by that distance."""
+    """The number of buckets that begin at or before a distance."""
     return (distance[..., None] >= constant(starts, torch.long, distance.device)).sum(dim=-1)
 
 

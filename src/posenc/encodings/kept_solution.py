@@ -25,7 +25,7 @@ class _Kept(NamedTuple):
 
 
 class KeptSolution:
-    """Holds one solution; `reaching` continues it, or begins a new one where a parameter has changed.
+    """Holds one solution. `reaching` continues it, or begins a new one if a parameter has changed.
 
     PyTorch counts the changes of a tensor, and those are compared, with the memory it lies in. What is written through
     `.data` is not counted, so the small parameters, as biases are, are compared by value too: what trains or averages

@@ -57,7 +57,7 @@ class RegionalRoPE(RoPE):
         self.traits = self.traits | {"causal_only"}
 
     def at_length(self, n: int) -> RegionalRoPE:
-        """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
+        """The encoding for a request of n tokens: a new one if the frequencies depend on length, else this one."""
         given = self.configuration["frequencies"]
         if given is None or isinstance(given, Frequencies):
             return self

@@ -146,7 +146,7 @@ class RoPE(PositionalEncoding):
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale
 
     def at_length(self, n: int) -> RoPE:
-        """The encoding of a request of n tokens: another one where the frequencies depend on length, else this one."""
+        """The encoding for a request of n tokens: a new one if the frequencies depend on length, else this one."""
         given = self.configuration["frequencies"]
         if given is None or isinstance(given, Frequencies):
             return self

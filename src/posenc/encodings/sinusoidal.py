@@ -112,7 +112,7 @@ class Sinusoidal(AbsoluteEncoding):
 
     @property
     def frequencies(self) -> tuple[float, ...]:
-        """Of the first block."""
+        """The frequencies of the first block."""
         return self.frequencies_of_blocks[0]
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:

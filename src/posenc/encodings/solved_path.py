@@ -86,7 +86,7 @@ class _Path(torch.autograd.Function):
 def _gradients(
     solution: Solution, taken: list[Taken], times: Tensor, length: Tensor, network: Network, gradient: Tensor
 ) -> tuple[Tensor, ...]:
-    """Of y, slope and length at the beginning, and of the network."""
+    """Gradients of y, slope and step length at the beginning, and of the network's weights."""
     of_coefficients, of_begin, of_end = _of_polynomials(solution, times, gradient.flatten(1))
     moments = torch.stack([step.begin for step in taken])[:, None] + torch.stack([step.length for step in taken])[
         :, None

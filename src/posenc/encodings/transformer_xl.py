@@ -105,7 +105,7 @@ class TransformerXL(PositionalEncoding):
         return Relative(content, toward, table, None, first)
 
     def _halves(self, x: Float[Tensor, "*s m"]) -> tuple[Float[Tensor, "*s n"], Float[Tensor, "*s n"]]:
-        """What meets the sines and the cosines of R."""
+        """The parts of the vector that multiply the sines and the cosines of R."""
         n = x.shape[-1] // 2
         return (x[..., :n], x[..., n:]) if self.layout == "half" else (x[..., 0::2], x[..., 1::2])
 

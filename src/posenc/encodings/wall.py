@@ -89,7 +89,7 @@ def one_by_one(
 def by_blocks(
     q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], sums: Float[Tensor, "b h t d"]
 ) -> Float[Tensor, "b h t t"]:
-    """The same for tokens in causal order, each a query and a key; some finite number where the key comes after."""
+    """The same for tokens in causal order, each a query and a key. Entries for later keys are finite and unused."""
     tokens = q.shape[2]
     filled = filled_up(tokens, BLOCK, q.device)
     q, k, sums = (x.index_select(2, filled).unflatten(2, (-1, BLOCK)) for x in (q, k, sums))  # [b, h, blocks, B, d]

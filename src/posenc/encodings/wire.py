@@ -1,4 +1,4 @@
-"""WIRE: RoPE on a graph, turned by where a node lies in the graph's spectrum.
+"""WIRE: RoPE on a graph. Angles come from a node's coordinates in the graph's spectrum.
 
     angle of pair i at node n = Σ_m ω_mi·u_mn,   u the slowest eigenvectors of the Laplacian, ω learned
 

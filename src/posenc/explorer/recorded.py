@@ -1,4 +1,4 @@
-"""Records of trained models: arrays in a compressed .npz file, beside them where they come from, as JSON named `about`."""
+"""Records of trained models: arrays in a compressed .npz file, with their origin as JSON under the name `about`."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
 
 
 def uniform(links: list[Tensor], tokens: int, causal: bool) -> Array:
-    """The mean probability of linked words if attention were uniform over the visible ones."""
+    """The mean probability of linked words under uniform attention over the visible words."""
     visible = [one[:, 1] + 1 if causal else torch.full_like(one[:, 1], tokens) for one in links]
     return np.array([float((1 / one.double()).mean()) for one in visible])
 

@@ -1,4 +1,4 @@
-"""Where a token's row comes from: its own embedding and coordinates."""
+"""Laws of rows: a token's row depends on its own embedding and coordinates only."""
 
 from __future__ import annotations
 

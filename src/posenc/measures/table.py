@@ -109,7 +109,7 @@ def distinct_rows_of_rounded_positions(d_model: int, length: int, dtype: torch.d
 
 @checked
 def unfinished_pairs(d: int, length: int, base: float = 10000.0) -> int:
-    """Pairs with a wavelength above `length`: a model trained there never sees them turn once. d = 128, 4096: 18 of 64."""
+    """Pairs with a wavelength above `length`, which training does not see turn once. d = 128, length 4096: 18 of 64."""
     return sum(wavelength > length for wavelength in frequencies.wavelengths(d, base))
 
 

@@ -196,7 +196,7 @@ def views_of(method: str) -> list[str]:
 
 
 def drawable() -> list[str]:
-    """The names of which there are pictures: encodings of words in a row, one layer, without hidden states of a model."""
+    """The encodings that have pictures: those of words in a row that act in one layer and read no hidden states."""
     return [name for name in names() if BY_NAME[name].in_a_row]
 
 

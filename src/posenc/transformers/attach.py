@@ -43,7 +43,7 @@ class Attached:
 
 
 def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
-    """Puts `encoding` in the place of the model's own, in every attention layer or in `layers`; returns the model.
+    """Replaces the model's own encoding by `encoding`, in every attention layer or in `layers`; returns the model.
 
         attach(model, posenc.create("alibi", n_heads=32))
         attach(model, posenc.create("nope"), layers=range(3, 32, 4))

@@ -27,7 +27,7 @@ def rotations(module: nn.Module) -> dict[Rotate, str]:
 
 
 def bind(module: nn.Module, rotates: Mapping[Rotate, Rotate], owner: str) -> None:
-    """Gives the module a forward that calls other functions in the place of the families' rotations."""
+    """Gives the module a forward that calls other functions instead of the families' rotations."""
     made = _bound(type(module).forward, rotates)
     if made is not type(module).forward:
         setattr(made, OWNER, owner)
@@ -44,7 +44,7 @@ def owner_of(module: nn.Module) -> str | None:
 
 
 def unbind(module: nn.Module, owner: str) -> None:
-    """Takes back what `bind` has done for this owner; nothing where something else has replaced it since."""
+    """Undoes `bind` for this owner. Does nothing if the forward was replaced since."""
     if owner_of(module) == owner:
         del module.forward
 

@@ -62,7 +62,7 @@ def decoder_of(model: Any) -> nn.Module:
 
 
 def input_device(model: Any) -> torch.device:
-    """Where token ids go in."""
+    """The device of the input embedding."""
     embeddings: nn.Module = model.get_input_embeddings()
     return next(embeddings.parameters()).device
 
@@ -103,7 +103,7 @@ class _Probe:
         self.inline: set[int] = set()
 
     def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
-        """In the place of attention."""
+        """Records what reaches attention, then computes it."""
         index = getattr(module, "layer_idx", None)
         if isinstance(index, int):
             if self.attention.setdefault(index, module) is not module:

@@ -88,5 +88,5 @@ def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:
 
 
 def first(x: Tensor) -> Tensor:
-    """Of every row; of one where the rows are one row repeated without copying, as Positions.arange does."""
+    """The first value of every row, [b], or [1] if all rows are the same memory, as Positions.arange makes them."""
     return x[:1, 0] if readable(x) and x.stride(0) == 0 else x[:, 0]

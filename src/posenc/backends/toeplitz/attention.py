@@ -173,13 +173,13 @@ class Piece:
             x[self.rows, :, self.tokens] = part.to(x.dtype)
 
     def distances(self, vector: Tensor) -> Tensor:
-        """Those within the piece: of `count` tokens the middle 2·count - 1 of 2·length - 1."""
+        """The distances within a piece of `count` tokens: the middle 2·count - 1 of 2·length - 1."""
         vector = vector[:, self.rows] if vector.shape[1] > 1 else vector
         return vector if self.tokens is None else vector[..., self.length - self.count : self.length + self.count - 1]
 
 
 def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Iterator[Piece]:
-    """All at once where the rows are alike, else row by row; with documents, every document of every row."""
+    """One piece if all rows are alike, else one for each row; with documents, one for each document of each row."""
     batch, length = q.shape[0], q.shape[2]
     if document is None:
         counts = ahead.tolist()

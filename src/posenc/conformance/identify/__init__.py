@@ -23,7 +23,7 @@ _BY_SEAM = {
 
 
 def identity(subject: Subject) -> Identity:
-    """What the subject is. Raises nothing: what breaks the assumptions of its seam is "not identified"."""
+    """Identifies the subject. Raises nothing: a subject that breaks the assumptions of its seam is "not identified"."""
     try:
         return _BY_SEAM[subject.seam](subject.fresh())
     except Exception as error:

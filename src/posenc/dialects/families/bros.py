@@ -54,7 +54,7 @@ def bros(keys: Keys) -> PositionSpec:
         ),
     )
     length = keys.whole("max_position_embeddings")
-    places = embedded(
-        keys, "places", learned_table(keys, BERT_TABLE), Words("0, 1, 2, … along the text", "沿文本 0, 1, 2, …"), length
+    positions = embedded(
+        keys, "positions", learned_table(keys, BERT_TABLE), Words("0, 1, 2, … along the text", "沿文本 0, 1, 2, …"), length
     )
-    return replace(spec, parts=(places,))
+    return replace(spec, parts=(positions,))

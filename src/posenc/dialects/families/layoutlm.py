@@ -57,10 +57,10 @@ def embedded(keys: Keys, part: str, use: Use, coordinates: Words, length: int | 
 @family("layoutlm")
 def layoutlm(keys: Keys) -> PositionSpec:
     """All tables are summed, so one encoding reads seven coordinates: text position, then the box."""
-    rows, places = keys.whole("max_position_embeddings"), keys.whole("max_2d_position_embeddings")
+    rows, boxes = keys.whole("max_position_embeddings"), keys.whole("max_2d_position_embeddings")
     arguments = (
         ("d_model", keys.whole("hidden_size")),
-        ("max_positions", (rows, *(places,) * 4)),
+        ("max_positions", (rows, *(boxes,) * 4)),
         ("axes", 7),
         ("shares", (0, *(1 + n for n in SHARES))),
     )
@@ -97,7 +97,7 @@ def layoutlmv2(keys: Keys) -> PositionSpec:
     parts = (
         embedded(
             keys,
-            "places",
+            "positions",
             learned_table(keys, BERT_TABLE),
             Words("0, 1, 2, … along the text; again from 0 over the patches", "沿文本 0, 1, 2, …；图块重新从 0 起"),
             keys.whole("max_position_embeddings"),
@@ -115,7 +115,7 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
         keys.note("max_2d_position_embeddings", "heights and widths are clipped to 0 … 1023", "高和宽限制在 0 … 1023")
         use = padded_table(keys)
         parts = [
-            embedded(keys, "places", use, TOKENS, int(dict(use.arguments)["max_positions"])),
+            embedded(keys, "positions", use, TOKENS, int(dict(use.arguments)["max_positions"])),
             embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
         ]
     if keys.flag("visual_embed", True):

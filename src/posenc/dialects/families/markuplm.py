@@ -35,10 +35,10 @@ def markuplm(keys: Keys) -> PositionSpec:
     for layer, stored in (("inner", "xpath_unitseq2_inner"), ("outer", "inner2emb")):
         weights += [Weight(f"{layer}.{kind}", f"{PATH}{stored}.{kind}") for kind in ("weight", "bias")]
     path = Use("encodings.families.xpath.XPath", arguments, said, tuple(weights))
-    places = padded_table(keys)
-    usable = int(dict(places.arguments)["max_positions"])
+    positions = padded_table(keys)
+    usable = int(dict(positions.arguments)["max_positions"])
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    spec = stack_of(keys, layers, embedding=[places], length=usable, coordinates=TOKENS)
+    spec = stack_of(keys, layers, embedding=[positions], length=usable, coordinates=TOKENS)
     tag, subscript = keys.whole("tag_pad_id", 216, least=0), keys.whole("subs_pad_id", 1001, least=0)
     where = Words(
         f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps",

@@ -37,7 +37,7 @@ def fingerprint() -> str:
 
 @functools.cache
 def why_not() -> str | None:
-    """The reason for going without it; None where it is open."""
+    """The reason why the operator is not used; None if it is."""
     if (missing := kernels.why_not()) is not None:
         return missing
     if not LIBRARY.exists():

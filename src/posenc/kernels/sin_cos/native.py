@@ -26,7 +26,7 @@ _strides = struct.Struct("3q").pack
 
 @functools.lru_cache(KEPT)
 def _numbers(frequencies: tuple[float, ...]) -> tuple[Any, int]:
-    """As a C array, and how many."""
+    """The numbers as a C array, and their count."""
     return (ctypes.c_double * len(frequencies))(*frequencies), len(frequencies)
 
 

@@ -27,7 +27,7 @@ def angle(
 def anywhere(
     coords: Num[Tensor, "b t *axes"], omega: Float[Tensor, "n"], axes: Int[Tensor, "n"] | None, dtype: torch.dtype
 ) -> Float[Tensor, "b t n 2"]:
-    """One sin and one cos for each position and frequency, whatever the positions."""
+    """One sin and one cos for each position and frequency, for any positions."""
     turned = angle(coords, omega, axes)
     return torch.stack([turned.sin(), turned.cos()], dim=-1).to(dtype)
 

@@ -113,15 +113,15 @@ class Arm:
         """How many positions there are to draw from; `longest` is the longest scored length in tokens."""
         return self.spread * longest if self.randomized else longest
 
-    def places(self, task: Task, length: int) -> int:
+    def positions(self, task: Task, length: int) -> int:
         """How many positions rows of that length need, without random ones."""
         return 1 + task.digits_of_a_number(length) if self.abacus else task.tokens(length)
 
-    def trained_places(self, task: Task) -> int:
+    def trained_positions(self, task: Task) -> int:
         """How many positions are seen in training, which is how many a learned table has."""
         if self.randomized:
             return self.largest(task.tokens(max(task.lengths)))
-        return self.places(task, max(task.lengths) if self.abacus else task.length)
+        return self.positions(task, max(task.lengths) if self.abacus else task.length)
 
     def training_positions(self, task: Task, tokens: Int[Tensor, "b t"], random: torch.Generator) -> Positions:
         """Positions of a training step: of every row, or one row for the whole batch; `random` if they are random."""

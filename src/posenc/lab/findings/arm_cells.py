@@ -35,7 +35,7 @@ class TaskResults:
         self.from_trained = [length for length in self.lengths if length >= self.length]
 
     def trials(self, word: str, oracle: bool = False) -> dict[int, Json]:
-        """By seed."""
+        """The trials by seed."""
         wanted = (self.name, word, oracle)
         return {
             seed: about
@@ -101,7 +101,7 @@ def arm(of: TaskResults, word: str) -> Json:
 
 
 def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "", mode: str = SAME_TARGETS) -> Json:
-    """By length."""
+    """The cells by length."""
     asked = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": of.measure}
     rows = [row for row in of.results.cells[of.name] if asked.items() <= row.items()]
     abouts = of.trials(word, oracle).values()

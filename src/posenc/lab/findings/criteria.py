@@ -105,7 +105,7 @@ def kept(measure: Measure, means: Float[Array, "... n"]) -> Bool[Array, "... n"]
 
 
 def behaviour(measure: Measure, home: float, far: float) -> Behaviour:
-    """From the scores at the trained and at the longest length."""
+    """The behaviour beyond the trained length, from the scores at the trained and at the longest length."""
     if kept(measure, np.array([home, far]))[1]:
         return "flat"
     broken = far - home >= BREAKS["bits"] - ROUNDING if measure == "bits" else far < BREAKS["exact"] * home

@@ -36,7 +36,7 @@ class Scale(NamedTuple):
         return main_task(self.found)
 
     def scores(self, length: int) -> dict[str, dict[str, float]]:
-        """By encoding and seed, of the encodings with a score in every seed."""
+        """Scores by encoding and seed, for the encodings that have a score in every seed."""
         seeds = len(self.found["seeds"])
         cells = {arm["name"]: arm["cells"][str(length)] for arm in self.task["arms"]}
         return {

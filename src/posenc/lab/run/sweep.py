@@ -395,7 +395,7 @@ class _Sweep:
 
 
 def _chosen(pair: Pair, choice: Choice, tried: list[tuple[Score, Choice]]) -> dict[str, Any]:
-    """As plain JSON."""
+    """The chosen settings as plain JSON."""
     task, encoding = pair
     entry = {"task": task, "encoding": encoding, "learning_rate": choice.learning_rate}
     entry["tried"] = sorted({one.learning_rate for _, one in tried})

@@ -45,8 +45,8 @@ class FlipFlop(Drawn):
         bits, kinds = torch.randint(2, (2, rows, length), generator=random)
         instructions = torch.where(acts, WRITE + kinds, SKIP)
         instructions[:, 0], instructions[:, -1] = WRITE, READ
-        place = torch.arange(length).expand(rows, -1)
-        written = place.where(instructions == WRITE, 0).cummax(dim=1).values  # the index of the last write so far
+        position = torch.arange(length).expand(rows, -1)
+        written = position.where(instructions == WRITE, 0).cummax(dim=1).values  # the index of the last write so far
         reads = instructions == READ
         bits = torch.where(reads, bits.gather(1, written), bits)
         targets = torch.stack([bits.where(reads, IGNORE), torch.full_like(bits, IGNORE)], dim=2)

@@ -46,9 +46,9 @@ class Passkey(Drawn):
         depth = torch.randint(length + 1, (rows, 1), generator=random)
 
         # filler and key side by side; `hay` holds the index that each position takes
-        place, taken = torch.arange(length + self.digits + 1), self.digits + 1
-        before, after = place < depth, place >= depth + taken
-        source = torch.where(before, place, torch.where(after, place - taken, length + place - depth))
+        position, taken = torch.arange(length + self.digits + 1), self.digits + 1
+        before, after = position < depth, position >= depth + taken
+        source = torch.where(before, position, torch.where(after, position - taken, length + position - depth))
         hay = torch.cat([filler, announce, key], dim=1).gather(1, source)
         return answered(torch.cat([begin, hay, ask], dim=1), key)
 

@@ -1,4 +1,4 @@
-"""Where is one object in a small picture, seen from another? Two-dimensional: its column and its row are asked.
+"""Find one object in a small picture relative to another: the task asks for its column and its row.
 
     length 3, a row of a picture has 8 cells
     tokens    [ ? ! . . . . . .      the first line asks

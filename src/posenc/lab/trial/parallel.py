@@ -79,14 +79,14 @@ class Part:
     ) -> None:
         flat = targets.flatten()
         asked = flat != IGNORE
-        self.places = None if bool(asked.all()) else asked.nonzero()[:, 0].to(device)
+        self.indices = None if bool(asked.all()) else asked.nonzero()[:, 0].to(device)
         self.targets = flat[asked].to(device)
         self.tokens, self.at, self.shards = tokens.to(device), at, shards
 
     def asked(self, hidden: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
         """The positions that have a target; the head is computed only there."""
         flat = hidden.flatten(0, 1)
-        return flat if self.places is None else flat.index_select(0, self.places)
+        return flat if self.indices is None else flat.index_select(0, self.indices)
 
 
 def part_of(

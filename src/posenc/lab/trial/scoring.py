@@ -88,7 +88,7 @@ def score_lengths(
     """Adds a row for every item at every length. Returns the lengths that cannot be scored, with the reason."""
     cannot, whole = dict[str, str](), None
     for length in task.lengths:
-        if (why := out_of_reach(model, arm.places(task, length))) is not None:
+        if (why := out_of_reach(model, arm.positions(task, length))) is not None:
             cannot[str(length)] = why
             continue
         batch = task.scored(length, text)

@@ -298,7 +298,7 @@ class Objective(nn.Module):
 def new_model(trial: Trial) -> Transformer:
     """Learned tables have the positions that are seen in training."""
     arm, (task, _, _) = trial.arm, plan(trial)
-    seen = arm.trained_places(task)
+    seen = arm.trained_positions(task)
     return Transformer(arm, trial.size, vocabulary=task.vocabulary, causal=task.causal, positions=seen, seed=trial.seed)
 
 

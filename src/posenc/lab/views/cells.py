@@ -186,10 +186,10 @@ def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
     """Loss by position: mean position and mean bits of each group of neighbouring positions."""
     width = stretch(task)
     found: dict[int, list[tuple[float, float]]] = {}
-    for place, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
-        found.setdefault(int(place // width), []).append((place, bits))
+    for position, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
+        found.setdefault(int(position // width), []).append((position, bits))
     means = (zip(*found[n], strict=True) for n in sorted(found))
-    return [(sum(places) / len(places), sum(bits) / len(bits)) for places, bits in means]
+    return [(sum(positions) / len(positions), sum(bits) / len(bits)) for positions, bits in means]
 
 
 def long_form(findings: Findings) -> Iterator[dict[str, Any]]:

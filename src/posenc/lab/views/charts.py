@@ -124,7 +124,7 @@ def after(task: Task) -> svg.Chart | None:
     return chart(task, series, say("after")) if series else None
 
 
-def places(findings: Findings, task: Task) -> svg.Chart | None:
+def by_position(findings: Findings, task: Task) -> svg.Chart | None:
     """Loss by position in one long window."""
     names = arms_of(findings)
     if task["measure"] != "bits" or not task["causal"]:
@@ -134,13 +134,13 @@ def places(findings: Findings, task: Task) -> svg.Chart | None:
         return None
     longest = max(arm["by_position"]["length"] for arm in arms)
     series = [_plain(arm, along(task, arm), names) for arm in arms]
-    ticks = [(place, str(place)) for place in range(0, longest + 1, max(longest // 4, 1))]
+    ticks = [(position, str(position)) for position in range(0, longest + 1, max(longest // 4, 1))]
     return svg.Chart(
         series,
         ticks,
-        say("place"),
+        say("window position"),
         say("bits low"),
-        say("places"),
+        say("positions"),
         trained=svg.Mark(task["length"], say("trained")),
         x_log=False,
     )

@@ -56,7 +56,7 @@ PARTS = (
     "after",
     "cost",
     "pareto",
-    "places",
+    "positions",
     "depth",
     "attention",
     "properties",
@@ -77,7 +77,7 @@ def page(findings: Findings) -> str:
         "after": _after,
         "cost": costs,
         "pareto": _pareto,
-        "places": _places,
+        "positions": _by_position,
         "depth": _depth,
         "attention": attention,
         "properties": properties,
@@ -320,26 +320,29 @@ def _pareto(findings: Findings) -> str:
     return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
 
 
-def _places(findings: Findings) -> str:
-    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.places(findings, task))]
+def _by_position(findings: Findings) -> str:
+    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.by_position(findings, task))]
     found = ""
     for task, chart in drawn:
         lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
         found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
-        found += tag("p", say("places text", length=max(lengths), width=stretch(task))) + _drawn(
+        found += tag("p", say("positions text", length=max(lengths), width=stretch(task))) + _drawn(
             chart, task is main_task(findings), 400
         )
-        found += _place_table(findings, task)
+        found += _position_table(findings, task)
     return found
 
 
-def _place_table(findings: Findings, task: Task) -> str:
+def _position_table(findings: Findings, task: Task) -> str:
     names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
     found = {arm["name"]: dict(along(task, arm)) for arm in arms}
-    places = sorted({place for bits in found.values() for place in bits})
-    head = [span(say("encoding")), *(f"{place:g}" for place in places)]
+    positions = sorted({position for bits in found.values() for position in bits})
+    head = [span(say("encoding")), *(f"{position:g}" for position in positions)]
     body = [
-        [_name(name, names), *(f"<td>{bits[place]:.2f}</td>" if place in bits else "<td>–</td>" for place in places)]
+        [
+            _name(name, names),
+            *(f"<td>{bits[position]:.2f}</td>" if position in bits else "<td>–</td>" for position in positions),
+        ]
         for name, bits in found.items()
     ]
     return details(say("numbers"), table("plain", head, body))

@@ -215,15 +215,15 @@ PROSE = {
     "more": Words("higher", "大"),
     "less": Words("lower", "小"),
     # 7 By position
-    "places": Words("Loss by position", "各位置的损失"),
-    "places text": Words(
+    "positions": Words("Loss by position", "各位置的损失"),
+    "positions text": Words(
         "Loss at each position of a window of length {length}, mean over seeds; each point averages {width} positions. "
         "A curve that rises beyond the trained length shows where the encoding breaks. The text differs between "
         "positions but is the same for all encodings: compare curves, not positions.",
         "长度为 {length} 的窗口中各位置的损失（各种子平均，每点为 {width} 个位置的平均）。曲线越过训练长度后上升之处，"
         "就是编码失效之处。各位置的文字不同，但对每种编码相同：应比较曲线，不应比较位置。",
     ),
-    "place": Words("position in the window", "窗口中的位置"),
+    "window position": Words("position in the window", "窗口中的位置"),
     # 8 Attention
     "attention": Words("Attention by distance during training", "训练过程中各距离上的注意力"),
     "attention text": Words(

@@ -186,7 +186,7 @@ def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
 
 @claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
-    """For column vectors, where R rotates by +pω, and for row vectors, where R is the transpose."""
+    """The relative score for column vectors, which R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
     rope = RoPE(d_head)
     q_hat, k_hat = (

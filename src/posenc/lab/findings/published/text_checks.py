@@ -129,7 +129,7 @@ def ends_with_training(name: str) -> Judge:
 
 
 def competitive(name: str, other: str) -> Judge:
-    """At the trained length."""
+    """Whether `name` needs at most COMPETITIVE bits more than `other` at the trained length."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)

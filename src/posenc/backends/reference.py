@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
 WHOLE = 512  # values that every block multiplies, seen or not
+NO_BIAS = PositionalEncoding.bias
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
@@ -53,7 +54,7 @@ def attend(
     parts = _in_blocks(q, k, v, encoding) if options is PLAIN else []
     if len(parts) > 1:
         dtype = working_dtype(q.dtype)
-        k, v = (_for_heads(x, q.shape[1]).to(dtype).contiguous() for x in (k, v))
+        k, v = (x.to(dtype).contiguous() for x in (k, v))
         return torch.cat([_of_block(q, k, v, encoding, at_q, at_k, causal, rows) for rows in parts], dim=2)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options)
 
@@ -113,7 +114,7 @@ def _attend(
     if options is not PLAIN and options.dropout:
         probs = F.dropout(probs, options.dropout)
     unseen = v.shape[2] - k.shape[2]
-    out = (F.pad(probs, (0, unseen)) if unseen else probs) @ _for_heads(v, q.shape[1]).to(probs.dtype)
+    out = _shared(F.pad(probs, (0, unseen)) if unseen else probs, v.to(probs.dtype))
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
         out = out + addend
     out = out.to(q.dtype)
@@ -139,16 +140,29 @@ def visible_logits(
 ) -> tuple[Float[Tensor, "b h i j"], Bool[Tensor, "b #h i j"]]:
     """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may."""
     dtype = working_dtype(q.dtype)
-    wide_q, wide_k = q.to(dtype), _for_heads(k.to(dtype), q.shape[1])
+    wide_q, wide_k = q.to(dtype), k.to(dtype)
 
-    logits = capped(wide_q @ wide_k.transpose(-1, -2) * softmax_scale(encoding, q.shape[-1], options), options.softcap)
-    if (bias := encoding.bias(wide_q, wide_k, at_q, at_k)) is not None:
+    logits = capped(
+        _shared(wide_q, wide_k.transpose(-1, -2)) * softmax_scale(encoding, q.shape[-1], options), options.softcap
+    )
+    biased = type(encoding).bias is not NO_BIAS
+    if biased and (bias := encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k)) is not None:
         logits = logits + bias(*index_grid(logits))
     seen = allowed(at_q, at_k, causal, options)
     logits = encoding.context(logits, wide_q, at_q, at_k, seen)
     if options.mask is not None and options.mask.dtype != torch.bool:
         logits = logits + options.mask.to(dtype)
     return logits.masked_fill(~seen, float("-inf")), seen
+
+
+def _shared(x: Float[Tensor, "b h i c"], of_keys: Float[Tensor, "b g c n"]) -> Float[Tensor, "b h i n"]:
+    """The product of every query head with its key head; the queries that share one stand below each other."""
+    groups, heads = of_keys.shape[1], x.shape[1]
+    if groups == heads:
+        return x @ of_keys
+    together = x.unflatten(1, (groups, -1)).flatten(2, 3)  # [b, g, h/g·i, c]
+    apart: Tensor = (together @ of_keys).unflatten(2, (heads // groups, -1)).flatten(1, 2)
+    return apart
 
 
 def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h j d"]:

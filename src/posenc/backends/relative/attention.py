@@ -60,6 +60,8 @@ def relative_attention(
             f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
             f"{list(values.shape)}"
         )
+    if q.shape[2] == 1 and len(cases := alike(row, seen, q.shape[0])) == 1:
+        return of_one_query(q, k, v, p, keys, values, *cases[0][1:], scale)
     parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
         order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
@@ -70,6 +72,52 @@ def relative_attention(
                 out[some, tile.queries] = part.attend(tile)
         parts.append(order.apart(out))
     return (parts[0] if len(parts) == 1 else torch.cat(parts)).to(v.dtype).contiguous()
+
+
+def of_one_query(
+    q: Float[Tensor, "b h 1 d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    p: Float[Tensor, "b h 1 c"],
+    keys: Float[Tensor, "#b #h R c"],
+    values: Float[Tensor, "#b #h R dv"] | None,
+    first: int,
+    seen: int | None,
+    scale: float,
+) -> Float[Tensor, "b h 1 dv"]:
+    """The same for a decoded token. Query heads that share a key head are its queries, so that no key is repeated."""
+    dtype, (batch, heads), key_heads = working_dtype(v.dtype), q.shape[:2], k.shape[1]
+    tile = next(tiles(1, k.shape[2], keys.shape[2], first, seen), None)
+    if tile is None:
+        return v.new_zeros(batch, heads, 1, v.shape[3])
+    k, v_seen = k[:, :, : tile.keys].to(dtype), v[:, :, : tile.keys].to(dtype)
+    met = with_tables(p[:, :, 0].to(dtype) * scale, keys[:, :, tile.low : tile.high].to(dtype).mT)
+    if tile.left or tile.right:
+        ends = met[..., :1].expand(-1, -1, tile.left), met[..., -1:].expand(-1, -1, tile.right)
+        met = torch.cat([ends[0], met, ends[1]], dim=2)
+    content = q.to(dtype).reshape(batch, key_heads, -1, q.shape[3])
+    term = met.reshape(batch, key_heads, -1, tile.keys)
+    if values is None and k.shape == v_seen.shape:
+        out = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(content, k, v_seen, attn_mask=term, scale=scale)[0]
+        return out.reshape(batch, heads, 1, -1).to(v.dtype)  # type: ignore[no-any-return]
+    probs = torch.baddbmm(term.flatten(0, 1), content.flatten(0, 1), k.flatten(0, 1).mT, alpha=scale).softmax(dim=-1)
+    out = torch.bmm(probs, v_seen.flatten(0, 1)).view(batch, heads, -1)
+    if values is not None:
+        of_pair = probs.view(batch, heads, -1)
+        of_row = of_pair[..., tile.left : tile.keys - tile.right].clone()
+        of_row[..., 0] += of_pair[..., : tile.left].sum(dim=-1)
+        of_row[..., -1] += of_pair[..., tile.keys - tile.right :].sum(dim=-1)
+        out = out + with_tables(of_row, values[:, :, tile.low : tile.high].to(dtype))
+    return out[:, :, None].to(v.dtype)
+
+
+def with_tables(x: Float[Tensor, "b h c"], tables: Float[Tensor, "#b #h c n"]) -> Float[Tensor, "b h n"]:
+    """x of every row and head times its table; a table that serves several is not repeated."""
+    if tables.shape[1] == 1:
+        return x @ (tables[0, 0] if len(tables) == 1 else tables[:, 0])
+    if len(tables) == 1:
+        return torch.bmm(x.transpose(0, 1), tables[0]).transpose(0, 1)
+    return (x[:, :, None] @ tables)[:, :, 0]
 
 
 def relative_attention_backward(

@@ -1,0 +1,31 @@
+"""A decoded token with vectors of the distance: shared key heads, clipped tables, hidden keys."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from posenc.backends.relative.attention import relative_attention
+from posenc.backends.relative.plain import in_torch
+
+B, H, J, D = 2, 4, 11, 6
+
+
+@pytest.mark.parametrize("key_heads", [4, 2, 1])
+@pytest.mark.parametrize(("tables", "rows"), [((1, 1), 5), ((1, H), 5), ((B, 1), 40), ((B, H), 5)])
+@pytest.mark.parametrize("with_values", [False, True])
+def test_one_query_is_the_formula(key_heads, tables, rows, with_values):
+    source = torch.Generator().manual_seed(0)
+
+    def drawn(*shape):
+        return torch.randn(shape, generator=source, dtype=torch.float64)
+
+    q, p, k, v = drawn(B, H, 1, D), drawn(B, H, 1, 3), drawn(B, key_heads, J, D), drawn(B, key_heads, J, D)
+    keys, values = drawn(*tables, rows, 3), drawn(*tables, rows, D) if with_values else None
+    for first, seen in ((-3, 10), (-12, 7), (2, None), (9, 4), (-J, None)):
+        row, last = torch.tensor([first]), None if seen is None else torch.tensor([seen])
+        given = q, k, v, p, keys, values, row, last, 0.4
+        torch.testing.assert_close(relative_attention(*given), in_torch(*given), rtol=1e-10, atol=1e-12)
+    blind = relative_attention(q, k, v, p, keys, values, torch.tensor([0]), torch.tensor([-1]), 0.4)
+    assert blind.shape == (B, H, 1, D)
+    assert not blind.any()

@@ -1,12 +1,15 @@
-"""A decoded token with vectors of the distance: shared key heads, clipped tables, hidden keys."""
+"""A decoded token: shared key heads are read once, vectors of the distance are clipped, hidden keys stay hidden."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 
+from posenc import Positions, attend_rotated, create
+from posenc.backends import sdpa
 from posenc.backends.relative.attention import relative_attention
 from posenc.backends.relative.plain import in_torch
+from posenc.options import allowed
 
 B, H, J, D = 2, 4, 11, 6
 
@@ -29,3 +32,21 @@ def test_one_query_is_the_formula(key_heads, tables, rows, with_values):
     blind = relative_attention(q, k, v, p, keys, values, torch.tensor([0]), torch.tensor([-1]), 0.4)
     assert blind.shape == (B, H, 1, D)
     assert not blind.any()
+
+
+@pytest.mark.parametrize("key_heads", [4, 2, 1])
+def test_a_token_after_all_keys_needs_no_mask(key_heads, monkeypatch):
+    source = torch.Generator().manual_seed(0)
+    q = torch.randn(B, H, 1, D, generator=source, dtype=torch.float64)
+    k, v = (torch.randn(B, key_heads, J, D, generator=source, dtype=torch.float64) for _ in "kv")
+    rope, at_k = create("rope", d_head=D), Positions.arange(B, J, start=4)
+    masked = []
+    monkeypatch.setattr(sdpa, "allowed", lambda *given: masked.append(given) or allowed(*given))
+    for after, whole in (([J + 3] * B, True), ([J + 9, J + 3], True), ([J + 3, J + 2], False), ([5] * B, False)):
+        at_q, before = Positions.decode(after), len(masked)
+        out = attend_rotated(q, k, v, rope, at_q, at_k)
+        assert (len(masked) == before) is whole
+        truth = attend_rotated(q, k, v, rope, at_q, at_k, impl="reference")
+        torch.testing.assert_close(out, truth, rtol=1e-10, atol=1e-12)
+    other = Positions(at_q.coords + 99, at_q.order + 99, at_q.document + 1, consecutive_in="row")
+    assert not attend_rotated(q, k, v, rope, other, at_k).any()  # of another document

@@ -13,7 +13,7 @@ from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.kernels.fast_path import transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
 
@@ -46,8 +46,11 @@ def attend(
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
     dropout = 0.0 if options is PLAIN else options.dropout  # a number of a global object would be an input of the graph
     unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
-    if unmasked and bias is None and at_q.consecutive_in == at_k.consecutive_in == "row" and (not causal or at_q is at_k):
-        return _fused(q, k, v, None, dropout, causal, scale, grouped)
+    if unmasked and bias is None and at_q.consecutive_in == at_k.consecutive_in == "row":
+        if not causal or at_q is at_k:
+            return _fused(q, k, v, None, dropout, causal, scale, grouped)
+        if sees_all(at_q, at_k):
+            return _of_one_query(q, k, v, dropout, scale)
 
     seen = mask = allowed(at_q, at_k, causal, options)
     if bias is not None:
@@ -61,6 +64,21 @@ def attend(
         mask = mask.to(dtype)
     out = _fused(q, k, v, mask, dropout, False, scale, grouped)
     return out.masked_fill(~seen.any(dim=-1, keepdim=True), 0.0)  # a query that may see no key gets zeros
+
+
+def sees_all(at_q: Positions, at_k: Positions) -> bool:
+    """Whether these positions are one query in every row that comes after all keys, as a decoded token does. False where
+    that cannot be read."""
+    if at_q.length != 1 or not at_k.length or not (readable(at_q.order) and readable(at_k.order)):
+        return False
+    after = (at_q.order >= at_k.order[:, -1:]) & (at_q.document == at_k.document[:, :1])
+    return bool(after.all())
+
+
+def _of_one_query(q: Tensor, k: Tensor, v: Tensor, dropout: float, scale: float) -> Tensor:
+    """Query heads that share a key head are its queries: the kernel reads every key once."""
+    together = q.reshape(q.shape[0], k.shape[1], -1, q.shape[3])
+    return _fused(together, k, v, None, dropout, False, scale, False).reshape(*q.shape[:3], v.shape[3])
 
 
 def _fused(

@@ -197,8 +197,14 @@ def tokens(entry: Entry, length: int) -> Positions:
     """About so many tokens: numbered by the entry if that is what it does, else words in a row, or an image of patches."""
     height, width = image(length)
     if entry.kind == "positions":
-        known = {"batch": 1, "length": length, "lengths": [length // 2, length - length // 2],
-                 "height": height, "width": width, "text": SIDE}  # fmt: skip
+        known = {
+            "batch": 1,
+            "length": length,
+            "lengths": [length // 2, length - length // 2],
+            "height": height,
+            "width": width,
+            "text": SIDE,
+        }
         known |= {name: written(python, length) for name, python in entry.arguments.items()}
         parameters = inspect.signature(entry.maker()).parameters.values()
         needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
@@ -229,8 +235,17 @@ def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
 
 def conditions() -> dict[str, Any]:
     """The conditions that decide the numbers, besides the code."""
-    sizes = {"d_model": D_MODEL, "n_heads": N_HEADS, "layers_of_presets": N_LAYERS, "tokens": SHORT, "tokens_long": LONG,
-             "decoded_after": SHORT, "dtype": "float32", "threads": 1, "rounds": [FEWEST, MOST]}  # fmt: skip
+    sizes = {
+        "d_model": D_MODEL,
+        "n_heads": N_HEADS,
+        "layers_of_presets": N_LAYERS,
+        "tokens": SHORT,
+        "tokens_long": LONG,
+        "decoded_after": SHORT,
+        "dtype": "float32",
+        "threads": 1,
+        "rounds": [FEWEST, MOST],
+    }
     return {"sizes": sizes, "machine": machine.facts(), "load": os.getloadavg()[0]}
 
 

@@ -64,8 +64,15 @@ def command(
     from posenc.choose.choice import as_json as as_data
 
     language = chosen_language(lang)
-    options = {"domain": domain, "causal": causal, "trained": trained, "wanted": wanted, "start": start, "kernel": kernel,
-               "parameters": parameters}  # fmt: skip
+    options = {
+        "domain": domain,
+        "causal": causal,
+        "trained": trained,
+        "wanted": wanted,
+        "start": start,
+        "kernel": kernel,
+        "parameters": parameters,
+    }
     given: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None)}
     if "wanted" not in given and "trained" in given:
         given["wanted"] = given["trained"]

@@ -68,8 +68,13 @@ def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]
             rungs = [{name: ladder["arms"][name][n]["seeds"][length] for name in ladder["arms"]} for n in above]
             each.append(_verdicts(int(length) / int(home), names, rungs, seeds))
         scale = ladder["rungs"][number]["tokens"]
-    return {"tokens": task["trained_tokens"], "scale": scale, "shipped": ladder is not None,
-            "seeds": seeds, "lengths": [one._asdict() for one in each]}  # fmt: skip
+    return {
+        "tokens": task["trained_tokens"],
+        "scale": scale,
+        "shipped": ladder is not None,
+        "seeds": seeds,
+        "lengths": [one._asdict() for one in each],
+    }
 
 
 def scale_for(task: Json, ladder: Json) -> int | None:
@@ -83,8 +88,10 @@ def _verdicts(times: float, names: Sequence[str], rungs: Sequence[Scores], seeds
     """`rungs` are the scores at the scale that counts and then at every larger one."""
     here = rungs[0]
     known = [name for name in names if here.get(name)]
-    pairs = {(a, b): [here[a][seed] - here[b][seed] for seed in here[a].keys() & here[b].keys()]
-             for a, b in combinations(known, 2)}  # fmt: skip
+    pairs = {
+        (a, b): [here[a][seed] - here[b][seed] for seed in here[a].keys() & here[b].keys()]
+        for a, b in combinations(known, 2)
+    }
     least = statistics.detectable(list(pairs.values()), seeds)
     found = Verdicts(times, [], [], [])
     for (a, b), differences in pairs.items():

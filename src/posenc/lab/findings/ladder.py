@@ -61,8 +61,14 @@ def ladder(scales: Sequence[Scale]) -> Json:
 
 def _rung(scale: Scale) -> Json:
     training, size = scale.task["training"], scale.found["size"]
-    return {"name": scale.name, "steps": training["steps"], "tokens": scale.task["trained_tokens"], "size": size,
-            "trials": scale.found["trials"], "seeds": len(scale.found["seeds"])}  # fmt: skip
+    return {
+        "name": scale.name,
+        "steps": training["steps"],
+        "tokens": scale.task["trained_tokens"],
+        "size": size,
+        "trials": scale.found["trials"],
+        "seeds": len(scale.found["seeds"]),
+    }
 
 
 def _arm(scale: Scale, name: str, home: int, far: int) -> Json:
@@ -82,8 +88,16 @@ def _between(below: Scale, above: Scale, length: int) -> Json:
     """How the order of encodings at a length changes from one rung to the next."""
     lower, upper = below.scores(length), above.scores(length)
     names = [name for name in lower if name in upper]
-    found: Json = {"from": below.name, "to": above.name, "length": length, "encodings": names,
-                   "spearman": None, "interval": None, "swapped": [], "unsure": []}  # fmt: skip
+    found: Json = {
+        "from": below.name,
+        "to": above.name,
+        "length": length,
+        "encodings": names,
+        "spearman": None,
+        "interval": None,
+        "swapped": [],
+        "unsure": [],
+    }
     if len(names) >= FEWEST:
         seeds = sorted(set.intersection(*(set(one[name]) for one in (lower, upper) for name in names)))
         before, after = (np.array([[one[name][seed] for seed in seeds] for name in names]) for one in (lower, upper))

@@ -80,7 +80,26 @@ def test_attach_refuses_and_leaves_the_model_as_it_was(what):
         assert torch.equal(logits(model, **inputs), own)
 
 
+def everywhere(then):
+    def call(model):
+        attached(model)
+        before = state(model), logits(model)
+        try:
+            then(model)
+        finally:
+            assert_same(before[0], state(model))
+            assert torch.equal(logits(model), before[1])
+            pt.detach(model)
+
+    return call
+
+
 OTHERS = {
+    "longer, but no layer rotates": (
+        everywhere(lambda model: pt.extend(model, 256)),
+        ValueError,
+        r"every rotary layer of this LlamaForCausalLM has an encoding of posenc's attached.*detach\(model\) first",
+    ),
     "an unknown method": (lambda model: pt.extend(model, 256, "rope"), ValueError, "method: expected one of"),
     "a shorter length": (lambda model: pt.extend(model, 8), ValueError, "length: expected more than"),
     "nothing attached": (pt.detach, ValueError, "model: nothing is attached to this LlamaForCausalLM"),

@@ -10,6 +10,7 @@ from torch import nn
 
 from posenc import checks
 from posenc.inspection.extension import METHODS, SETTINGS, new_settings, pretrained_length, rotation_to_change
+from posenc.transformers.bound_forward import ATTACHED, owner_of, rotations
 from posenc.transformers.decoder import Unsupported
 from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
 
@@ -29,9 +30,9 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     plain transformers loads the same model. Frequencies are computed by transformers and compared with posenc's. Where
     layers of different kinds have their own frequencies, those of full attention change.
 
-    Raises ValueError for a length that is not longer, an unknown method or option, and a model that is scaled by a method
-    which does not record the trained length; Unsupported for a model that does not rotate or whose code does not read
-    such settings. The model is then as it was.
+    Raises ValueError for a length that is not longer, an unknown method or option, a model that is scaled by a method which
+    does not record the trained length, and one whose rotary layers all have an encoding attached; Unsupported for a model
+    that does not rotate or whose code does not read such settings. The model is then as it was.
     """
     from posenc.dialects import ConfigError, read_config
 
@@ -40,6 +41,12 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     modules = rotary_modules(model)
     config = text_config(model)
     name = type(model).__name__
+    rotary = [module for module in model.modules() if rotations(module)]
+    if rotary and all(owner_of(module) == ATTACHED for module in rotary):
+        raise ValueError(
+            f"model: every rotary layer of this {name} has an encoding of posenc's attached, so that none reads the "
+            "model's frequencies; detach(model) first"
+        )
     before = config.to_dict()
     try:
         spec = read_config(before, defaults=True)

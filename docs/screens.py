@@ -32,8 +32,10 @@ English · [中文](explorer.zh-CN.md)
 `posenc explore` opens it in the browser, offline; `posenc explore --export posenc.html` writes it as one file;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
-that leads to every drawing. The pictures below are made by `python docs/screens.py`; `python tools/explorer_figures.py`
-measures accessibility, layout shift and the time to the first drawing of every view.
+that leads to every drawing. Every encoding has a page with its formula, a program, limits, options and costs: the
+comparison links to it, and `posenc explore swin` opens it where no view shows the encoding. The pictures below are made
+by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift and the time to the
+first drawing of every view.
 
 """,
     "zh": """# 探索器
@@ -44,6 +46,8 @@ measures accessibility, layout shift and the time to the first drawing of every 
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
 数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
 按 Tab 键会出现通往各幅图的导航栏。
+每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
+没有视图展示的编码，`posenc explore swin` 会打开它的页面。
 下面的图由 `python docs/screens.py` 生成；`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移和首次绘制时间。
 
 """,

@@ -112,10 +112,19 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
 # The picture of a view, or its first part.
 PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, .product, svg, canvas"
 
+LINES = """() => {
+  const range = document.createRange();
+  range.selectNodeContents(document.querySelector(".lead"));
+  return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size;
+}"""
+
 
 @pytest.mark.parametrize(("lang", "window"), every_second(("en", "zh"), ((1440, 900, 280), (390, 844, 380))), ids=str)
 def test_the_picture_comes_first(browser, server, lang, window):
-    """From the top of the page to the picture of every view: at most 280 pixels on a desktop, 380 on a telephone."""
+    """From the top of the page to the picture of every view: at most 280 pixels on a desktop, 380 on a telephone.
+
+    What stands before it on a desktop: one line, and at most three controls.
+    """
     width, height, most = window
     context = browser.new_context(viewport={"width": width, "height": height}, locale="zh-CN" if lang == "zh" else "en-GB")
     page = context.new_page()
@@ -131,6 +140,9 @@ def test_the_picture_comes_first(browser, server, lang, window):
             PICTURES,
         )
         found[name] = min(tops)
+        if width > 1000:
+            assert page.evaluate(LINES) == 1, f"{name}: {page.inner_text('.lead')}"
+            assert page.locator(".control-row > .controls > :visible").count() <= 3, name
     context.close()
     assert {name: top for name, top in found.items() if top > most} == {}
 

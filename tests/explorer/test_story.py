@@ -15,6 +15,15 @@ from posenc.explorer import views
 MEASURED = Path(views.__file__).parents[1] / "measured.json"
 
 
+def test_a_chapter_without_views_is_seen_once_it_was_opened(opened):
+    page = opened()
+    second = page.locator(".rail a").nth(1)
+    expect(second).to_have_class("")
+    second.click()
+    expect(second).to_have_class("done")
+    expect(page.locator("#chapter-2 h2")).to_be_focused()
+
+
 def test_its_numbers_are_the_formulas():
     data = views.data("story", {})
     table = [[(math.sin, math.cos)[c % 2](p * 100 ** (-2 * (c // 2) / 32)) for c in range(32)] for p in range(32)]

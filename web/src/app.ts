@@ -60,6 +60,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     const { view: name, given } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
     if (view) seen.add(view.name);
+    else if (given["chapter"]) seen.add(`chapter-${given["chapter"]}`);
     store?.setItem("posenc-seen", [...seen].join(" "));
     const main = h("main", { id: "main", tabindex: -1 });
     fill(root, header(name, main), main, footer(), live);

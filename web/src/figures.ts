@@ -4,13 +4,15 @@ import { colour, encodingColour, isDark, ordered } from "./colours";
 import { array, row, type Data, type Numbers } from "./data";
 import { h, s } from "./dom";
 import { apart, scale, tidy } from "./parts/chart";
+import { colourKey } from "./parts/colour_key";
 import { sub, v } from "./parts/formula";
 import type { Opening } from "./opening";
 import { both, shown, type Words } from "./words";
 
 const SENTENCES = [["我", "爱", "你"], ["你", "爱", "我"]] as const;
+const MEANINGS: Record<string, string> = { 我: "I", 爱: "love", 你: "you" };
 
-export function blindness(place: HTMLElement, data: Data, { t }: Opening): void {
+export function blindness(place: HTMLElement, data: Data, { t, language }: Opening): void {
   let order = 0;
   const outputs = array(data, "outputs");
   const most = Math.max(...outputs.values.map(Math.abs));
@@ -20,7 +22,7 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
     cell.style.background = colour("diverging", value, most, dark);
     return cell;
   });
-  const words = SENTENCES[0].map((word, index) => h("div", { class: "token" }, h("b", { lang: "zh-CN" }, word), h("span", { class: "result", "aria-hidden": "true" }, ...cells(row(outputs, index)))));
+  const words = SENTENCES[0].map((word, index) => h("div", { class: "token" }, h("b", { lang: "zh-CN" }, word), language === "en" && h("small", {}, MEANINGS[word]), h("span", { class: "result", "aria-hidden": "true" }, ...cells(row(outputs, index)))));
   const said = h("p", { class: "small", role: "status" });
   const strip = h("div", { class: "tokens", role: "img" }, ...words);
   const blind = data.facts["blind"] as Record<string, number>;
@@ -36,7 +38,9 @@ export function blindness(place: HTMLElement, data: Data, { t }: Opening): void 
       `词下面的色条是注意力算出的结果。实测：词交换位置，结果不变（只有舍入误差 ${shown(blind["nope"]!)}）；加上正弦位置编码后，最大变化为 ${shown(blind["sinusoidal"]!, 2)}。`));
   }
   draw();
-  place.append(strip, h("div", { class: "row" }, h("button", { type: "button", class: "primary", "data-role": "swap", click: () => {
+  place.append(strip);
+  keyTo(place, most);
+  place.append(h("div", { class: "row" }, h("button", { type: "button", class: "primary", "data-role": "swap", click: () => {
     order = 1 - order;
     draw();
   } }, t(both("Swap the words", "交换两个词")))), said);
@@ -86,7 +90,9 @@ export function sinusoid(place: HTMLElement, data: Data, { t }: Opening): void {
     hands.replaceChildren(...shownPairs.map((pair) => clock([{ angle: p * omega.values[pair]!, colour: "var(--channel)" }])));
     return t(both("sines of four hands: ", "四根指针的正弦：")) + shownPairs.map((pair) => shown(row(numbers, p)[2 * pair]!, 2)).join(", ");
   };
-  place.append(h("div", { class: "map-and-hands" }, map, hands), slider(t(both("position", "位置")), 0, 31, 6, draw));
+  place.append(h("div", { class: "map-and-hands" }, map, hands));
+  keyTo(place, 1);
+  place.append(slider(t(both("position", "位置")), 0, 31, 6, draw));
 }
 
 export function rotation(place: HTMLElement, data: Data, { t }: Opening): void {
@@ -115,7 +121,9 @@ export function relative(place: HTMLElement, data: Data, { t }: Opening): void {
     said.replaceChildren(v("i"), " − ", v("j"), ` = ${lag}:  `, h("b", { class: "put" }, score), " ", h("span", { class: "small" }, t(both(`at all ${24 - lag} positions`, `在全部 ${24 - lag} 个位置`))));
     return t(both(`score ${score}`, `分数 ${score}`));
   };
-  place.append(map, slider(t(both("distance", "距离")), 0, 20, 3, draw), said);
+  place.append(map);
+  keyTo(place, 1);
+  place.append(slider(t(both("distance", "距离")), 0, 20, 3, draw), said);
 }
 
 export function bias(place: HTMLElement, data: Data, { t }: Opening): void {
@@ -178,6 +186,13 @@ function squares(numbers: Numbers, limit: number, dark: boolean): SVGSVGElement 
   const svg = s("svg", { viewBox: `-0.5 -0.5 ${columns + 1} ${rows + 1}`, role: "img", class: "squares", "shape-rendering": "crispEdges" });
   for (let r = 0; r < rows; r++) for (let c = 0; c < columns; c++) svg.append(s("rect", { x: c, y: r, width: 1.02, height: 1.02, fill: colour("diverging", numbers.values[r * columns + c]!, limit, dark) }));
   return svg;
+}
+
+/** What the colours of a map from −limit to limit mean. */
+function keyTo(place: HTMLElement, limit: number): void {
+  const key = colourKey();
+  place.append(key.element);
+  key.draw("diverging", limit);
 }
 
 /** `moved` draws, and returns what a screen reader hears of it. */

@@ -65,9 +65,9 @@ export function start(main: HTMLElement, opening: Opening): void {
         });
       };
       draw();
-      if (opening.chapter) toChapter(opening.chapter);
       opening.redrawn(draw);
       main.dataset["ready"] = "true";
+      if (opening.chapter) toChapter(opening.chapter); // what is not ready is hidden and cannot have the focus
     },
     (error: Error) => {
       trouble.textContent = error.message;

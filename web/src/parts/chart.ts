@@ -210,10 +210,14 @@ export function scale(from: number, to: number, start: number, end: number, kind
     }
     const rough = (high - low) / about;
     const size = 10 ** Math.floor(Math.log10(rough || 1));
-    const nice = [1, 2, 2.5, 5, 10].find((n) => n * size >= rough)! * size;
-    const found: number[] = [];
-    for (let index = Math.ceil(low / nice - 1e-9); index * nice <= high + nice * 1e-9; index++) found.push(index * nice);
-    return found;
+    const steps = [0.5, 1, 2, 2.5, 5, 10].map((n) => n * size);
+    const multiples = (step: number) => {
+      const [first, last] = [Math.ceil(low / step - 1e-9), Math.floor(high / step + 1e-9)];
+      return Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
+    };
+    const nice = steps.findIndex((step) => step >= rough);
+    const found = multiples(steps[nice]!);
+    return found.length < 3 ? multiples(steps[Math.max(nice - 1, 0)]!) : found; // one number is no axis
   }
   return { place, ticks };
 }

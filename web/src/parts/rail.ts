@@ -7,7 +7,7 @@ import type { Words } from "../words";
 export function rail(t: (words: Words) => string, current: number | undefined, seen: Set<string>): HTMLElement {
   const link = (index: number) => {
     const { title, views } = CHAPTERS[index]!;
-    const done = views.length > 0 && views.every((view) => seen.has(view));
+    const done = views.length ? views.every((view) => seen.has(view)) : seen.has(`chapter-${index + 1}`);
     const name = `${index + 1}. ${t(title)}`;
     return h("a", {
       href: `#/${views[0] ?? `?chapter=${index + 1}`}`, class: done ? "done" : "", title: name, "aria-current": index === current && "step",

@@ -27,8 +27,8 @@ export const view: View = {
   name: "attention",
   title: both("Attention, step by step", "注意力，一步一步"),
   idea: both(
-    "Attention computes a query, a key and a value for every word, compares each query with all keys, and averages the values with the resulting weights. Each method uses position at a different step, which is marked in amber.",
-    "注意力给每个词算出查询、键和值，把每个查询与所有的键比较，再按得到的权重对值求加权平均。不同的方法在不同的一步使用位置，这一步用琥珀色标出。",
+    "Attention compares the query of each word with all keys and averages the values with the resulting weights. Each method uses position at a different step, which is marked in amber.",
+    "注意力把每个词的查询与所有的键比较，再按得到的权重对值求加权平均。不同的方法在不同的一步使用位置，这一步用琥珀色标出。",
   ),
   notice: [
     both("Sinusoidal and learned tables are added to the embedding at step 2. RoPE rotates queries and keys at step 3. ALiBi and T5 are added to the score at step 4. Shaw is used at step 4 and again at step 7.", "正弦编码和可学习的表在第 2 步加到词向量上。RoPE 在第 3 步旋转查询和键。ALiBi 和 T5 在第 4 步加到注意力分数上。Shaw 在第 4 步和第 7 步使用。"),

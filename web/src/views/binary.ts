@@ -22,7 +22,7 @@ export const view: View = {
   name: "binary",
   title: both("Counting with clocks", "用时钟数数"),
   idea: both(
-    "The bits of a binary counter flip at different rates, and the channel pairs of a sinusoidal row, drawn as clocks, rotate at different frequencies. A single bit or clock repeats after a few positions; together they give every position a different value.",
+    "Bits of a counter flip at different rates, and the pairs of a sinusoidal row, drawn as clocks, turn at different rates. A single bit or clock repeats after a few positions; together they give every position a different value.",
     "二进制计数器的各位以不同的速度翻转，正弦位置编码的各通道对（画成时钟）以不同的频率旋转。单独一位或一只钟很快就会重复；合在一起，每个位置的值都不同。",
   ),
   notice: [

@@ -21,7 +21,7 @@ export const view: View = {
   name: "extrapolation",
   title: both("Beyond the trained length", "超出训练长度"),
   idea: both(
-    "Frequencies do not change, but a slow pair of channels does not complete a turn within the trained length, so a longer text gives it angles not seen in training. The first chart shows the angles seen in training and the new ones, for five settings of the frequencies; the second shows the measured loss of trained models at greater lengths.",
+    "Frequencies do not change, but slow pairs complete no turn within the trained length: longer texts bring new angles. The first chart shows the angles seen in training and the new ones, for five settings of the frequencies; the second shows the measured loss of trained models at greater lengths.",
     "频率不变，但低频的通道对在训练长度内转不满一圈，文本更长时就会出现训练中没有见过的角度。第一幅图画出五种频率设置下训练中见过的角度与新的角度，第二幅图是训练好的模型在更长文本上实测的损失。",
   ),
   notice: [

@@ -30,6 +30,7 @@ export function stripChart(stage: Stage) {
     const height = top(now.methods.length - 1) + HIGH + FOOT;
     const picture = s("svg", { viewBox: `0 0 ${wide} ${height}`, width: wide, height, "aria-hidden": "true" });
     const gap = bar() > 4 ? 1 : 0;
+    const labels: SVGElement[] = []; // above the line that crosses them on a narrow window
     now.methods.forEach((method, m) => {
       const floor = top(m) + HIGH;
       const y = (angle: number) => (floor - (angle / TURN) * HIGH).toFixed(2);
@@ -44,7 +45,8 @@ export function stripChart(stage: Stage) {
       const count = of.count(m);
       picture.append(
         s("rect", { class: "ground", x: LEFT, y: top(m), width: wide - LEFT - RIGHT, height: HIGH }),
-        s("path", { class: "covered", d: old }), s("path", { class: "new", d: fresh }),
+        s("path", { class: "covered", d: old }), s("path", { class: "new", d: fresh }));
+      labels.push(
         s("text", { class: "name", x: LEFT, y: top(m) - 7 }, t(NAMES[method.name]!)),
         s("text", { class: count ? "many" : "", x: wide - RIGHT, y: top(m) - 7, "text-anchor": "end", "data-role": "new-pairs",
           "data-method": method.name, "data-value": count },
@@ -55,6 +57,7 @@ export function stripChart(stage: Stage) {
     if (unfinished) picture.append(s("line", { class: "mark", x1: edge, x2: edge, y1: TOP - 4, y2: height - FOOT }),
       s("text", { class: "mark", x: edge - 5, y: TOP - 9, "text-anchor": "end" }, t(both("turned at least once ", "转满过一圈"))),
       s("text", { class: "mark", x: edge + 5, y: TOP - 9 }, t(both("never", "未转满"))));
+    picture.append(...labels);
     for (const n of ticks(now.pairs)) picture.append(s("text", { x: LEFT + (n + 0.5) * bar(), y: height - FOOT + 16, "text-anchor": "middle" }, n));
     picture.append(s("text", { x: wide / 2, y: height - 4, "text-anchor": "middle" },
       t(both("pair of channels, fast → slow; a full bar is one turn", "通道对，由快到慢；满格为一整圈"))), frame, cursor);

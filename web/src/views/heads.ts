@@ -97,7 +97,7 @@ export const view: View = {
     const profile = lineChart(stage, { label: both("Attention by distance at this step", "这一步按距离的注意力"), x: both("query − key: left of 0 is ahead, right of 0 is back", "查询 − 键：0 以左是后文，0 以右是前文"),
       y: both("mean probability", "平均概率"), height: 260, pick: (distance) => stage.set({ distance }) });
     const question = predict(stage, {
-      question: both("The model with RoPE has two layers. In which of them do heads look from an adjective to its noun?", "用 RoPE 的模型有两层。从形容词看向它的名词的头在哪一层？"),
+      question: both("The model with RoPE that reads Chinese has two layers. In which of them do heads look from an adjective to its noun?", "用 RoPE 读汉语的模型有两层。从形容词看向它的名词的头在哪一层？"),
       choices: [both("in layer 1", "第 1 层"), both("in layer 2", "第 2 层"), both("in both", "两层都有")], right: 1,
       because: both("In layer 2. Layer 1 gives the noun 4 to 8 % on average, hardly more than uniform attention (6 %): it does not yet know the word's own surroundings. What it gathers lets layer 2 choose the right noun with up to 97 %.",
         "第 2 层。第 1 层平均只给名词 4% 到 8%，与均匀注意力（6%）相差无几：它还不知道一个词的周围有什么。它收集到的信息让第 2 层能以最高 97% 的概率选中正确的名词。"),

@@ -7,6 +7,7 @@
 
 import { colour, isDark } from "../colours";
 import { fill, h, s } from "../dom";
+import { colourKey } from "../parts/colour_key";
 import type { Stage } from "../view";
 import { both, shown, widthOf } from "../words";
 
@@ -124,24 +125,27 @@ export interface Heads {
 
 /** Radio buttons with the keys of such, each with a map of one head: rows are queries, columns keys. */
 export function headsOf(stage: Stage, label: string, pick: (head: number) => void): Heads {
-  const element = h("div", { class: "maps", role: "radiogroup", "aria-label": label });
+  const maps = h("div", { class: "maps", role: "radiogroup", "aria-label": label });
+  const key = colourKey();
+  const element = h("div", {}, maps, key.element);
   function draw({ shape, values }: { shape: number[]; values: ArrayLike<number> }, chosen: number, said: number[]): void {
     const [layers, heads, t] = shape as [number, number, number];
     const count = layers * heads;
     const dark = isDark(stage.root);
-    if (element.childElementCount !== count + 1)
-      fill(element, ...Array.from({ length: count + 1 }, (_, n) => h("button", {
+    key.draw("amount", 1);
+    if (maps.childElementCount !== count + 1)
+      fill(maps, ...Array.from({ length: count + 1 }, (_, n) => h("button", {
         type: "button", role: "radio", click: () => pick(n),
         keydown: (event: KeyboardEvent) => {
           const by = { ArrowRight: 1, ArrowDown: heads, ArrowLeft: -1, ArrowUp: -heads }[event.key];
           if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
           event.preventDefault();
           const next = (n + by + count + 1) % (count + 1);
-          (element.children[next] as HTMLElement).focus();
+          (maps.children[next] as HTMLElement).focus();
           pick(next);
         },
       }, h("canvas", { "aria-hidden": "true" }), h("small", {}))));
-    [...element.children].forEach((button, n) => {
+    [...maps.children].forEach((button, n) => {
       const [canvas, words] = button.children as unknown as [HTMLCanvasElement, HTMLElement];
       [canvas.width, canvas.height] = [t, t];
       const paint = canvas.getContext("2d")!;

@@ -28,7 +28,7 @@ export const view: View = {
   name: "layouts",
   title: both("Two layouts of RoPE", "RoPE 的两种排布"),
   idea: both(
-    "RoPE rotates pairs of channels, and there are two conventions for pairing channels: neighbours, or a channel of the first half with one of the second half. If weights and code use the same convention, both give the same scores; if not, the scores are wrong and no error is raised.",
+    "RoPE rotates pairs of channels, by one of two conventions: neighbours, or a channel of each half. If weights and code use the same convention, both give the same scores; if not, the scores are wrong and no error is raised.",
     "RoPE 旋转通道对，通道配对有两种约定：相邻的两个通道，或者前一半与后一半中对应的两个通道。权重与代码用同一种约定时，分数相同；不一致时，分数是错的，而且程序不报错。",
   ),
   notice: [

@@ -28,8 +28,8 @@ export const view: View = {
   name: "precision",
   title: both("How many digits are left", "还剩几位有效数字"),
   idea: both(
-    "A computer stores the position, the frequency and their product with limited precision, and at large positions a small rounding error becomes a wrong angle. A table computed in float64 and rounded once is correct at any length; a table with rounded intermediate results is not.",
-    "计算机以有限的精度存储位置、频率和它们的乘积，位置很大时，小的舍入误差会变成错误的角度。用 float64 计算、只舍入一次的表，在任何长度上都正确；中间结果被舍入的表则不然。",
+    "At large positions a small rounding error of the position, the frequency or their product becomes a wrong angle. A table computed in float64 and rounded once is correct at any length; a table with rounded intermediate results is not.",
+    "位置很大时，位置、频率或它们的乘积上小小的舍入误差，会变成错误的角度。用 float64 计算、只舍入一次的表，在任何长度上都正确；中间结果被舍入的表则不然。",
   ),
   notice: [
     both("The dashed lines are flat: a single rounding at the end gives the same error at position 1 and at position 1 000 000.", "虚线是平的：最后只舍入一次，在位置 1 与位置 1 000 000 的误差相同。"),

@@ -24,7 +24,7 @@ export const view: View = {
   name: "rotary_pair",
   title: both("RoPE: only the difference counts", "RoPE：只有位置之差起作用"),
   idea: both(
-    "RoPE rotates each pair of channels of a query and of a key by the position times the pair's frequency and adds nothing to the embedding. The score depends only on the angle between the two rotated pairs, so it does not change when both words are shifted together.",
+    "RoPE rotates each pair of channels of q and k by position times frequency, and adds nothing to the embedding. The score depends only on the angle between the two rotated pairs, so it does not change when both words are shifted together.",
     "RoPE 不往词向量上加任何东西：它把查询和键的每对通道旋转一个角度，角度等于位置乘以该对的频率。分数只取决于旋转后两者的夹角，所以两个词一起平移时，分数不变。",
   ),
   notice: [

@@ -33,7 +33,7 @@ export const view: View = {
   name: "similarity",
   title: both("Near and far", "近与远"),
   idea: both(
-    "The product of two rows of the sinusoidal table, or of a query and a key rotated by RoPE, depends only on the distance between their positions. It mostly falls with distance, but not at every step, and for independent random vectors it does not fall.",
+    "The product of two sinusoidal rows, or of q and k rotated by RoPE, depends only on the distance of their positions. It mostly falls with distance, but not at every step, and for independent random vectors it does not fall.",
     "正弦编码表两行的乘积，或经 RoPE 旋转的 q 与 k 的乘积，只取决于两个位置之间的距离。它大体上随距离下降，但并非每一步都下降；对互相独立的随机向量，它不下降。",
   ),
   notice: [
@@ -94,7 +94,7 @@ export const view: View = {
       label: both("What each pair adds at distance k", "距离 k 处每一对通道的贡献"), x: both("pair i, fast to slow", "通道对 i，由快到慢"), y: TERM, height: 240,
     });
     const waiting = h("p", { class: "hint" }, t(both(
-      `Distances up to ${NEAR} so far. Answer the question to see the others.`, `这里只画到距离 ${NEAR}。回答上面的问题，就能看到更远处。`,
+      `Distances up to ${NEAR} so far. Answer the question to see the others.`, `这里只画到距离 ${NEAR}。回答下面的问题，就能看到更远处。`,
     )));
     const below = h("p", { class: "below" });
     const same = h("p", { class: "same" });

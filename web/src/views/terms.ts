@@ -79,8 +79,8 @@ export const view: View = {
   name: "terms",
   title: both("Four terms of a score", "分数的四项"),
   idea: both(
-    "When positions are added to the embeddings, the score of two words is a product of two sums and has four terms: content · content, content · position, position · content, position · position. Transformer-XL keeps the four terms and replaces absolute positions by the distance i−j and two learned vectors.",
-    "位置加到词向量上以后，两个词的分数是两个和的乘积，展开成四项：内容 · 内容、内容 · 位置、位置 · 内容、位置 · 位置。Transformer-XL 保留这四项，把绝对位置换成距离 i−j 和两个可学习的向量。",
+    "With positions added to the embeddings, a score is a product of two sums, content plus position: four terms. Transformer-XL keeps the four terms and replaces absolute positions by the distance i−j and two learned vectors.",
+    "位置加到词向量上以后，两个词的分数是两个“内容＋位置”的乘积，展开成四项。Transformer-XL 保留这四项，把绝对位置换成距离 i−j 和两个可学习的向量。",
   ),
   notice: [
     both("Content · content depends only on the words: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“内容 · 内容”只取决于词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),

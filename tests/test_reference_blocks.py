@@ -6,6 +6,7 @@ import torch
 from posenc import Positions, attend, create
 from posenc.backends import reference
 from posenc.encodings.cope import CoPE
+from posenc.kernels import counted
 
 HEADS, WIDTH = 2, 16
 PLACES = {
@@ -63,23 +64,27 @@ def test_of_many_keys_a_block_reads_those_that_it_may_see(monkeypatch):
 
 
 def test_cope_counts_only_the_keys_before_the_last_position(monkeypatch):
-    """A block counts as many of the last keys as reach it; tokens that may be stored in any order are all counted."""
+    """A block counts as many of the last keys as reach it; tokens that may be stored in any order are all counted. The C++
+    kernel gives the same."""
     encoding, q, k, v, at = inputs("cope", Positions.arange(2, 900))
     encoding = CoPE(WIDTH, n_positions=8)
     torch.nn.init.normal_(encoding.table)
     q[0] = -9 * k.mean(dim=2, keepdim=True)[0]  # gates nearly shut: further keys count
-    counted, counts = [], encoding._counts
+    counted_keys, counts = [], encoding._counts
     monkeypatch.setattr(
-        encoding, "_counts", lambda logits, *rest: counted.append(logits.shape[-1]) or counts(logits, *rest)
+        encoding, "_counts", lambda logits, *rest: counted_keys.append(logits.shape[-1]) or counts(logits, *rest)
     )
     here = at.narrow(890, 900)
     unordered = [Positions(one.coords, one.order, one.document) for one in (here, at)]
     with torch.no_grad():
+        by_kernel = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
+        monkeypatch.setattr(counted, "served", lambda *_: False)
         near = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
-        assert max(counted) < 900
+        assert max(counted_keys) < 900
         every = attend(q[:, :, 890:], k, v, encoding, *unordered, impl="reference")
-    assert counted[-1] == 900
+    assert counted_keys[-1] == 900
     torch.testing.assert_close(near, every)
+    torch.testing.assert_close(by_kernel, every)
 
 
 def test_a_gradient_is_that_of_one_graph():

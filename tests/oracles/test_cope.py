@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, Stack, attend
+from posenc import Positions, Stack, attend, kernels
 from posenc.encoding import Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
+from posenc.kernels import counted
 
 from .by_hand import add, attention, close, draw, each, near_once_rounded, products, sees
 
@@ -132,6 +133,64 @@ def test_gradients_by_differences_through_the_gates():
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, 4, D)).requires_grad_() for seed in (1, 2, 3))
     inputs = (q, k, v, encoding.table)
     assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at), inputs)
+
+
+def counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):
+    """Term and gradients by the C++ kernel, and by the formula in plain torch."""
+    found = []
+    at_k = Positions.arange(1, logits.shape[3])
+    at_q = at_k.narrow(logits.shape[3] - logits.shape[2], logits.shape[3])
+    for formula in (False, True):
+        with monkeypatch.context() as patch:
+            if formula:
+                patch.setattr(counted, "served", lambda *_: False)
+            given = logits.clone().requires_grad_(), q.clone().requires_grad_()
+            out = encoding.context(*given, at_q, at_k, seen)
+            of_table = torch.autograd.grad(out, (*given, encoding.table), incoming)
+            with torch.no_grad():
+                found.append((out.detach(), *of_table, encoding.context(*given, at_q, at_k, seen)))
+    return zip(*found, strict=True)
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="the C++ kernels are not built")
+@pytest.mark.parametrize(
+    ("batch", "queries", "keys", "n_positions"), [(2, 33, 33, 64), (1, 6, 40, 7), (2, 3, 5, 1), (1, 150, 150, 5)]
+)
+def test_the_kernel_has_the_bits_of_the_formula(batch, queries, keys, n_positions, monkeypatch):
+    """Fewer queries than keys, rows that are no multiple of four, counts past the table, whole counts, documents."""
+    encoding = filled(n_positions).float()
+    logits, q = (torch.from_numpy(draw(seed, batch, 3, queries, n)).float() for seed, n in ((1, keys), (2, D)))
+    logits[:, 0] *= 200  # gates of 0 and 1: whole counts
+    i, j = torch.arange(keys - queries, keys)[:, None], torch.arange(keys)
+    for seen in (j <= i, (j <= i) & (i // 10 == j // 10), torch.ones(queries, keys, dtype=torch.bool)):
+        seen = seen.expand(batch, 1, -1, -1)
+        for incoming in (torch.randn_like(logits) * seen, torch.randn_like(logits)):
+            for got, expected in counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):
+                assert torch.equal(got, expected)
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="the C++ kernels are not built")
+def test_the_kernel_survives_logits_that_are_no_numbers():
+    encoding, at = filled().float(), Positions.arange(1, 4)
+    logits, seen = torch.zeros(1, 1, 4, 4), torch.ones(4, 4).tril().bool()[None, None]
+    logits[0, 0, 2, 1] = torch.nan
+    got = encoding.context(logits.requires_grad_(), torch.ones(1, 1, 4, D), at, at, seen)
+    got.sum().backward()
+    assert got[0, 0].isnan().tolist() == [[False] * 4, [False] * 4, [True, True, False, False], [False] * 4]
+
+
+@pytest.mark.skipif(kernels.library() is None, reason="the C++ kernels are not built")
+def test_gradients_of_the_kernel_are_differentiated_again():
+    """Second derivatives in fp32 are those of the formula in fp64."""
+    at, seen, found = Positions.arange(1, 5), torch.ones(5, 5).tril().bool()[None, None], []
+    for dtype in (torch.float32, torch.float64):
+        encoding = filled(6).to(dtype)
+        logits, q = (torch.from_numpy(draw(seed, 1, 2, 5, 5)).to(dtype).requires_grad_() for seed in (1, 2))
+        of_logits, of_q = torch.autograd.grad(
+            encoding.context(logits, q, at, at, seen).square().sum(), (logits, q), create_graph=True
+        )
+        found.append(torch.autograd.grad(of_logits.square().sum() + of_q.square().sum(), logits)[0].double())
+    assert torch.allclose(*found, rtol=1e-4, atol=1e-4)
 
 
 def test_defaults():

@@ -180,7 +180,11 @@ def weighted(
 ) -> Float[Tensor, "b h i j"]:
     """The matrix that multiplies the values: the softmax, or what the encoding uses instead of it."""
     own = encoding.weights(logits, at_q, at_k, seen) if encoding.sites & Site.WEIGHTS else None
-    return normalised(logits, seen, options.sinks) if own is None else own
+    if own is not None:
+        return own
+    if options is PLAIN and at_q is at_k and at_q.consecutive_in == "row":  # every query sees itself: no row is empty
+        return logits.softmax(dim=-1)
+    return normalised(logits, seen, options.sinks)
 
 
 def normalised(

@@ -19,6 +19,7 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Site, check_width
 from posenc.entry import Entry
+from posenc.kernels import counted
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions, readable
 
@@ -58,6 +59,15 @@ class CoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h i j"]:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
+
+        def formula(logits: Tensor, scores: Tensor, may_attend: Tensor) -> Tensor:
+            return self._added(logits, scores, at_k, may_attend)
+
+        if at_k.consecutive_in is not None and counted.served(logits, scores, may_attend):  # stored in order
+            return counted.added(logits, scores, may_attend, formula)
+        return formula(logits, scores, may_attend)
+
+    def _added(self, logits: Tensor, scores: Tensor, at_k: Positions, may_attend: Tensor) -> Tensor:
         near, position = self._counted(logits, at_k, may_attend)
         whole = position.detach().floor()
         below = scores.gather(-1, whole.long())

@@ -33,7 +33,7 @@ def order(encodings: Mapping[str, PositionalEncoding], *, d_model: int = 32, n_h
     return Bars(
         "Order sensitivity: the words move, the positions stay",
         (
-            "How far the output moves off a mere re-ordering when the words change places.",
+            "How far the output differs from a re-ordering alone when the words change positions.",
             "10⁻¹⁵ is rounding: blind to order. A causal mask alone already breaks the symmetry.",
         ),
         tuple(encodings),

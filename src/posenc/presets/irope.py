@@ -49,8 +49,8 @@ ENTRY = Entry(
     source="Meta 2025, Llama 4 and its code",
     idea=Words(
         "Three of four layers rotate and look at near tokens only; every fourth has no positions and sees the "
-        "whole context, sharpened with its length. Nothing in the layers that see far depends on positions never "
-        "met in training. Only a quarter of the layers keeps a whole cache.",
+        "whole context, sharpened with its length. The layers that see far depend on no position that training has "
+        "not seen. Only a quarter of the layers keeps a whole cache.",
         "四层中三层旋转，只看附近；每第四层没有位置，看见整个上下文，并随长度变尖锐。看得远的层因此不依赖训练中没见"
         "过的位置。只有四分之一的层保留完整缓存。",
     ),

@@ -57,7 +57,7 @@ def held_out_windows(text: Corpus, width: int, most: int) -> HeldOut:
             shares[n] += 1
     starts = [(n, start) for n, share in enumerate(shares) for start in _starts(len(text.held_out[n]), width, share)]
     if not starts:
-        raise ValueError(f"text: no held-out document of {text.source} has {width} bytes, so many as the longest row")
+        raise ValueError(f"text: no held-out document of {text.source} has {width} bytes, which the longest row needs")
     windows = _bytes(b"".join(text.held_out[n][start : start + width] for n, start in starts)).view(-1, width)
     return HeldOut(windows, torch.tensor([n for n, _ in starts]))
 

@@ -208,7 +208,7 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
 @claim(
     "positions-move-too",
     "002",
-    "After PX the position codes move along, so the output is no mere re-ordering.",
+    "After PX the position codes move along, so the output is not a re-ordering alone.",
     "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
 )
 def positions_move_too(causal: bool = False) -> Evidence:

@@ -229,7 +229,7 @@ def _check(
             )
         if at.coords.is_meta is not tensor.is_meta:
             raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {at.coords.device}")
-        if at.length != tensor.shape[2] or at.batch not in (1, q.shape[0]):
+        if at.length != tensor.shape[2] or (at.batch != 1 and at.batch != q.shape[0]):
             raise ValueError(
                 f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
             )

@@ -189,7 +189,7 @@ def _check_together(tensors: dict[str, tuple[Any, tuple[str, ...]]], positions: 
         if at is None or tokens not in sizes:
             continue
         (length, where), b = sizes[tokens], sizes.get(batch, (1, ""))[0]
-        if at.length != length or at.batch not in (1, b):
+        if at.length != length or (at.batch != 1 and at.batch != b):
             raise ValueError(f"{name}: has positions [{at.batch}, {at.length}] for tokens [{b}, {length}] of {where}")
 
 

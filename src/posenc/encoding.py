@@ -389,7 +389,8 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
         raise TypeError(f"{type(encoding).__name__}: x: expected real numbers, got {x.dtype}; they would be rounded to 0")
     if at.coords.is_meta is not x.is_meta:
         raise ValueError(f"x, at: expected one device, got {x.device} and positions on {at.coords.device}")
-    if at.length != x.shape[axis] or at.batch not in (1, x.shape[0]):
+    # Not `at.batch not in (1, …)`: torch.compile does not find a batch there that is a symbol in the graph.
+    if at.length != x.shape[axis] or (at.batch != 1 and at.batch != x.shape[0]):
         tokens = f"[{x.shape[0]}, {x.shape[axis]}] of x"
         raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from posenc import checks
 from posenc.coordinates import Silent, check_reads, select, silent_tokens
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -115,7 +115,8 @@ class LearnedAxes(AbsoluteEncoding):
         quiet = silent_tokens(at if self.folded else select(at, self.reads), self.silent)
         coords = self._unfolded(at.coords, quiet)
         rows = [F.embedding(coords[n], self.axis_tables[table]).to(x.dtype) for n, table in enumerate(self.shares)]
-        added = torch.cat(rows, dim=-1) if self.combine == "concat" else sum(rows[1:], start=rows[0])
+        with full_precision(x):  # autocast to bfloat16 refuses to join float16
+            added = torch.cat(rows, dim=-1) if self.combine == "concat" else sum(rows[1:], start=rows[0])
         return x + (added if self.silent == "none" else added.masked_fill(quiet[..., None], 0))
 
     def _unfolded(self, coords: Tensor, quiet: Tensor) -> list[Int[Tensor, "b t"]]:

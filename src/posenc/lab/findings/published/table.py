@@ -45,6 +45,13 @@ OTHER_CELLS = Cause(
         "原文是另一些任务与种子共 33 个单元中的名次，且其旋转编码只旋转每个头的四分之一",
     ),
 )
+SHORT_NUMBERS = Cause(
+    "task",
+    Words(
+        "theirs is trained on numbers of up to 20 digits and with more layers, ours on up to 5",
+        "原文在至多 20 位的数上训练，层数更多；此处至多 5 位",
+    ),
+)
 ON_A_CPU = Cause(
     "scale",
     Words(
@@ -396,6 +403,7 @@ CLAIMS = (
             f"Abacus 能做比训练时长六倍的加法；此处 6× 时至少为 1× 的 {KEPT:g}",
         ),
         task_checks.keeps("addition", "learned+abacus", 6),
+        SHORT_NUMBERS,
     ),
     PublishedClaim(
         "notes 000, 004",

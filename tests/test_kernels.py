@@ -81,7 +81,7 @@ def test_the_kernels_say_which_instructions_they_use():
     assert told(POSENC_WITHOUT_KERNELS="1").strip() == "None"
 
 
-STAND_IN = """#!{python}
+STAND_IN = """
 import sys
 open(sys.argv[sys.argv.index("-o") + 1], "w").write(" ".join(sys.argv))
 """
@@ -89,10 +89,9 @@ open(sys.argv[sys.argv.index("-o") + 1], "w").write(" ".join(sys.argv))
 
 def test_the_build_hook_tells_the_compiler_the_loaders_sources(hatch_build, copy, monkeypatch, tmp_path):
     """The compiler is a stand-in that writes down what it was asked; make acceptance runs the real one."""
-    compiler = tmp_path / "c++"
-    compiler.write_text(STAND_IN.format(python=sys.executable))
-    compiler.chmod(0o755)
-    monkeypatch.setenv("CXX", str(compiler))
+    compiler = tmp_path / "compiler.py"
+    compiler.write_text(STAND_IN)
+    monkeypatch.setenv("CXX", f"{sys.executable} {compiler}")
     data, said = build(hatch_build, copy, monkeypatch)
     assert said == ""
     assert data["artifacts"] == [f"src/posenc/kernels/{kernels.LIBRARY.name}"]

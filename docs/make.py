@@ -20,7 +20,7 @@ from PIL import Image
 from which_backend import table
 
 from posenc.bilingual import Language
-from posenc.catalogue import ENTRIES, FOUNDATION, entry_for
+from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION, entry_for
 from posenc.description import NEEDS, SEAMS, TRAITS, describe
 from posenc.entry import KINDS, SHORT
 from posenc.methods import GROUPS, NOT_YET
@@ -169,7 +169,7 @@ def main() -> int:
     (HERE / "pictures").mkdir(exist_ok=True)
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
-    alone = drawable()
+    alone = [name for name in drawable() if not BY_NAME[name].load().replaces_products]  # their table is that of RoPE
     for entry in ENTRIES:
         out = HERE / "pictures" / f"{entry.name}.png"
         if not out.exists() or "--all" in sys.argv[1:]:

@@ -1,6 +1,6 @@
-"""Self-Extend, ReRoPE, LM-Infinite and dual chunks: every pair's distance by hand, and a rotation by that distance.
+"""Self-Extend, ReRoPE, LM-Infinite, dual chunks and STRING: every pair's distance by hand, and a rotation by that distance.
 
-Jin et al. 2024, section 3; Su 2023; Han et al. 2024, section 4; An et al. 2024, section 3.
+Jin et al. 2024, section 3; Su 2023; Han et al. 2024, section 4; An et al. 2024, section 3, and An et al. 2024b, figure 5.
 """
 
 import numpy as np
@@ -13,6 +13,7 @@ from posenc.encodings.lm_infinite import LMInfinite
 from posenc.encodings.rerope import ReRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.self_extend import SelfExtend
+from posenc.encodings.shifted_rope import ShiftedRoPE
 
 from .by_hand import attention, close, draw, each, sees, turned
 
@@ -42,12 +43,17 @@ def dual(i, j, context=9, chunk=6):
     return query - j % chunk
 
 
+def shifted(i, j, shift=8, local=3):
+    return i - j if i - j < shift else i - j - shift + local
+
+
 METHODS = {
     "self_extend": (lambda **o: SelfExtend(D, group=3, window=7, **o), self_extended),
     "rerope": (lambda **o: ReRoPE(D, window=5, **o), rectified),
     "leaky": (lambda **o: ReRoPE(D, window=5, leak=4.0, **o), leaky),
     "lm_infinite": (lambda **o: LMInfinite(D, near=6, starting=2, ceiling=4, **o), infinite),
     "dual_chunk": (lambda **o: DualChunk(D, trained_length=9, chunk=6, **o), dual),
+    "shifted_rope": (lambda **o: ShiftedRoPE(D, shift=8, local=3, **o), shifted),
 }
 
 
@@ -89,6 +95,7 @@ BROKEN = {
     "leaky": lambda i, j: i - j if i - j < 5 else (i - j) / 4,
     "lm_infinite": lambda i, j: i - j if i - j < 6 else 6 if j < 2 else None,
     "dual_chunk": lambda i, j: min(dual(i, j, context=10), 9),
+    "shifted_rope": lambda i, j: i - j if i - j < 8 else i - j - 8,
 }
 
 
@@ -108,6 +115,7 @@ def test_the_oracle_sees_a_broken_formula(name):
         ReRoPE(D, window=2, leak=1.0),
         LMInfinite(D, near=N),
         DualChunk(D, trained_length=N + 1, chunk=N),
+        ShiftedRoPE(D, shift=N, local=0),
     ],
     ids=lambda one: type(one).__name__,
 )
@@ -121,7 +129,19 @@ def test_a_window_as_large_as_the_input_is_rope(whole):
 def test_no_distance_is_larger_than_promised(name):
     _, distance = METHODS[name]
     largest = max(far for i in range(60) for j in range(i + 1) if (far := distance(i, j)) is not None)
-    assert largest <= {"self_extend": 59 // 3 + 7 - 7 // 3, "leaky": 5 + 54 / 4, "rerope": 5, "lm_infinite": 5}.get(name, 8)
+    promised = {"self_extend": 59 // 3 + 7 - 7 // 3, "leaky": 5 + 54 / 4, "rerope": 5, "lm_infinite": 5, "shifted_rope": 54}
+    assert largest <= promised.get(name, 8)
+
+
+def test_the_matrix_of_the_papers_figure():
+    """Nine tokens, an offset of 3, and a W of 2: the distances 6, 7 and 8 are gone, and 0 … 5 begin again at 3."""
+    encoding = ShiftedRoPE(D, shift=3, local=2)
+    assert [shifted(8, j, 3, 2) for j in range(8, -1, -1)] == [0, 1, 2, 2, 3, 4, 5, 6, 7]
+    (far,) = encoding._regions(torch.tensor([[8]]), torch.arange(9)[None])
+    assert (far.query[:, :, None] - far.key[:, None]).tolist() == [[[7, 6, 5, 4, 3, 2, 1, 0, -1]]]
+    assert far.pairs.tolist() == [[[True] * 6 + [False] * 3]]
+    with pytest.raises(ValueError, match="local: expected a number up to shift=3, got 4"):
+        ShiftedRoPE(D, shift=3, local=4)
 
 
 def test_chunkllama_on_a_model_of_4096():
@@ -138,7 +158,7 @@ def test_chunkllama_on_a_model_of_4096():
 
 @pytest.mark.parametrize("name", METHODS)
 def test_laws(name):
-    encoding = METHODS[name][0]() if name in ("leaky", "dual_chunk") else None
+    encoding = METHODS[name][0]() if name in ("leaky", "dual_chunk", "shifted_rope") else None
     if encoding is None:
         encoding = {
             "self_extend": SelfExtend(8, group=2, window=4),

@@ -17,6 +17,35 @@ class Cited(NamedTuple):
 
 
 CITED: dict[str, tuple[Cited, ...]] = {
+    "shifted_rope": (
+        Cited(
+            Words(
+                "without training, Llama 3.1 70B and Qwen2 72B gain over 10 points on RULER and InfiniteBench within their "
+                "trained length",
+                "无需训练，Llama 3.1 70B 和 Qwen2 72B 在训练长度内的 RULER 与 InfiniteBench 上提高 10 分以上",
+            ),
+            "An et al. 2024, arXiv 2410.18745, abstract",
+        ),
+    ),
+    "to_rope": (
+        Cited(
+            Words(
+                "more accurate recommendations than other ways to encode time and index, on public and industrial data",
+                "在公开与工业数据上，推荐比其他编码时间与序号的方法更准确",
+            ),
+            "Wei et al. 2025, arXiv 2510.20455, abstract",
+        ),
+    ),
+    "hstu": (
+        Cited(
+            Words(
+                "the recommender that it is part of outperforms baselines by up to 65.8 % in NDCG, on synthetic and "
+                "public data",
+                "使用它的推荐模型在合成与公开数据上比基线的 NDCG 最多高 65.8 %",
+            ),
+            "Zhai et al. 2024, arXiv 2402.17152, abstract",
+        ),
+    ),
     "alibi": (
         Cited(
             Words(

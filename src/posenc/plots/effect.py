@@ -1,6 +1,6 @@
 """Pictures of entries that are not encodings of one layer of words in a row: what each does to the scores, or its numbers.
 
-    words, hidden states    query × key, of each head
+    words, hidden states    query × key, of each head; so where far pairs are changed, whose table is that of RoPE
     an image                the patches around one query, of each head
     layers of a preset      query × key, of each of the first layers
     ways to number tokens   each coordinate against the token's index
@@ -90,8 +90,9 @@ def _past_the_weights(encoding: PositionalEncoding, at: Positions) -> Float[Tens
 def _scores(entry: Entry) -> Matrices:
     takes = catalogue.arguments_of(entry.name)
     image = {"height": SIDE, "width": SIDE} if {"height", "width"} <= takes else {}
+    small = entry.small if entry.in_a_row else {}  # windows that end within the picture
     encoding = catalogue.create(
-        entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image
+        entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
     )
     at, said = _tokens(entry)
     layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]

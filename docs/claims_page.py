@@ -21,7 +21,7 @@ MADE_FOR = {  # source of a claim -> the experiment at its paper's setting
     "Sun et al. 2022 (xPos)": "xpos",
     "Ruoss et al. 2023": "ruoss",
     "Li et al. 2023 (FIRE)": "fire",
-    "Chi et al. 2022 (KERPLE)": "fire",
+    "Chi et al. 2022 (KERPLE)": "kerple",
     "Golovneva et al. 2024 (CoPE)": "cope",
     "McLeish et al. 2024 (Abacus)": "abacus",
     "notes 002": "order",

@@ -28,7 +28,7 @@ KINDS: Mapping[Kind, Words] = {
     "ours": Words("our mistake", "此处有误"),
 }
 DECIDED_BY: Mapping[Kind, str] = {"budget": "posenc lab run ladder", "scale": "posenc lab run gpu"}
-SMALLER = Words("the models of the paper are larger, and trained on far more text", "原文的模型更大，训练文本也多得多")
+SMALLER = Words("the models of the paper are larger, and trained for far longer", "原文的模型更大，训练量也大得多")
 NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
 
 
@@ -46,12 +46,16 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
         return known
     if source.startswith(NOTES):
         return Cause("theirs", NOT_MEASURED)
+    of_text = all(task == TEXT for task, _ in consulted)  # the presets that would decide have no other task
+
+    def decided_by(kind: Kind) -> str:
+        return DECIDED_BY[kind] if of_text else ""
+
     if growing := unfinished(found, consulted):
         names = joined(map(title, growing), ", ", "、")
         why = Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
-        of_text = all(task == TEXT for task, _ in consulted)  # the ladder has no other task
-        return Cause("budget", why, DECIDED_BY["budget"] if of_text else "")
-    return Cause("scale", SMALLER, DECIDED_BY["scale"])
+        return Cause("budget", why, decided_by("budget"))
+    return Cause("scale", SMALLER, decided_by("scale"))
 
 
 def unfinished(found: Mapping[str, Any], consulted: Consulted) -> list[str]:

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 from playwright.sync_api import expect
 
 from posenc.explorer import views
@@ -88,3 +89,42 @@ def test_it_leads_to_every_view_and_answers_its_questions(opened):
     page.wait_for_selector(".view-order")
     page.go_back()
     page.wait_for_selector(".start")
+
+
+def test_the_chapters_lead_through_the_views_in_their_order(opened):
+    """So that "Next" follows the story."""
+    page = opened()
+    links = page.locator(".chapter .links a").evaluate_all("all => all.map((one) => one.hash.slice(2))")
+    assert tuple(links) == views.PAGES
+    page.goto(f"{page.url.split('#')[0]}#/{links[0]}")
+    for name in links[1:3]:
+        expect(page.locator("[rel=next]")).to_have_attribute("href", f"#/{name}")
+        page.click("[rel=next]")
+        page.wait_for_selector(f"main[data-ready] .view-{name}")
+
+
+@pytest.mark.parametrize(("motion", "drawn"), [("no-preference", True), ("reduce", False)])
+def test_the_table_draws_itself_once_unless_motion_is_unwanted(browser, server, motion, drawn):
+    """While it draws, the rows that are not yet there are cleared."""
+    context = browser.new_context(reduced_motion=motion)
+    page = context.new_page()
+    page.add_init_script(
+        """window.cleared = [];
+        const clear = CanvasRenderingContext2D.prototype.clearRect;
+        CanvasRenderingContext2D.prototype.clearRect = function (x, y, width, height) {
+          if (y > 0 && this.canvas.closest(".hero")) cleared.push(y / this.canvas.height);
+          clear.call(this, x, y, width, height);
+        };"""
+    )
+    page.goto(server)
+    page.wait_for_selector("main[data-ready] .hero canvas")
+    page.wait_for_timeout(2500)  # longer than the drawing
+    cleared = page.evaluate("cleared")
+    assert bool(cleared) == drawn
+    assert cleared == sorted(cleared)  # from the first row to the last, once
+    last = page.evaluate(
+        """() => { const one = document.querySelector(".hero canvas");
+        return one.getContext("2d").getImageData(1, one.height - 2, 1, 1).data[3]; }"""
+    )
+    assert last == 255
+    context.close()

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 from PIL import Image
+from playwright.sync_api import expect
 
 import posenc
 from posenc.explorer import views
@@ -78,6 +79,16 @@ def test_it_plays_at_its_speed_and_steps(opened):
 def test_the_page_says_how_far_its_own_arithmetic_is_off(opened):
     page = opened("table")
     assert 0 < float(page.get_attribute("[data-role=check]", "data-value")) < 1e-12
+
+
+def test_several_channels_stay_beside_the_chosen_one(opened):
+    """Channels 0, 32 and 64, as in the notes, until the reader takes one away or keeps another."""
+    page = opened("table?channel=5")
+    lines = page.locator(".legend > *")
+    expect(lines).to_have_text([re.compile(f"^channel {channel} ") for channel in (5, 0, 32, 64)])
+    page.get_by_role("button", name="Keep channel 5").click()
+    page.locator(".stage button", has_text=re.compile("^32 ×$")).click()
+    expect(lines).to_have_text([re.compile(f"^channel {channel} ") for channel in (5, 0, 64)])
 
 
 def test_a_link_restores_the_state(opened):

@@ -9,6 +9,7 @@ from posenc import Positions, attend_rotated, create
 from posenc.backends import sdpa
 from posenc.backends.relative.attention import relative_attention
 from posenc.backends.relative.plain import in_torch
+from posenc.encodings import transformer_xl
 from posenc.options import allowed
 
 B, H, J, D = 2, 4, 11, 6
@@ -50,3 +51,23 @@ def test_a_token_after_all_keys_needs_no_mask(key_heads, monkeypatch):
         torch.testing.assert_close(out, truth, rtol=1e-10, atol=1e-12)
     other = Positions(at_q.coords + 99, at_q.order + 99, at_q.document + 1, consecutive_in="row")
     assert not attend_rotated(q, k, v, rope, other, at_k).any()  # of another document
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@torch.no_grad()
+def test_runs_of_distances_give_what_all_sinusoids_give(layout, monkeypatch):
+    """Transformer-XL turns the query from run to run of distances where there are many."""
+    torch.manual_seed(0)
+    keys, encoding = 3 * transformer_xl.RUN + 5, create("transformer_xl", d_model=H * D, n_heads=H, layout=layout).double()
+    for parameter in encoding.parameters():
+        torch.nn.init.normal_(parameter)
+    q = torch.randn(B, H, 1, D, dtype=torch.float64)
+    k, v = (torch.randn(B, 2, keys, D, dtype=torch.float64) for _ in "kv")
+    lengths, runs = [], transformer_xl.sin_cos_of_runs
+    monkeypatch.setattr(transformer_xl, "sin_cos_of_runs", lambda *given: lengths.append(given[1]) or runs(*given))
+    for start, after in ((7, [keys + 7] * B), (torch.tensor([3, 9]), [keys + 3, keys + 90]), (0, [150, 150])):
+        at_q, at_k = Positions.decode(after), Positions.arange(B, keys, start=start)
+        out = attend_rotated(q, k, v, encoding, at_q, at_k)
+        truth = attend_rotated(q, k, v, encoding, at_q, at_k, impl="reference")
+        torch.testing.assert_close(out, truth, rtol=1e-9, atol=1e-10)
+    assert max(lengths) == transformer_xl.RUN

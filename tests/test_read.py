@@ -204,7 +204,7 @@ def test_states_travel_with_the_positions(x):
     assert PositionalEncoding().read(x, at) is at
 
 
-@pytest.mark.parametrize(("name", "kept"), [("sinusoidal", 0), ("rope", 0), ("transformer_xl", 1)])
+@pytest.mark.parametrize(("name", "kept"), [("sinusoidal", 0), ("rope", 0), ("transformer_xl", 0), ("rerope", 1)])
 def test_the_cache_keeps_the_tables_that_a_bias_may_read_and_no_others(name, kept):
     torch.manual_seed(0)
     layer = Attention(16, 2, create(name, d_model=16, n_heads=2))

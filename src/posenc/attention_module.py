@@ -140,7 +140,8 @@ class Attention(nn.Module):
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
-        held = at if self.encoding.sites & AFTER_ROTATION or not at.tables else at.replaced(tables={})
+        kept = self.encoding.sites & AFTER_ROTATION and self.encoding.caches_tables
+        held = at if kept or not at.tables else at.replaced(tables={})
         cache = KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache

@@ -112,6 +112,7 @@ class PositionalEncoding(nn.Module):
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
 
+    caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
 
 
 class Relative(NamedTuple):
-    """What the formula above is made of; tables of one row of the batch or one head serve all."""
+    """What the formula above is made of; tables of one row of the batch or one head serve all.
+
+    Of one query there may be several vectors `position`, one for each run of R distances: the keys of the first run, of one
+    head, then serve all runs. Only in eager code without a gradient.
+    """
 
     content: Float[Tensor, "b h i d"]
     position: Float[Tensor, "b h i c"]

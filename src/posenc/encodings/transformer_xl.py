@@ -20,6 +20,7 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
 from posenc.entry import Entry
+from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
 from posenc.relative_vectors import Relative, RelativeVectors
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 
 Layout = Literal["half", "interleaved"]
+RUN = 128  # distances that a decoded token meets with one table of sinusoids
 
 
 class Terms(NamedTuple):
@@ -54,6 +56,7 @@ class TransformerXL(PositionalEncoding):
     """
 
     sites = Site.BIAS
+    caches_tables = False  # as wide as d_model for each cached token, more than its key; runs need few
 
     @checked
     def __init__(
@@ -65,6 +68,7 @@ class TransformerXL(PositionalEncoding):
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base, layout=layout)
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_model, base)
+        self._run_frequencies = tuple(RUN * one for one in self.frequencies)
         self.u = nn.Parameter(torch.empty(n_heads, d_head))
         self.v = nn.Parameter(torch.empty(n_heads, d_head))
         self.w_r = nn.Parameter(torch.empty(n_heads, d_head, d_model))
@@ -80,8 +84,9 @@ class TransformerXL(PositionalEncoding):
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)
-        with R, which costs less there: the sinusoid of the n distances is the same for all heads. Where the positions of
-        the keys carry their sinusoids, as cached ones do, that vector is turned by the query's position and meets those."""
+        with R, which costs less there: the sinusoid of the n distances is the same for all heads. Of many distances only
+        the first RUN have sinusoids then. For the run that begins s later the query's vector is turned by s: R_{p+s} is R_p
+        turned."""
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], len(self.u), "q")
         for at in (at_q, at_k):
@@ -96,10 +101,11 @@ class TransformerXL(PositionalEncoding):
             vectors = torch.cat(both, dim=-1) if self.layout == "half" else torch.stack(both, dim=-1).flatten(-2)
             return Relative(content, position, vectors[:, None] @ w_r.transpose(-1, -2), None, first)
         g_sin, g_cos = self._halves(position @ w_r)
-        if at_q.tables and at_k.tables:
-            sin, cos = self.tables_at(at_q, q.dtype)[0][:, None].unbind(-1)  # [b, 1, 1, n]
-            toward = torch.stack([g_cos * sin - g_sin * cos, g_sin * sin + g_cos * cos], dim=-1).flatten(-2)
-            return Relative(content, toward, self.tables_at(at_k, q.dtype)[0].flatten(-2)[:, None], None, first)
+        if n > 2 * RUN and plain_on_cpu(q, u, first) and not wants_gradient(q, u, v, w_r):
+            begins = sin_cos_of_runs(first.new_zeros(1), -(-n // RUN), self._run_frequencies, q.dtype)  # of the runs
+            turned = torch.complex(-g_cos, -g_sin) * torch.view_as_complex(begins).conj()  # [b, h, runs, n]
+            table = sin_cos_of_runs(first.long(), RUN, self.frequencies, q.dtype).flatten(-2)[:, None]
+            return Relative(content, torch.view_as_real(turned).flatten(-2), table, None, first)
         toward = torch.stack([-g_sin, g_cos], dim=-1).flatten(-2)  # R is of query - key, the table of key - query
         table = sin_cos_of_runs(first.long(), n, self.frequencies, q.dtype).flatten(-2)[:, None]
         return Relative(content, toward, table, None, first)

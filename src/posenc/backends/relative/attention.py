@@ -60,9 +60,13 @@ def relative_attention(
             f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
             f"{list(values.shape)}"
         )
-    if q.shape[2] == 1 and len(cases := alike(row, seen, q.shape[0])) == 1:
-        return of_one_query(q, k, v, p, keys, values, *cases[0][1:], scale)
     parts = []
+    if q.shape[2] == 1:
+        for rows, first, last in alike(row, seen, q.shape[0]):
+            of_keys = keys if len(keys) == 1 else keys[rows]
+            of_values = values if values is None or len(values) == 1 else values[rows]
+            parts.append(of_one_query(q[rows], k[rows], v[rows], p[rows], of_keys, of_values, first, last, scale))
+        return parts[0] if len(parts) == 1 else torch.cat(parts)
     for rows, first, last in alike(row, seen, q.shape[0]):
         order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
         out = lanes.q.new_zeros(*lanes.q.shape[:2], v.shape[3])
@@ -78,20 +82,27 @@ def of_one_query(
     q: Float[Tensor, "b h 1 d"],
     k: Float[Tensor, "b g j d"],
     v: Float[Tensor, "b g j dv"],
-    p: Float[Tensor, "b h 1 c"],
+    p: Float[Tensor, "b h runs c"],
     keys: Float[Tensor, "#b #h R c"],
     values: Float[Tensor, "#b #h R dv"] | None,
     first: int,
     seen: int | None,
     scale: float,
 ) -> Float[Tensor, "b h 1 dv"]:
-    """The same for a decoded token. Query heads that share a key head are its queries, so that no key is repeated."""
+    """The same for a decoded token. Query heads that share a key head are its queries, so that no key is repeated.
+
+    With several vectors p the rows of `keys`, of one head for all, come once for each of them.
+    """
     dtype, (batch, heads), key_heads = working_dtype(v.dtype), q.shape[:2], k.shape[1]
-    tile = next(tiles(1, k.shape[2], keys.shape[2], first, seen), None)
+    tile = next(tiles(1, k.shape[2], p.shape[2] * keys.shape[2], first, seen), None)
     if tile is None:
         return v.new_zeros(batch, heads, 1, v.shape[3])
     k, v_seen = k[:, :, : tile.keys].to(dtype), v[:, :, : tile.keys].to(dtype)
-    met = with_tables(p[:, :, 0].to(dtype) * scale, keys[:, :, tile.low : tile.high].to(dtype).mT)
+    rows = slice(tile.low, tile.high)
+    if p.shape[2] == 1:
+        met = with_tables(p[:, :, 0].to(dtype), keys[:, :, rows].to(dtype).mT) * scale
+    else:
+        met = with_tables(p.flatten(1, 2).to(dtype), keys.to(dtype).mT).view(batch, heads, -1)[..., rows] * scale
     if tile.left or tile.right:
         ends = met[..., :1].expand(-1, -1, tile.left), met[..., -1:].expand(-1, -1, tile.right)
         met = torch.cat([ends[0], met, ends[1]], dim=2)
@@ -107,7 +118,7 @@ def of_one_query(
         of_row = of_pair[..., tile.left : tile.keys - tile.right].clone()
         of_row[..., 0] += of_pair[..., : tile.left].sum(dim=-1)
         of_row[..., -1] += of_pair[..., tile.keys - tile.right :].sum(dim=-1)
-        out = out + with_tables(of_row, values[:, :, tile.low : tile.high].to(dtype))
+        out = out + with_tables(of_row, values[:, :, rows].to(dtype))
     return out[:, :, None].to(v.dtype)
 
 

@@ -58,8 +58,8 @@ def test_the_report_names_every_change(tmp_path: Path) -> None:
     write(tmp_path, tasks=["language_model"], after=after, value=value)
     found = findings(tmp_path)
     told = {language: markdown(found, language) for language in ("en", "zh")}  # type: ignore[arg-type]
-    for name in ("Self-Extend", "YaRN, factor 2"):
+    for name in ("Self-Extend", "YaRN (factor 2)"):
         assert f"| {name} |" in told["en"]
         assert name in page(found)
-    assert "| YaRN，倍数 2 |" in told["zh"]
-    assert "Self-Extend 2.00 bits, YaRN 2.10 bits, YaRN, factor 2 2.20 bits" in told["en"]
+    assert "| YaRN（倍数 2） |" in told["zh"]
+    assert "Self-Extend 2.00 bits, YaRN 2.10 bits, YaRN (factor 2) 2.20 bits" in told["en"]

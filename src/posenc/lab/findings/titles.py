@@ -26,14 +26,14 @@ SUFFIXES = {
 
 
 def change_title(word: str) -> Words:
-    """YaRN; YaRN, factor 2."""
+    """YaRN; YaRN (factor 2)."""
     return with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word)
 
 
 def with_factor(name: Words, word: str) -> Words:
     """The name of a change, with its factor if that is the same at every length."""
     factor = Change.parse(word).factor if word else None
-    return name if factor is None else Words(f"{name.en}, factor {factor:g}", f"{name.zh}，倍数 {factor:g}")
+    return name if factor is None else Words(f"{name.en} (factor {factor:g})", f"{name.zh}（倍数 {factor:g}）")
 
 
 def title(arm: str) -> Words:

@@ -377,7 +377,7 @@ def say(key: str, /, **values: object) -> Words:
 
 
 def change_name(word: str) -> Words:
-    """A change after training as a heading: none; YaRN; YaRN, factor 2."""
+    """A change after training as a heading: none; YaRN; YaRN (factor 2)."""
     return with_factor(say(f"change {Change.parse(word).method if word else ''}"), word)
 
 

@@ -95,6 +95,7 @@ def test_a_finished_experiment_is_that_of_its_file(name: str) -> None:
     "name", [name if name == "peng" else pytest.param(name, marks=pytest.mark.acceptance) for name in FINISHED]
 )
 def test_the_verdicts_are_those_of_the_records(name: str) -> None:
+    """Where this fails: `posenc lab report results/claims/NAME`, and then `python docs/make.py`."""
     found, report = findings(CLAIMS_FOLDER / name), CLAIMS_FOLDER / name / "report"
     assert (report / "published.csv").read_text("utf-8") == tables(found)["published.csv"]
     for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):

@@ -9,6 +9,7 @@ module, from any other file of the repository to its text under files/. Needs po
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -197,6 +198,30 @@ def use_own_worker() -> None:
         file.write_text(text.replace("https://unpkg.com/iframe-worker/shim", own), encoding="utf-8")
 
 
+def split_search() -> None:
+    """The theme makes one index of both languages; here each page searches the pages of its own language.
+
+    search/search_index.{json,js}      English, read by assets/javascripts/bundle.*.js
+    zh/search/search_index.{json,js}   Chinese, read by zh/bundle.*.js, a copy with that address
+    """
+    html = OUT / "html"
+    index = json.loads((html / "search" / "search_index.json").read_text(encoding="utf-8"))
+    for language in ("en", "zh"):
+        docs = [page for page in index["docs"] if page["location"].startswith("zh/") == (language == "zh")]
+        text = json.dumps({**index, "docs": docs}, ensure_ascii=False, separators=(",", ":"))
+        folder = html / ("zh" if language == "zh" else "") / "search"
+        write(folder / "search_index.json", text)
+        write(folder / "search_index.js", f"var __index = {text}")
+    (bundle,) = (html / "assets" / "javascripts").glob("bundle.*.js")
+    write(
+        html / "zh" / bundle.name,
+        bundle.read_text(encoding="utf-8").replace("search/search_index", "zh/search/search_index"),
+    )
+    for file in (html / "zh").rglob("*.html"):
+        text = file.read_text(encoding="utf-8")
+        write(file, text.replace(f"assets/javascripts/{bundle.name}", f"zh/{bundle.name}"))
+
+
 def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -213,6 +238,7 @@ def main() -> int:
     )
     if done.returncode == 0:
         use_own_worker()
+        split_search()
         count = len(list((OUT / "html").rglob("*.html")))
         print(f"{count} pages in {time.perf_counter() - begun:.0f} s: {(OUT / 'html' / 'index.html').relative_to(ROOT)}")
     return done.returncode

@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from posenc.bilingual import Words, clauses, joined
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
@@ -27,7 +28,7 @@ KINDS: Mapping[Kind, Words] = {
     "theirs": Words("their mistake", "原文有误"),
     "ours": Words("our mistake", "此处有误"),
 }
-DECIDED_BY: Mapping[Kind, str] = {"budget": "posenc lab run ladder", "scale": "posenc lab run gpu"}
+DECIDED_BY: Mapping[Kind, Sequence[str]] = {"budget": ("ladder", "study"), "scale": ("gpu",)}  # presets, of text
 SMALLER = Words("the models of the paper are larger, and trained for far longer", "原文的模型更大，训练量也大得多")
 NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
 
@@ -46,16 +47,20 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
         return known
     if source.startswith(NOTES):
         return Cause("theirs", NOT_MEASURED)
-    of_text = all(task == TEXT for task, _ in consulted)  # the presets that would decide have no other task
-
-    def decided_by(kind: Kind) -> str:
-        return DECIDED_BY[kind] if of_text else ""
-
     if growing := unfinished(found, consulted):
         names = joined(map(title, growing), ", ", "、")
         why = Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
-        return Cause("budget", why, decided_by("budget"))
-    return Cause("scale", SMALLER, decided_by("scale"))
+        return Cause("budget", why, decided_by("budget", consulted))
+    return Cause("scale", SMALLER, decided_by("scale", consulted))
+
+
+def decided_by(kind: Kind, consulted: Consulted) -> str:
+    """The command of the first preset that has the encodings of a claim about text; "" without one."""
+    if all(task == TEXT for task, _ in consulted):
+        for preset in DECIDED_BY[kind]:
+            if {name for _, name in consulted} <= set(read_experiment(preset).encodings):
+                return f"posenc lab run {preset}"
+    return ""
 
 
 def unfinished(found: Mapping[str, Any], consulted: Consulted) -> list[str]:

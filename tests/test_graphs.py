@@ -108,13 +108,16 @@ def test_on_an_accelerator_nothing_waits_for_the_host(name, places):
     assert "aten::bmm" in watch.seen or "aten::_scaled_dot_product_attention_math" in watch.seen, watch.seen
 
 
+CHECKED = ("floater", "learned", "xpos", "convolutional", "reformer", "hierarchical", "tupe")
+
+
 @pytest.mark.parametrize("places", [Positions.arange, packed, padded], ids=["run", "packed", "padded"])
 @pytest.mark.parametrize(
     "name",
-    foundation_first(name for name in IN_A_ROW if name not in ("floater", "learned", "xpos", "convolutional", "reformer")),
+    foundation_first(name for name in IN_A_ROW if name not in CHECKED),
 )
 def test_on_the_cpu_values_are_read_in_our_own_kernels_only(name, places):
-    """And in checks of the range of positions, which eager code on the CPU makes."""
+    """And in the checks of positions that eager code on the CPU makes, for the encodings in CHECKED."""
     attention, at, x = module(name), places(2, 24), torch.randn(2, 24, 64)
     at = attention.encoding.prepare(at)
     with NoLookingAtValues():

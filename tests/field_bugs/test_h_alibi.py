@@ -270,7 +270,7 @@ def test_H10_no_bias_of_every_pair_is_held():
 
 def plant_H10_the_fast_path_is_not_taken(patch):
     patch.setattr(backends, "candidates", lambda device, encoding: ["reference"])
-    patch.setattr(reference, "_in_blocks", lambda *_: False)
+    patch.setattr(reference, "_in_blocks", lambda *_: [])
 
 
 def test_H3_a_layer_decodes_with_its_bias():

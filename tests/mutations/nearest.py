@@ -52,6 +52,7 @@ NAMED = {
     "backends/relative/plain": "relative_attention",
     "backends/relative/torch_operator": "relative_attention",
     "kernels/__init__": "kernels sin_cos_kernels",
+    **dict.fromkeys(("kernels/counted/__init__", "kernels/counted/counted"), "cope reference_blocks"),
     "kernels/derivatives": "toeplitz_attention relative_attention rotation",
     "kernels/fast_path": "fast_path rotation sin_cos sinusoidal",
     "kernels/rotation/build_door": "door",

@@ -110,12 +110,13 @@ def test_limits_of_bars():
         row = {"name": "posenc", "status": "measured", "ratio": {"median": got}, "speedup": speedup, "peak_bytes": 7 + got}
         setting = {"device": "cpu", "threads": 1, "allocator": "large", "floor": {"peak_bytes": 7}}
         result = {"case": case.as_json(), "kind": "memory" if measure == "memory" else "time", **setting, "rows": [row]}
-        return [one["met"] for one in bars.verdicts([result])]
+        return [one["met"] for one in bars.verdicts([result]) if one["measure"] == measure]
 
     alibi = next(case for case in plan.bias() if case.name == "ALiBi")
     assert (met("ratio", 1.15, alibi), met("ratio", 1.16, alibi)) == ([True], [False])
     table = plan.table()[0]
     assert (met("speedup", 5.0, table), met("speedup", 4.99, table)) == ([True], [False])
+    assert (met("ratio", 2.0, table), met("ratio", 2.01, table)) == ([True], [False])
     allowed = 16 * 2**20 + 64 * 16 * 2048
     assert (met("memory", allowed, alibi), met("memory", allowed + 1, alibi)) == ([True], [False])
 

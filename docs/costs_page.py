@@ -63,7 +63,7 @@ def conditions(language: Language) -> str:
     again = "`python -m posenc.benchmarks.costs --all`"
     if language == "zh":
         return f"""CPU 时间与无位置编码（NoPE）之比，越小越好：各轮比值的中位数，括号内为四分位数。
-每一轮中两者轮流运行，每项 {low} 到 {high} 轮。测量时机器还在做别的事（平均负载 {load}），因此测的是本进程的 CPU 时间；
+每一轮中两者轮流运行，每项 {low} 到 {high} 轮。测量时机器还在做别的事（平均负载最高 {load}），因此测的是本进程的 CPU 时间；
 相差不到一成的比值视为相同。
 
 一个注意力层，含投影；d_model {width}，{heads} 个头，float32，一个线程。预填充 {short} 和 {long} 个词，
@@ -75,7 +75,7 @@ O(…) 由一半词数与全部词数之比得出，测不出的用“–”表�
 """
     return f"""CPU time relative to no encoding (NoPE), smaller is better: the median of the ratios of all rounds, with
 quartiles in brackets. In each round both take turns; {low} to {high} rounds for each number. The machine did other work
-meanwhile (load average {load}), so the CPU time of the process itself is what was measured; ratios less than a tenth
+meanwhile (load average up to {load}), so the CPU time of the process itself is what was measured; ratios less than a tenth
 apart are alike.
 
 One attention layer with its projections; d_model {width}, {heads} heads, float32, one thread. Prefill of {short} and

@@ -233,8 +233,8 @@ def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
     return catalogue.create(entry.name, d_model=D_MODEL, n_heads=N_HEADS, **sizes)
 
 
-def conditions() -> dict[str, Any]:
-    """The conditions that decide the numbers, besides the code."""
+def conditions(load: float) -> dict[str, Any]:
+    """The conditions that decide the numbers, besides the code; the load is the highest while any entry was measured."""
     sizes = {
         "d_model": D_MODEL,
         "n_heads": N_HEADS,
@@ -246,7 +246,7 @@ def conditions() -> dict[str, Any]:
         "threads": 1,
         "rounds": [FEWEST, MOST],
     }
-    return {"sizes": sizes, "machine": machine.facts(), "load": os.getloadavg()[0]}
+    return {"sizes": sizes, "machine": machine.facts(), "load": load}
 
 
 def main(asked: list[str]) -> int:
@@ -258,17 +258,19 @@ def main(asked: list[str]) -> int:
         for entry in catalogue.ENTRIES
         if "--all" in asked or entry.name in asked or (not asked and entry.name not in known)
     ]
+    load = 0.0 if "--all" in asked else made.get("conditions", {"load": 0.0})["load"]
     for number, entry in enumerate(chosen):
         print(f"{number + 1}/{len(chosen)} {entry.name}", file=sys.stderr, flush=True)
         known[entry.name] = cost_of(entry)
-        write({one.name: known[one.name] for one in catalogue.ENTRIES if one.name in known})
+        load = max(load, os.getloadavg()[0])
+        write({one.name: known[one.name] for one in catalogue.ENTRIES if one.name in known}, load)
     return 0
 
 
-def write(costs: dict[str, dict[str, Any]]) -> None:
+def write(costs: dict[str, dict[str, Any]], load: float) -> None:
     """One line for each entry, in the catalogue's order; four digits."""
     lines = [f"{json.dumps(name)}: {json.dumps(_short(costs[name]), ensure_ascii=False)}" for name in costs]
-    said = json.dumps(conditions(), ensure_ascii=False)
+    said = json.dumps(conditions(load), ensure_ascii=False)
     FILE.write_text('{"conditions": ' + said + ',\n"entries": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
 
 

@@ -17,6 +17,17 @@ class Cited(NamedTuple):
 
 
 CITED: dict[str, tuple[Cited, ...]] = {
+    "bam": (
+        Cited(
+            Words(
+                "retrieves a passkey accurately at up to 500 times the trained length, together with SSMax; its "
+                "perplexity is like that of other encodings",
+                "与 SSMax 合用时，在训练长度的 500 倍处仍能准确找出密钥，困惑度与其他编码相当",
+            ),
+            "Bianchessi et al. 2025, arXiv 2505.22842, abstract and README of the authors' code",
+            500.0,
+        ),
+    ),
     "shifted_rope": (
         Cited(
             Words(

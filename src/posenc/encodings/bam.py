@@ -1,0 +1,109 @@
+"""A bias with a learned scale and exponent for each head: a generalised Gaussian of the distance, as a prior of attention.
+
+    logits += -e^a·(|i - j| + ε)^s        ε = 10^-5
+
+Bianchessi et al. 2025, "Bayesian Attention Mechanism: A Probabilistic Framework for Positional Encoding and Context Length
+Extrapolation", there θ_α, θ_β for a, s; the formula is that of the README and the code of the authors' repository, with the
+offset μ at 0 as there. s = 1 is ALiBi with learned slopes, s = 0 the same bias everywhere, which is no encoding. With s < 0
+near keys lose attention instead of far ones: the heads that find things far away.
+Legend: h query heads, n distances.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import DistanceBias, check_distances
+from posenc.entry import Entry
+from posenc.kernels.fast_path import wants_gradient
+from posenc.tensor_checks import beside
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float, Num
+
+EPSILON = 1e-5  # what keeps a negative power of distance 0 finite
+
+
+class BAM(DistanceBias):
+    """-e^a·(|distance| + 10^-5)^s, a and s learned for each head. Any length, integers or reals.
+
+    n_heads  query heads
+
+    Parameters: log_scale [n_heads], a; shape [n_heads], s, of any sign. Both start at 0, as in the authors' code: at first
+    no distance is preferred.
+    Without gradients time O(queries + keys) for a call on consecutive positions and as much memory, like ALiBi;
+    O(queries·keys) elsewhere and in training, where the derivative at distance 0 is up to 10^5 times the others: the
+    Toeplitz backend's rounding would show for a token that sees itself alone.
+    """
+
+    @checked
+    def __init__(self, n_heads: int) -> None:
+        checks.whole(n_heads=n_heads)
+        super().__init__(n_heads=n_heads)
+        self.log_scale = nn.Parameter(torch.zeros(n_heads))
+        self.shape = nn.Parameter(torch.zeros(n_heads))
+
+    def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
+        check_distances(delta)
+        beside(self.log_scale, delta=delta)
+        distance = delta.abs().double() + EPSILON
+        return -self.log_scale.double().exp()[:, None] * distance ** self.shape.double()[:, None]
+
+    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
+        return None if wants_gradient(self.log_scale, self.shape) else (self,)
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> BAM:
+        part = BAM(stop - start).to(self.log_scale)
+        part.log_scale.copy_(self.log_scale[start:stop])
+        part.shape.copy_(self.shape[start:stop])
+        return part
+
+
+ENTRY = Entry(
+    name="bam",
+    class_name="BAM",
+    title=Words("BAM", "贝叶斯注意力先验"),
+    kind="biased",
+    published="2025-05",
+    needs=("parameters",),
+    per_layer=True,  # 2·heads·layers parameters
+    formula="q·k - e^a·(|i-j| + ε)^s",
+    also_called=(
+        "bayesian_attention",
+        "bayesian_attention_mechanism",
+        "generalized_gaussian",
+        "ggd_bam",
+        "AttentionPrior",
+    ),
+    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
+    source="Bianchessi et al. 2025, arXiv 2505.22842, and the authors' code",
+    idea=Words(
+        "What a head expects of the distance, before it sees the content, is a probability of the distance; its logarithm "
+        "is added to the score. Here it is a generalised Gaussian whose scale and exponent each head learns. Exponents "
+        "below 0 turn it around: near tokens lose attention, so that such a head searches far away.",
+        "一个头在看到内容之前对距离的预期是一个概率分布，把它的对数加到分数上。这里用广义高斯分布，每个头学习尺度和指数。"
+        "指数小于 0 时方向相反：近处的词失去注意力，这样的头在远处检索。",
+    ),
+    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - e^{a} \big(|i - j| + \varepsilon\big)^{s}, \quad \varepsilon = 10^{-5}",
+    breaks=Words(
+        "With an exponent below 0 a token nearly stops seeing itself: its bias is -e^a·10^(-5s). With one above 1 far "
+        "tokens vanish sooner than with ALiBi. The authors' figures at 500 times the trained length are those of BAM "
+        "together with SSMax: Stack(bam, ssmax).",
+        "指数小于 0 时，词几乎看不到自己：偏置为 -e^a·10^(-5s)。指数大于 1 时，远处的词比 ALiBi 消失得更快。"
+        "作者在 500 倍训练长度上的结果来自 BAM 与 SSMax 的组合：Stack(bam, ssmax)。",
+    ),
+    differs=Words(
+        "The offset of the distance, which the authors keep at 0, is left out. With SSMax their code multiplies the bias "
+        "by log n, too; in a Stack only the product q·k is multiplied.",
+        "省略了距离的偏移量，作者将其固定为 0。与 SSMax 合用时，作者的代码也把偏置乘以 log n；在 Stack 中只乘 q·k。",
+    ),
+    code="ArthurSBianchessi/BAM",
+    options={},
+)

@@ -198,6 +198,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
             ),
             Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
+            Method("Wavelets", "wavelet", "arXiv 2502.02004", ("wavelet_positional_representation", "ricker_wavelet")),
             Method("BAM", "bam", "arXiv 2505.22842", ("bayesian_attention_mechanism", "generalized_gaussian")),
             Method("STRING, shifted RoPE", "shifted_rope", "arXiv 2410.18745", ("shifted_rotary_position_embedding",)),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),

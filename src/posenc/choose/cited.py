@@ -17,6 +17,16 @@ class Cited(NamedTuple):
 
 
 CITED: dict[str, tuple[Cited, ...]] = {
+    "wavelet": (
+        Cited(
+            Words(
+                "a model trained on 512 tokens has perplexity 19.19 there and 17.99 at 2512; ALiBi 19.69 and 18.41",
+                "在 512 个词上训练的模型，该长度上困惑度为 19.19，在 2512 个词上为 17.99；ALiBi 为 19.69 和 18.41",
+            ),
+            "Oka et al. 2025, arXiv 2502.02004, table 1",
+            4.9,
+        ),
+    ),
     "bam": (
         Cited(
             Words(

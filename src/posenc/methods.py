@@ -198,8 +198,42 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
             ),
             Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
+            Method("Complex-order embeddings", "complex_order", "arXiv 1912.12333", ("complex_word_embedding",)),
             Method("Wavelets", "wavelet", "arXiv 2502.02004", ("wavelet_positional_representation", "ricker_wavelet")),
             Method("BAM", "bam", "arXiv 2505.22842", ("bayesian_attention_mechanism", "generalized_gaussian")),
+            Method(
+                "HyPE",
+                "",
+                "arXiv 2310.19676",
+                ("hype", "hyperbolic_biases"),
+                Words(
+                    "its formula was found in a summary only: τ·sinh of the distance, with a sign that could not be "
+                    "checked; the paper has no experiment",
+                    "只在摘要性文章中找到公式：距离的 τ·sinh，符号无法核对；论文没有实验",
+                ),
+            ),
+            Method(
+                "SeqPE",
+                "",
+                "arXiv 2506.13277",
+                ("seqpe", "sequential_position_encoding"),
+                Words(
+                    "a Transformer of its own reads the digits of a position, and two more losses over sampled positions "
+                    "train it; an encoding here has no loss",
+                    "由另一个 Transformer 读取位置的各位数字，并用两个在采样位置上的附加损失训练；这里的编码没有损失",
+                ),
+            ),
+            Method(
+                "Random float sampling",
+                "",
+                "arXiv 2602.14050",
+                ("rfs", "random_float_sampling"),
+                Words(
+                    "from which distribution the real positions are drawn in use was not found; cape and randomized are "
+                    "near",
+                    "未找到使用时实数位置的抽样分布；相近的是 cape 与 randomized",
+                ),
+            ),
             Method("STRING, shifted RoPE", "shifted_rope", "arXiv 2410.18745", ("shifted_rotary_position_embedding",)),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),
             Method("Reformer's axial table", "reformer", "arXiv 2001.04451"),

@@ -17,6 +17,16 @@ class Cited(NamedTuple):
 
 
 CITED: dict[str, tuple[Cited, ...]] = {
+    "complex_order": (
+        Cited(
+            Words(
+                "a one-layer Transformer with it classifies all of six data sets more accurately than with sinusoids or a "
+                "learned table",
+                "使用它的单层 Transformer 在全部六个分类数据集上都比使用正弦编码或可学习表更准确",
+            ),
+            "Wang et al. 2020, arXiv 1912.12333, table 2",
+        ),
+    ),
     "wavelet": (
         Cited(
             Words(

@@ -4,8 +4,10 @@
     bucket(t) = ⌊ln(max(|t|, 1)) / 0.301⌋, at most the last
 
 t_j is the time of event j, t'_i that of the event after i: what is predicted, whose time is known. Zhai et al. 2024,
-"Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers for Generative Recommendations", and
-the authors' code, from which the buckets come: 0.301 is the decimal logarithm of 2, the logarithm is the natural one.
+"Actions Speak Louder than Words: Trillion-Parameter Sequential Transducers for Generative Recommendations", section 3,
+equation 2, which divides by nothing; a layer norm follows in equation 3. The authors' code divides what SiLU returns by the
+padded length (research/modeling/sequential/hstu.py, ops/pytorch/pt_hstu_attention.py). The buckets are the code's: 0.301 is
+the decimal logarithm of 2, the logarithm is the natural one.
 Legend: b batch, h query heads, i query, j key, N max_positions.
 """
 
@@ -141,10 +143,11 @@ ENTRY = Entry(
         "权重之和不固定，输出随事件数增长：模型随后再做归一化。比表更长的列表会被拒绝；softmax 的融合内核不能用于它。",
     ),
     differs=Words(
-        "The paper's weights are the SiLU alone; the authors' code divides them by the padded length, which the "
-        "normalisation after it takes back: form='code', with max_positions for that length. Buckets are compared as whole "
-        "numbers, where the code rounds logarithms in float32.",
-        "论文的权重只是 SiLU；作者的代码再除以填充后的长度，随后的归一化会将其抵消：form='code'，长度取 max_positions。"
+        "The paper's weights are the SiLU alone (equation 2); the authors' code divides them by the padded length, which "
+        "the layer norm after it (equation 3) takes back: form='code', with max_positions for that length. Buckets are "
+        "compared as whole numbers, where the code rounds logarithms in float32.",
+        "论文的权重只是 SiLU（式 2）；作者的代码再除以填充后的长度，随后的层归一化（式 3）会将其抵消：form='code'，"
+        "长度取 max_positions。"
         "这里用整数比较分桶，代码则在 float32 中对对数取整。",
     ),
     code="meta-recsys/generative-recommenders",

@@ -1,0 +1,124 @@
+"""Complex word embeddings: a word's vector turns with its position, at frequencies that are learned, perhaps for each word.
+
+    f(word, p)_c = r_c·e^(i(ω_c·p + θ_c)) = x_c·e^(iω_c·p),    x_c = r_c·e^(iθ_c) = a_c + i·b_c
+
+Wang et al. 2020, "Encoding Word Order in Complex Embeddings", section 2.3, equation 5: bounded embeddings for which a step
+of n positions is one and the same linear map everywhere (section 2.2). The embedding that comes in holds amplitude and
+phase, r and θ, as real and imaginary parts; this turns it. The frequency ω belongs to the channel, which the paper calls
+word-sharing, or to the word and the channel.
+Legend: b batch, t tokens, c complex channel of n = d/2, d d_model, w words.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks, layouts
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision, working_dtype
+from posenc.entry import Entry
+from posenc.layouts import Layout
+from posenc.positions import Positions
+from posenc.tensor_checks import beside
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class ComplexOrder(AbsoluteEncoding):
+    """Each pair of channels of an embedding is a complex number and is turned by ω·position, ω learned.
+
+    d_model  channels, even: half as many complex numbers
+    n_words  None: all words share ω. A number: each word has its own, and a token's coordinates are (position, word)
+    base     fresh frequencies are base^(-2⌊c/2⌋/n), those of the authors' Transformer
+    layout   which channels are the real and the imaginary part of one number
+
+    Parameters: frequencies [1, n] or [n_words, n], in radians per position. Positions are whole or real numbers; with words
+    both coordinates are whole. Angles are computed in fp64. Time O(t·d).
+    Raises ValueError for an odd d_model, and for words that there are not.
+    """
+
+    @checked
+    def __init__(self, d_model: int, *, n_words: int | None = None, base: float = 10000.0, layout: Layout = "half") -> None:
+        checks.even(d_model=d_model)
+        checks.positive(base=base)
+        if n_words is not None:
+            checks.whole(n_words=n_words)
+        super().__init__(d_model=d_model, n_words=n_words, base=base, layout=layouts.check(layout))
+        self.d_model, self.n_words, self.layout = d_model, n_words, layout
+        if n_words is not None:
+            self.coordinate_axes = 2  # type: ignore[misc]
+        n = d_model // 2
+        fresh = torch.tensor([base ** (-2 * (c // 2) / n) for c in range(n)], dtype=torch.float64)
+        self.frequencies = nn.Parameter(fresh.repeat(n_words or 1, 1).to(torch.get_default_dtype()))
+
+    def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
+        check_embeddings(self, x, at)
+        self.check_coords(at, integers=self.n_words is not None)
+        beside(self.frequencies, at=at.coords)
+        with full_precision(x):
+            angle = self._angles(at)
+            cos, sin = (wave.to(working_dtype(x.dtype)) for wave in (angle.cos(), angle.sin()))
+            return layouts.turn(x[:, None], cos[:, None], sin[:, None], self.layout)[:, 0]
+
+    def _angles(self, at: Positions) -> Float[Tensor, "b t n"]:
+        if self.n_words is None:
+            return at.coords[..., None].double() * self.frequencies[0].double()
+        position, word = at.coords.unbind(-1)
+        check_between(word, 0, self.n_words - 1, "ComplexOrder: word")
+        return position[..., None].double() * F.embedding(word, self.frequencies).double()
+
+
+ENTRY = Entry(
+    name="complex_order",
+    class_name="ComplexOrder",
+    title=Words("Complex-order", "复数词序嵌入"),
+    kind="added",
+    published="2019-12",
+    needs=("parameters",),
+    formula="x_c·e^(iω_c·p), x complex, ω learned",
+    also_called=(
+        "complex_embedding",
+        "complex_order_embedding",
+        "complex_valued_embedding",
+        "complex_word_order",
+        "复数嵌入",
+    ),
+    used_by=(Words("research: classification and translation by its authors", "研究：作者的分类与翻译"),),
+    source="Wang et al. 2020, arXiv 1912.12333, section 2.3",
+    idea=Words(
+        "A word's embedding is a function of its position: each pair of channels is a complex number that turns as the "
+        "word moves. How fast it turns is learned, and may differ between words: a word with slow frequencies hardly "
+        "changes with its position. Nothing is added to the embedding; it is turned once, before the first layer.",
+        "词的嵌入是位置的函数：每对通道是一个复数，随词的位置转动。转动的快慢是学习得到的，可以逐词不同：频率慢的词几乎不在意"
+        "自己的位置。这里没有加法，嵌入只在第一层之前转动一次。",
+    ),
+    example="""words = torch.randint(100, (batch, length))
+by_word = posenc.create("complex_order", d_model=d_model, n_words=100)
+x = torch.randn(batch, length, d_model)  # the embeddings of the words
+x = by_word.embed(x, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(words), words], dim=-1)))""",
+    latex=r"f(w, p)_c = r_{w,c}\, e^{i(\omega_{w,c}\, p + \theta_{w,c})} = x_{w,c}\, e^{i \omega_{w,c}\, p}",
+    breaks=Words(
+        "The projections of a layer mix the channels, so that scores depend on both positions: unlike RoPE, which turns "
+        "queries and keys, it is not relative. Frequencies for each word need half as many parameters as the embeddings.",
+        "层的投影会混合通道，因此分数依赖两个位置本身：RoPE 转动查询和键，而它不是相对的。"
+        "每个词有自己的频率时，所需参数是词嵌入的一半。",
+    ),
+    differs=Words(
+        "The authors' networks go on with complex numbers; here the real and imaginary parts are channels of a real model. "
+        "Their Transformer counts positions from the end of the text.",
+        "作者的网络之后仍用复数计算；这里实部和虚部是实数模型的通道。作者的 Transformer 从文本末尾开始计数。",
+    ),
+    code="iclr-complex-order/complex-order",
+    options={
+        "d_model": "通道数，偶数：复数的个数为一半",
+        "n_words": "None：所有词共用 ω；整数：每个词有自己的 ω，词元的坐标为（位置, 词）",
+        "base": "初始频率为 base^(-2⌊c/2⌋/n)，同作者的 Transformer",
+        "layout": "哪两个通道是一个数的实部和虚部",
+    },
+)

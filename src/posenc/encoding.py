@@ -113,6 +113,7 @@ class PositionalEncoding(nn.Module):
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
 
     caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
+    turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
     replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it

@@ -67,6 +67,8 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
         raise ValueError(
             f"{name}: {acts}: there is no table of positions; tables are those of embeddings, rotations and biases"
         )
+    if encoding.turns_embeddings:
+        raise ValueError(f"{name}: it turns embeddings and adds no vector to them: there is no table of positions")
     with torch.no_grad():
         made = makers[encoding.sites](copy.deepcopy(encoding).double(), length)
     arrays = {key: np.ascontiguousarray(array.astype(precision)) for key, array in made.arrays.items()}

@@ -7,6 +7,8 @@ import torch
 
 from posenc import Positions
 from posenc.encodings.complex_order import ComplexOrder
+from posenc.exported_tables import exported_tables
+from posenc.plots.tables import table_of
 
 from .by_hand import close, draw
 
@@ -30,7 +32,7 @@ def turned(x, positions, omega, layout, words=None):
 def made(omega, **options):
     encoding = ComplexOrder(D, **options).double()
     with torch.no_grad():
-        encoding.frequencies.copy_(torch.from_numpy(omega))
+        encoding.frequency.copy_(torch.from_numpy(omega))
     return encoding
 
 
@@ -74,13 +76,23 @@ def test_a_step_is_the_same_linear_map_everywhere():
 
 
 def test_fresh_frequencies_are_those_of_the_authors_transformer():
-    found = ComplexOrder(12).double().frequencies
+    found = ComplexOrder(12).double().frequency
     close(found, [[1 / 10000 ** (2 * (hid_idx // 2) / 6) for hid_idx in range(6)]], atol=1e-7)
-    assert ComplexOrder(12, n_words=7).frequencies.shape == (7, 6)
+    assert ComplexOrder(12, n_words=7).frequency.shape == (7, 6)
 
 
 def test_deeper_layers_do_nothing():
     assert type(ComplexOrder(D).at_layer(1)).__name__ == "PositionalEncoding"
+
+
+def test_its_picture_shows_the_turn_and_it_has_no_table_of_addends():
+    omega = draw(2, 1, N)
+    expected = turned(
+        torch.cat([torch.ones(1, 5, N), torch.zeros(1, 5, N)], dim=-1).double().numpy(), [range(5)], omega, "half"
+    )
+    close(table_of(made(omega), 5, D), expected[0])
+    with pytest.raises(ValueError, match="there is no table of positions"):
+        exported_tables(made(omega), 5)
 
 
 def test_bad_input_is_refused():

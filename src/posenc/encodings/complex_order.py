@@ -38,10 +38,12 @@ class ComplexOrder(AbsoluteEncoding):
     base     fresh frequencies are base^(-2⌊c/2⌋/n), those of the authors' Transformer
     layout   which channels are the real and the imaginary part of one number
 
-    Parameters: frequencies [1, n] or [n_words, n], in radians per position. Positions are whole or real numbers; with words
+    Parameters: frequency [1, n] or [n_words, n], in radians per position. Positions are whole or real numbers; with words
     both coordinates are whole. Angles are computed in fp64. Time O(t·d).
     Raises ValueError for an odd d_model, and for words that there are not.
     """
+
+    turns_embeddings = True
 
     @checked
     def __init__(self, d_model: int, *, n_words: int | None = None, base: float = 10000.0, layout: Layout = "half") -> None:
@@ -55,12 +57,12 @@ class ComplexOrder(AbsoluteEncoding):
             self.coordinate_axes = 2  # type: ignore[misc]
         n = d_model // 2
         fresh = torch.tensor([base ** (-2 * (c // 2) / n) for c in range(n)], dtype=torch.float64)
-        self.frequencies = nn.Parameter(fresh.repeat(n_words or 1, 1).to(torch.get_default_dtype()))
+        self.frequency = nn.Parameter(fresh.repeat(n_words or 1, 1).to(torch.get_default_dtype()))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
         self.check_coords(at, integers=self.n_words is not None)
-        beside(self.frequencies, at=at.coords)
+        beside(self.frequency, at=at.coords)
         with full_precision(x):
             angle = self._angles(at)
             cos, sin = (wave.to(working_dtype(x.dtype)) for wave in (angle.cos(), angle.sin()))
@@ -68,10 +70,10 @@ class ComplexOrder(AbsoluteEncoding):
 
     def _angles(self, at: Positions) -> Float[Tensor, "b t n"]:
         if self.n_words is None:
-            return at.coords[..., None].double() * self.frequencies[0].double()
+            return at.coords[..., None].double() * self.frequency[0].double()
         position, word = at.coords.unbind(-1)
         check_between(word, 0, self.n_words - 1, "ComplexOrder: word")
-        return position[..., None].double() * F.embedding(word, self.frequencies).double()
+        return position[..., None].double() * F.embedding(word, self.frequency).double()
 
 
 ENTRY = Entry(
@@ -101,7 +103,8 @@ ENTRY = Entry(
     example="""words = torch.randint(100, (batch, length))
 by_word = posenc.create("complex_order", d_model=d_model, n_words=100)
 x = torch.randn(batch, length, d_model)  # the embeddings of the words
-x = by_word.embed(x, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(words), words], dim=-1)))""",
+x = by_word.embed(x, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(words), words], dim=-1)))
+""",
     latex=r"f(w, p)_c = r_{w,c}\, e^{i(\omega_{w,c}\, p + \theta_{w,c})} = x_{w,c}\, e^{i \omega_{w,c}\, p}",
     breaks=Words(
         "The projections of a layer mix the channels, so that scores depend on both positions: unlike RoPE, which turns "

@@ -28,16 +28,18 @@ if TYPE_CHECKING:
 def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Tensor, "t d"]:
     """What an encoding does at positions 0 … length-1, as a table in fp64.
 
-    EMBED    what it adds to the embedding
+    EMBED    what it adds to the embedding, or, where it turns embeddings, what it makes of one whose every pair is (1, 0)
     ROTATE   what it makes of a query whose every pair is (1, 0): cos and sin of the angle, with xPos's factor
     """
     at = Positions.arange(1, length)
-    if encoding.sites & Site.EMBED:
+    if encoding.sites & Site.EMBED and not encoding.turns_embeddings:
         return encoding.embed(torch.zeros(1, length, width, dtype=torch.float64), at)[0]
-    if encoding.sites & Site.ROTATE:
-        ones = torch.ones(1, 1, length, width // 2, dtype=torch.float64)
-        query = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
-        return encoding.rotate(query, at, "query")[0, 0]
+    if encoding.sites & (Site.EMBED | Site.ROTATE):
+        ones = torch.ones(1, length, width // 2, dtype=torch.float64)
+        pairs = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
+        return (
+            encoding.embed(pairs, at)[0] if encoding.turns_embeddings else encoding.rotate(pairs[None], at, "query")[0, 0]
+        )
     raise ValueError(
         f"encoding: {type(encoding).__name__} adds to the scores, not to the tokens; it has no table of positions"
     )
@@ -248,7 +250,7 @@ _WALK = {
 
 
 def _kind(encoding: PositionalEncoding) -> str:
-    if encoding.sites & Site.ROTATE:
+    if encoding.sites & Site.ROTATE or encoding.turns_embeddings:
         return "rotation"
     if not list(encoding.parameters()):
         return "sinusoid"
@@ -256,6 +258,8 @@ def _kind(encoding: PositionalEncoding) -> str:
 
 
 def _acts(encoding: PositionalEncoding) -> str:
+    if encoding.turns_embeddings:
+        return "how it turns an embedding"
     return "what it adds" if encoding.sites & Site.EMBED else "how it turns a query"
 
 

@@ -235,6 +235,42 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 ),
             ),
             Method("STRING, shifted RoPE", "shifted_rope", "arXiv 2410.18745", ("shifted_rotary_position_embedding",)),
+            Method(
+                "TAPE",
+                "",
+                "arXiv 2501.00712",
+                ("contextualized_equivariant_positional_encoding",),
+                Words(
+                    "every token carries cosines and sines from layer to layer, which attention mixes and an MLP changes; "
+                    "an encoding here hands nothing on to the next layer",
+                    "每个词带着余弦与正弦逐层传递，由注意力混合、由 MLP 修改；这里的编码不向下一层传递任何东西",
+                ),
+            ),
+            Method(
+                "HoPE, hyperbolic",
+                "",
+                "arXiv 2509.05218",
+                ("hyperbolic_rope", "hyperbolic_rotary_positional_encoding"),
+                Words(
+                    "its damping must exceed its largest frequency, so with RoPE's frequencies keys leave the range of "
+                    "fp32 after 44 tokens; the authors' values were not found, nor code by them",
+                    "阻尼必须大于最大的频率，因此用 RoPE 的频率时，键在 44 个词之后就超出 fp32 的范围；未找到作者的取值，"
+                    "也未找到作者的代码",
+                ),
+            ),
+            Method(
+                "DoPE",
+                "",
+                "arXiv 2511.09146",
+                ("denoising_rotary_position_embedding",),
+                Words(
+                    "it takes the rotation from heads that are chosen by an entropy measured on a trained model; the exact "
+                    "entropy and the noise that replaces RoPE were found in summaries only, which disagree",
+                    "它按在训练好的模型上测得的熵挑选一些头并去掉其旋转；熵的准确定义和替代 RoPE 的噪声只在互不一致的摘要性"
+                    "文章中找到",
+                ),
+            ),
+            Method("Ms-PoE", "ms_poe", "arXiv 2403.04797", ("multi_scale_positional_encoding", "found_in_the_middle")),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),
             Method("Reformer's axial table", "reformer", "arXiv 2001.04451"),
             Method("DETR's sinusoids", "detr", "arXiv 2005.12872"),

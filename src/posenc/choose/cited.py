@@ -27,6 +27,15 @@ CITED: dict[str, tuple[Cited, ...]] = {
             "Wang et al. 2020, arXiv 1912.12333, table 2",
         ),
     ),
+    "ms_poe": (
+        Cited(
+            Words(
+                "without training, the average accuracy on Zero-SCROLLS rises by up to 3.8 over that of the same models",
+                "无需训练，在 Zero-SCROLLS 上的平均准确率比原模型最多提高 3.8",
+            ),
+            "Zhang et al. 2024, arXiv 2403.04797, abstract",
+        ),
+    ),
     "wavelet": (
         Cited(
             Words(

@@ -1,0 +1,185 @@
+"""Ms-PoE: every head reads positions divided by a number of its own.
+
+    angle of pair n in head h = p·ω_n / r_h,    r_h = 1.2 + 0.6·rank_h/H
+
+Zhang et al. 2024, "Found in the Middle: How Language Models Use Long Contexts Better via Plug-and-Play Positional
+Encoding", and the authors' code. `measured_ratios` finds the ranks: a head whose last query gives more keys over three
+times the mean weight is more aware of positions, and its ratio is smaller. The authors' code indexes with the sorted order
+of the heads instead of their ranks, which is the inverse permutation, and turns a key by the ratio of its group's first
+query head, so that scores of grouped heads depend on absolute positions. Here ranks are ranks, and a group has one ratio.
+Legend: b batch, h query heads, g key heads, i query, j key, t tokens, n pairs, d d_head.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc import checks, layouts
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.entry import Entry
+from posenc.frequencies import rotary
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.layouts import Layout
+from posenc.positions import Positions
+from posenc.tensor_checks import floating
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+
+class MsPoE(PositionalEncoding):
+    """RoPE whose positions are divided by another ratio in every head.
+
+    d_head      channels of a head, even
+    n_heads     query heads
+    n_kv_heads  key heads, each with a ratio that its query heads share; None: n_heads
+    ratios      one for each key head; None: 1.2 + 0.6·g/n_kv_heads; see measured_ratios
+    base        of the frequencies
+    layout      which channels make a pair; models on the hub have "half"
+
+    No parameters and nothing to train: it takes the place of the RoPE of a trained model. The authors leave the first two
+    layers as they are. Time O(t·d), like RoPE; tables for every key head.
+    Raises ValueError for ratios that are not one positive number for each key head, and sizes that do not fit.
+    """
+
+    sites = Site.ROTATE
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        ratios: tuple[float, ...] | None = None,
+        base: float = 10000.0,
+        layout: Layout = "interleaved",
+    ) -> None:
+        checks.even(d_head=d_head)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_heads=n_heads, n_kv_heads=own)
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if ratios is not None and len(ratios) != own:
+            raise ValueError(f"ratios: expected one for each of {own} key heads, got {len(ratios)}")
+        for ratio in ratios or ():
+            checks.positive(ratios=ratio)
+        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, ratios=ratios, base=base, layout=layout)
+        self.d_head, self.n_heads, self.own, self.layout = d_head, n_heads, own, layouts.check(layout)
+        self.ratios = _spread(range(own)) if ratios is None else ratios
+        self.frequencies = rotary(d_head, base)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair of every key head, [b, t, g, n] each."""
+        self.check_coords(at)
+        floating(dtype)
+        every = tuple(frequency / ratio for ratio in self.ratios for frequency in self.frequencies)
+        with full_precision(at.coords):
+            angle = at.coords.double()[..., None] * constant(every, torch.float64, at.coords.device)
+            angle = angle.unflatten(-1, (self.own, self.d_head // 2))
+            return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not rotates(self, x, at, side):
+            return into(x, out)
+        if x.shape[1] % self.own:
+            raise ValueError(f"MsPoE: x: {x.shape[1]} heads cannot share the ratios of {self.own}")
+        shared = x.shape[1] // self.own
+        cos, sin = (table.transpose(1, 2).repeat_interleave(shared, dim=1) for table in self.tables_at(at, x.dtype))
+        return rotate(x, cos, sin, self.layout, out=out)
+
+    def heads(self, start: int, stop: int) -> MsPoE:
+        """The slice's query heads: key heads as before where the slice has whole groups, else one for each query head."""
+        shared = self.n_heads // self.own
+        step = 1 if start % shared or stop % shared else shared
+        ratios = tuple(self.ratios[head // shared] for head in range(start, stop, step))
+        sizes = {"n_heads": stop - start, "n_kv_heads": len(ratios)}
+        return MsPoE(**{**self.configuration, **sizes, "ratios": ratios})
+
+
+@checked
+@torch.no_grad()
+def measured_ratios(
+    q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], *, least: float = 1.2, largest: float = 1.8
+) -> tuple[float, ...]:
+    """The ratio of every key head: least + (largest - least)·rank/g, rank 0 for the head that is most aware of positions.
+
+    q, k            queries and keys of one layer for one text, before they are rotated; the last query sees all keys
+    least, largest  between which the ratios lie; largest itself is not reached
+
+    Awareness is the share of keys whose weight for the last query is over three times the mean, averaged over the texts
+    and over the query heads of a group. Equal heads keep their order.
+    Raises ValueError where query heads cannot be shared by the key heads, and unless 0 < least <= largest.
+    """
+    checks.positive(least=least, largest=largest)
+    if least > largest:
+        raise ValueError(f"least: expected a number up to largest={largest}, got {least}")
+    if q.shape[1] % k.shape[1] or q.shape[0] != k.shape[0] or q.shape[3] != k.shape[3]:
+        raise ValueError(f"q, k: expected [b, h, i, d] and [b, g, j, d], g dividing h, got {[*q.shape]} and {[*k.shape]}")
+    last = q[:, :, -1:].unflatten(1, (k.shape[1], -1)).double()  # [b, g, h/g, 1, d]
+    weights = (last @ k[:, :, None].double().mT * q.shape[3] ** -0.5).softmax(-1)
+    awareness = (weights > 3 / k.shape[2]).double().mean(dim=(0, 2, 3, 4)).tolist()
+    order = sorted(range(len(awareness)), key=lambda head: -awareness[head])
+    return _spread([order.index(head) for head in range(len(order))], least, largest)
+
+
+def _spread(ranks: range | list[int], least: float = 1.2, largest: float = 1.8) -> tuple[float, ...]:
+    return tuple(least + (largest - least) * (rank / len(ranks)) for rank in ranks)
+
+
+ENTRY = Entry(
+    name="ms_poe",
+    class_name="MsPoE",
+    title=Words("Ms-PoE", "多尺度位置编码"),
+    kind="rotated",
+    published="2024-03",
+    formula="R(p/r_h)q · R(p'/r_h)k, a ratio r_h for each head",
+    also_called=("mspoe", "multi_scale_positional_encoding", "found_in_the_middle", "MsPoELlamaRotaryEmbedding"),
+    used_by=(Words("trained Vicuna, by its authors", "作者用于训练好的 Vicuna"),),
+    example="""\
+from posenc.encodings.ms_poe import measured_ratios
+
+ratios = measured_ratios(q, k)  # queries and keys of one layer, before they are rotated
+encoding = posenc.create("ms_poe", d_head=q.shape[-1], n_heads=q.shape[1], ratios=ratios)
+out = posenc.attend(q, k, v, encoding, posenc.Positions.arange(batch, length))
+""",
+    source="Zhang et al. 2024, arXiv 2403.04797, and the authors' code",
+    idea=Words(
+        "RoPE lets scores fall with the distance, so a trained model overlooks what stands in the middle of its context. "
+        "Here every head divides positions by a ratio from 1.2 to 1.8, which brings far tokens nearer. Heads that are more "
+        "aware of positions keep smaller ratios. Nothing is trained.",
+        "RoPE 使分数随距离下降，训练好的模型因此会忽略上下文中部的内容。这里每个头把位置除以 1.2 到 1.8 之间的一个比率，"
+        "使远处的词变近。对位置更敏感的头用较小的比率。无需训练。",
+    ),
+    latex=(
+        r"\big(R(i / r_h)\, q_i\big) \cdot \big(R(j / r_h)\, k_j\big), \quad "
+        r"r_h = 1.2 + 0.6\, \frac{\mathrm{rank}_h}{H}"
+    ),
+    starts=("trained",),
+    breaks=Words(
+        "Every layer needs ratios of its own, measured on a text. Grouped query heads share one ratio. Ratios up to 1.8 "
+        "reach less than twice the trained length.",
+        "每一层都需要在文本上测出自己的比率。分组的查询头共用一个比率。比率最大 1.8，因此达不到训练长度的两倍。",
+    ),
+    differs=Words(
+        "The authors' code gives head h the h-th of the sorted heads for a rank, which is the inverse permutation; here it "
+        "is the rank. With grouped heads their keys turn by the ratio of the group's first query head; here a group has "
+        "one ratio. Their first two layers keep RoPE: build it for those.",
+        "作者代码把排序后第 h 个头的序号当作头 h 的名次，这是逆排列；这里用名次。对分组的头，作者代码的键按组内第一个查询"
+        "头的比率旋转；这里一组共用一个比率。作者的前两层保留 RoPE：请为它们另建。",
+    ),
+    code="VITA-Group/Ms-PoE",
+    options={
+        "n_kv_heads": "键头数，各有一个由其查询头共用的比率；None 为 n_heads",
+        "ratios": "每个键头一个；None 为 1.2 + 0.6·g/n_kv_heads；见 measured_ratios",
+        "layout": '哪些通道成对；公开的模型为 "half"',
+    },
+)

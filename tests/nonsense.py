@@ -430,6 +430,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "layouts.check:layout": lambda: "half",
     "rotate_both:k": numbers(B, G, T, DH),
     "bias:k": numbers(B, H, T, DH),
+    "logits_by_blocks:k": numbers(B, H, T, DH),
     "terms:k": numbers(B, H, T, DH),
     "extend:k": numbers(B, G, T, DH),
     "rope_score_of:q": numbers(3, DH),

@@ -155,12 +155,12 @@ def _attend(
     with full_precision(q):
         if options is PLAIN and at_q.consecutive_in != "document":
             out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
-            if type(encoding).bypass is not NO_BYPASS:
+            if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
                 out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
             return encoding.rotate(out, at_q, "output")
         found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
         out, lse = found if options.return_lse else (found, None)
-        if type(encoding).bypass is not NO_BYPASS:
+        if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
             out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
         out = encoding.rotate(out, at_q, "output")
     return (out, lse) if options.return_lse else out

@@ -10,6 +10,7 @@ Legend: b batch, t tokens, h query heads, m d_model, s what is read for every he
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 import torch
@@ -17,12 +18,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, check_tokens, check_width, full_precision, working_dtype
-from posenc.positions import Positions
+from posenc.encoding import BiasFn, PositionalEncoding, check_tokens, check_width, full_precision, working_dtype
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from posenc.shapes import Float, Int
 
+COPIED = 2**16  # entries of a matrix that are looked up one by one, whatever is asked for
 Reads = Literal["hidden", "query"]
 
 
@@ -214,6 +216,52 @@ def filled_up(count: int, block: int, device: torch.device) -> Int[Tensor, "n"]:
     """
     whole = (count + block - 1) // block * block
     return torch.arange(whole, device=device).clamp(max=count - 1)
+
+
+def carried(
+    queries: Float[Tensor, "b h n i d"],
+    keys: Float[Tensor, "b h n j d"],
+    near: Float[Tensor, "b h n i j"],
+    carry: Callable[[Tensor, int], Tensor],
+) -> Iterator[Float[Tensor, "b h i j"]]:
+    """Products of every block of queries with all keys up to the end of the block, one block after the other.
+
+    queries   as they are seen from the end of the block before
+    keys      as they are seen from the end of their own block
+    near      the products within each block
+    carry     (keys as seen from the end of the block before n, n) -> the same keys as seen from the end of block n
+    """
+    held = keys[:, :, 0]
+    yield near[:, :, 0]
+    for n in range(1, near.shape[2]):
+        yield torch.cat([queries[:, :, n] @ held.transpose(-1, -2), near[:, :, n]], dim=-1)
+        held = torch.cat([carry(held, n), keys[:, :, n]], dim=2)
+
+
+def cut(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Iterator[Float[Tensor, "b h i j"]]:
+    """The blocks without the queries and keys that fill up the last one."""
+    for block in blocks:
+        beyond = max(block.shape[3] - tokens, 0)
+        yield block[:, :, : block.shape[2] - beyond, :tokens] if beyond else block
+
+
+def entries(matrix: Float[Tensor, "b h i j"]) -> BiasFn:
+    """The term of every pair from a matrix of all pairs: the matrix, not a copy, where many pairs and all are asked for."""
+
+    def of_pair(*index: Tensor) -> Tensor:
+        if torch.compiler.is_compiling() or matrix.numel() < COPIED or not _are_all(index, matrix):
+            return matrix[index]
+        return matrix
+
+    return of_pair
+
+
+def _are_all(index: tuple[Tensor, ...], matrix: Tensor) -> bool:
+    """Whether these are the indices of every entry, each along its own axis. False where that cannot be read."""
+    for axis, one in enumerate(index):
+        if one.ndim != matrix.ndim or not one.shape[axis] == one.numel() == matrix.shape[axis] or not readable(one):
+            return False
+    return all(torch.equal(one.flatten(), torch.arange(one.numel())) for one in index)
 
 
 def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:

@@ -14,7 +14,7 @@ import contextlib
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
 
@@ -59,6 +59,7 @@ DECLARATIONS = {
     "rotate_both": ("rotate",),
     "distance_terms": ("bias",),
     "relative_vectors": ("bias", "context", "value"),
+    "blocks_beyond": ("bias",),
 }
 
 
@@ -79,7 +80,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "context", "value", "weights", "bypass", "at_length"))
+PER_CALL = frozenset(("bias", "logits_by_blocks", "context", "value", "weights", "bypass", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
@@ -115,6 +116,7 @@ class PositionalEncoding(nn.Module):
     caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
     replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
+    blocks_beyond: int | None = None  # it has logits_by_blocks, which serve longer rows; None: it has none
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
@@ -300,6 +302,18 @@ class PositionalEncoding(nn.Module):
     def relative_vectors(self) -> RelativeVectors | None:
         """The function that gives the vectors which `bias` and `value` are made of."""
         return None
+
+    @checked
+    def logits_by_blocks(
+        self, q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], at: Positions
+    ) -> Iterator[Float[Tensor, "b h n j"]]:
+        """The logits, bias included, of one block of queries after the other, in the memory of one block.
+
+        The tokens are rows of consecutive positions, each a query and a key. A block of n queries comes with the j keys up
+        to its last query, and has -inf where a key comes after the query.
+        Raises NotImplementedError where `blocks_beyond` is None.
+        """
+        raise NotImplementedError(f"{type(self).__name__}: has no logits by blocks; `bias` says the term of every pair")
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
 

@@ -47,6 +47,12 @@ class Stack(PositionalEncoding):
     def replaces_products(self) -> bool:  # type: ignore[override]
         return any(part.replaces_products for part in self)
 
+    @property
+    def blocks_beyond(self) -> int | None:  # type: ignore[override]
+        """Of the one part that replaces q·k; the biases of the others are added to its blocks."""
+        replacing = [part for part in self if part.replaces_products]
+        return replacing[0].blocks_beyond if len(replacing) == 1 else None
+
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]
 
@@ -94,6 +100,13 @@ class Stack(PositionalEncoding):
             terms += more
         return terms
 
+    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+        if self.blocks_beyond is None:
+            return super().logits_by_blocks(q, k, at)
+        (product,) = (part for part in self if part.replaces_products)
+        given = [part.bias(q, k, at, at) for part in self if part is not product]
+        return _with_terms(product.logits_by_blocks(q, k, at), [term for term in given if term is not None])
+
     def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
         for part in self:
             logits = part.context(logits, q, at_q, at_k, may_attend)
@@ -130,3 +143,12 @@ class Stack(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         return Stack(*(part.heads(start, stop) for part in self))
+
+
+def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:
+    """Logits of one block of queries after the other, and the terms of their pairs."""
+    for logits in blocks:
+        b, h, n, keys = (torch.arange(size, device=logits.device) for size in logits.shape)
+        i = n + (logits.shape[3] - logits.shape[2])  # the last query of a block stands at its last key
+        grid = [b.view(-1, 1, 1, 1), h.view(1, -1, 1, 1), i.view(1, 1, -1, 1), keys.view(1, 1, 1, -1)]
+        yield functools.reduce(operator.add, (term(*grid) for term in terms), logits)

@@ -6,6 +6,7 @@
     refuses(encoding)                                why it can never serve this encoding, or None
     refuses_call(q, encoding, at_q, at_k, causal)    why it cannot serve this call: positions, device, dtype; or None
     OPTIONS                                          the names of the options that it serves
+    leaves(encoding, at_q)                           where it is defined: whether "auto" leaves so few tokens to the next
     SERVES_DOCUMENTS                                 where it is True: documents of a row are computed apart from each other
 
 None imports another. `reference` is the definition; the others must agree with it.
@@ -23,7 +24,7 @@ from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 
 # In the order in which "auto" tries them.
-NAMES = ("toeplitz", "relative", "sdpa", "reference", "flex")
+NAMES = ("toeplitz", "relative", "blocks", "sdpa", "reference", "flex")
 _OTHERS = [name for name in NAMES if name != "flex"]
 _ON_CUDA_WITH_BIAS = ["flex", *_OTHERS]
 BACKENDS: dict[str, ModuleType] = {name: importlib.import_module(f"posenc.backends.{name}") for name in NAMES}
@@ -53,9 +54,12 @@ def choose(
     """
     if impl == "auto":
         for name in candidates(q.device.type, encoding):  # `reference`, the last, serves every call
-            if not reason(BACKENDS[name], q, encoding, at_q, at_k, causal, options):
+            backend = BACKENDS[name]
+            if reason(backend, q, encoding, at_q, at_k, causal, options):
+                continue
+            if not (leaves := vars(backend).get("leaves")) or not leaves(encoding, at_q):
                 break
-        return BACKENDS[name]
+        return backend
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal, options):

@@ -14,6 +14,7 @@ Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d d_head,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
@@ -23,7 +24,16 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import FromEarlierTokens, along_the_path, filled_up, short_convolution, taken
+from posenc.content_dependent import (
+    FromEarlierTokens,
+    along_the_path,
+    carried,
+    cut,
+    entries,
+    filled_up,
+    short_convolution,
+    taken,
+)
 from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting
@@ -32,7 +42,8 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from posenc.shapes import Float, Int
 
-BLOCK = 64  # tokens of the path that are passed at once
+BLOCK = 64  # tokens of the path that queries pass at once where all pairs are held
+QUERIES = 128  # queries of a block in long rows, and the tokens that keys pass at once there
 SMALLEST = 1e-6  # added under the root of the length of w
 
 
@@ -49,12 +60,14 @@ class PaTH(FromEarlierTokens):
     Parameters: down [rank, d_model] and up [n_kv_heads·d_head, rank]; taps [n_kv_heads·d_head, conv_size];
     turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read(x, at) once a layer; `Attention` does. With
     β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
-    Time O(queries·keys·(d + 64)) and a loop over blocks of 64 keys; memory O(queries·keys). For every token the cache holds
-    two vectors of n_kv_heads·d_head more.
+    Time O(queries·keys·(d + 64)); memory O(queries·keys). A causal row of more than 2048 tokens is taken by blocks of 128
+    queries, in memory O(queries·(d + 128 + d²/128)) without gradients; shorter rows are not, so that results stored before
+    keep their bits. For every token the cache holds two vectors of n_kv_heads·d_head more.
     """
 
     sites = Site.BIAS
     replaces_products = True
+    blocks_beyond = 2048
 
     @checked
     def __init__(
@@ -93,12 +106,8 @@ class PaTH(FromEarlierTokens):
         return plain, w, beta
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
+        w, beta = self._path(q, at_k)
         index, places = along_the_path(at_q, at_k)
-        _, w, beta = (state.to(q.dtype) for state in self.state(at_k))
-        shared = self.n_heads // self.paths
-        w, beta = (one.transpose(1, 2).repeat_interleave(shared, dim=1) for one in (w, beta))  # [b, h, j, …]
         with full_precision(q):
             if index is None:
                 scores = path_scores(q, k, w, beta, places)
@@ -106,8 +115,20 @@ class PaTH(FromEarlierTokens):
                 sorted_k, w, beta = (taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
                 scores = path_scores(q, sorted_k, w, beta, places)
                 scores = scores.gather(-1, index.argsort(dim=1)[:, None, None].expand_as(scores))
-            correction = (scores - q @ k.transpose(-1, -2)) * self.softmax_scale(self.d_head)
-        return lambda b, h, i, j: correction[b, h, i, j]
+            correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
+        return entries(correction)
+
+    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+        return cut(by_blocks(q * self.softmax_scale(self.d_head), k, *self._path(q, at)), q.shape[2])
+
+    def _path(self, q: Tensor, at: Positions) -> tuple[Float[Tensor, "b h j d"], Float[Tensor, "b h j"]]:
+        """w and β of every token for each query head."""
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
+        _, w, beta = (state.to(q.dtype) for state in self.state(at))
+        shared = self.n_heads // self.paths
+        w, beta = (one.transpose(1, 2).repeat_interleave(shared, dim=1) for one in (w, beta))  # [b, h, j, …]
+        return w, beta
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> PaTH:
@@ -137,22 +158,48 @@ def path_scores(
             "one number of blocks only; ONNX has no triangular solve either"
         )
     keys = k.shape[2]
-    filled = filled_up(keys, BLOCK, q.device)  # the last key again where a block is not full, with β = 0
-    beta = beta.index_select(2, filled) * (torch.arange(len(filled), device=q.device) < keys)
-    k, w = (one.index_select(2, filled).unflatten(2, (-1, BLOCK)) for one in (k, w))  # [b, h, blocks, B, d]
-    beta = beta.unflatten(2, (-1, BLOCK))
-    lower = (beta[..., None] * (w @ w.transpose(-1, -2))).tril(-1)
-    eye = torch.eye(BLOCK, dtype=q.dtype, device=q.device)
-    inverse = torch.linalg.solve_triangular(eye + lower, eye * beta[..., None, :], upper=False, unitriangular=True)
-    along = inverse @ (w @ k.transpose(-1, -2)).tril(-1)  # [b, h, blocks, t, j]
-    whole = inverse @ w
+    k, w, along, whole = _passages(k, w, beta, BLOCK)
     found = []
     for block in reversed(range(k.shape[2])):  # the query passes the blocks from its own place backwards
         passed = torch.arange(block * BLOCK, (block + 1) * BLOCK, device=q.device) <= places[..., None]  # [b, i, t]
         met = (q @ w[:, :, block].transpose(-1, -2)) * passed[:, None]
         found.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
         q = q - met @ whole[:, :, block]
-    return torch.cat(found[::-1], dim=-1).index_select(-1, torch.arange(keys, device=q.device))
+    scores = torch.cat(found[::-1], dim=-1)
+    if torch.compiler.is_compiling():
+        return scores.index_select(-1, torch.arange(keys, device=q.device))
+    return scores[..., :keys]
+
+
+def by_blocks(
+    q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], w: Float[Tensor, "b h t d"], beta: Float[Tensor, "b h t"]
+) -> Iterator[Float[Tensor, "b h i j"]]:
+    """The same for tokens in causal order, each a query and a key: blocks of queries with all keys up to the end of their
+    block, the last token again where the last block is not full. Entries for later keys are -inf.
+
+    A query passes its own block backwards once, a key passes its own block and then every block after it: k ← k·H_1 … H_B.
+    """
+    q = q.index_select(2, filled_up(q.shape[2], QUERIES, q.device)).unflatten(2, (-1, QUERIES))
+    k, w, along, whole = _passages(k, w, beta, QUERIES)
+    met = (q @ w.transpose(-1, -2)).tril()
+    later = torch.ones(QUERIES, QUERIES, dtype=torch.bool, device=q.device).triu(1)
+    near = (q @ k.transpose(-1, -2) - met @ along).masked_fill(later, -torch.inf)
+    passed = torch.eye(q.shape[-1], dtype=q.dtype, device=q.device) - whole.transpose(-1, -2) @ w  # H_1 … H_B, [… d, d]
+    keys = k - along.transpose(-1, -2) @ w
+    return carried(q - met @ whole, keys, near, lambda held, block: held @ passed[:, :, block])
+
+
+def _passages(k: Tensor, w: Tensor, beta: Tensor, block: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Keys and w by blocks, [b, h, blocks, B, d]; T (W Kᵀ) of the keys before each w, [… t, j], and T W, [… t, d]."""
+    keys = k.shape[2]
+    filled = filled_up(keys, block, k.device)  # the last key again where a block is not full, with β = 0
+    beta = beta.index_select(2, filled) * (torch.arange(len(filled), device=k.device) < keys)
+    k, w = (one.index_select(2, filled).unflatten(2, (-1, block)) for one in (k, w))
+    beta = beta.unflatten(2, (-1, block))
+    lower = (beta[..., None] * (w @ w.transpose(-1, -2))).tril(-1)
+    eye = torch.eye(block, dtype=k.dtype, device=k.device)
+    inverse = torch.linalg.solve_triangular(eye + lower, eye * beta[..., None, :], upper=False, unitriangular=True)
+    return k, w, inverse @ (w @ k.transpose(-1, -2)).tril(-1), inverse @ w
 
 
 ENTRY = Entry(

@@ -5,21 +5,24 @@
 Averbuch and Pai 2026, "Wall attention" (Tilde Research, 2 June 2026), as in flash-linear-attention: fla/layers/wall_attn.py
 and ops/wall_attn. With a gate of each head on top: Stack(Wall(…), FoX(…)), `use_scalar_gate` there.
 
-exp(P_i) and exp(-P_j) apart would overflow. Keys are taken by blocks, with A = P of the last token of the block:
-    exp(P_i - P_j) = exp(P_i - A)·exp(A - P_j)      both at most 1 for queries after the block; pairs within 16 tokens
+exp(P_i) and exp(-P_j) apart would overflow. Queries are taken by blocks, with A = P of the last token before the block:
+    exp(P_i - P_j) = exp(P_i - A)·exp(A - P_j)      both at most 1 for keys before the block
+Keys k·exp(A - P_j) go from one block to the next by one more factor. A block is halved until one token is left.
 Legend: b batch, h query heads, i query, j key, t tokens, d d_head, m d_model.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.content_dependent import ForgetGates, by_document_and_order, filled_up
+from posenc.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.encoding import BiasFn, Site, check_width, full_precision
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -27,7 +30,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from posenc.shapes import Float
 
-BLOCK, SMALL = 64, 16  # keys that are taken at once, and within a block of queries and keys
+BLOCK = 128  # queries that are taken at once: a power of 2
 
 
 class Wall(ForgetGates):
@@ -41,12 +44,14 @@ class Wall(ForgetGates):
     Parameters: weight [n_heads·d_head, d_model], offset [n_heads·d_head]. Call read(x, at) once a layer; `Attention` does.
     With equal gates in all channels of a head it is FoX's decay as a factor instead of an addend. A call's own scale and
     softcap are refused, since q·k is replaced.
-    Time O(queries·keys·d) and a loop over blocks of 64 keys; memory O(queries·keys + 16·keys·d). Queries at other positions
-    than the keys, as in decoding, are taken one by one. The cache holds n_heads·d_head running sums per token, in fp64.
+    Time O(queries·keys·d). A causal row of more than 128 tokens is taken by blocks of 128 queries, in memory
+    O(queries·(d + 128)) without gradients; other calls hold O(queries·keys). Queries at other positions than the keys, as
+    in decoding, are taken one by one. The cache holds n_heads·d_head running sums per token, in fp64.
     """
 
     sites = Site.BIAS
     replaces_products = True
+    blocks_beyond = BLOCK
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
@@ -57,23 +62,30 @@ class Wall(ForgetGates):
         self.d_head = d_head
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
-        query, key = (self.sums(at).unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2) for at in (at_q, at_k))
+        query, key = (self._of_heads(q, at) for at in (at_q, at_k))
         with full_precision(q):
             if at_q is not at_k:
                 scores = one_by_one(q, k, query, key)
             elif at_k.consecutive_in == "row":
-                scores = by_blocks(q, k, key)
+                scores = square(by_blocks(q, k, key), q.shape[2])
             else:
                 index = by_document_and_order(at_k)[:, None, :, None]
                 back = index.argsort(dim=2)
                 q_, k_, key = (x.gather(2, index.expand_as(x)) for x in (q, k, key))
-                scores = by_blocks(q_, k_, key)
+                scores = square(by_blocks(q_, k_, key), q.shape[2])
                 scores = scores.gather(2, back.expand_as(scores))
                 scores = scores.gather(3, back.transpose(2, 3).expand_as(scores))
-            correction = (scores - q @ k.transpose(-1, -2)) * self.softmax_scale(self.d_head)
-        return lambda b, h, i, j: correction[b, h, i, j]
+            correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
+        return entries(correction)
+
+    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+        return cut(by_blocks(q * self.softmax_scale(self.d_head), k, self._of_heads(q, at)), q.shape[2])
+
+    def _of_heads(self, q: Tensor, at: Positions) -> Float[Tensor, "b h t d"]:
+        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
+        check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
+        sums: Tensor = self.sums(at).unflatten(-1, (self.n_heads, self.d_head))
+        return sums.transpose(1, 2)
 
 
 def one_by_one(
@@ -88,38 +100,39 @@ def one_by_one(
 
 def by_blocks(
     q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], sums: Float[Tensor, "b h t d"]
-) -> Float[Tensor, "b h t t"]:
-    """The same for tokens in causal order, each a query and a key. Entries for later keys are finite and unused."""
-    tokens = q.shape[2]
-    filled = filled_up(tokens, BLOCK, q.device)
+) -> Iterator[Float[Tensor, "b h i j"]]:
+    """The same for tokens in causal order, each a query and a key: blocks of queries with all keys up to the end of their
+    block, the last token again where the last block is not full. Entries for later keys are -inf.
+    """
+    filled = filled_up(q.shape[2], BLOCK, q.device)
     q, k, sums = (x.index_select(2, filled).unflatten(2, (-1, BLOCK)) for x in (q, k, sums))  # [b, h, blocks, B, d]
-    blocks, columns = q.shape[2], []
-    within = _within(q, k, sums)  # [b, h, blocks, B, B]
-    for block in range(blocks):
-        later = _after(q, k[:, :, block, None], sums, sums[:, :, block, None])  # [b, h, blocks, B, B]
-        columns.append(torch.cat([later[:, :, :block], within[:, :, block, None], later[:, :, block + 1 :]], dim=2))
-    scores, own = torch.stack(columns, dim=-2).flatten(-2).flatten(2, 3), torch.arange(tokens, device=q.device)
-    return scores.index_select(2, own).index_select(3, own)
+    last = sums[..., -1:, :]
+    before = torch.cat([sums[:, :, :1, :1], last[:, :, :-1]], dim=2)
+    decay = (last - before).to(q.dtype).exp()
+    queries, keys = q * (sums - before).to(q.dtype).exp(), k * (last - sums).to(q.dtype).exp()
+    return carried(queries, keys, _within(q, k, sums), lambda held, block: held * decay[:, :, block])
 
 
-def _after(q: Tensor, k: Tensor, of_q: Tensor, of_k: Tensor) -> Tensor:
-    """Queries that come after a block of keys, by the sum of its last one."""
-    between = of_k[..., -1:, :]
-    return (q * (of_q - between).clamp(max=0).to(q.dtype).exp()) @ (k * (between - of_k).to(k.dtype).exp()).transpose(
-        -1, -2
-    )
+def square(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Float[Tensor, "b h t t"]:
+    """All blocks of queries in one matrix, with 0 for later keys."""
+    found = list(blocks)
+    own, keys = torch.arange(tokens, device=found[0].device), found[-1].shape[-1]
+    whole = torch.cat([F.pad(block, (0, keys - block.shape[-1])) for block in found], dim=2)
+    return whole.index_select(2, own).index_select(3, own).tril()
 
 
-def _within(q: Tensor, k: Tensor, sums: Tensor) -> Tensor:
-    """A block with itself, by small blocks."""
-    columns = []
-    for begin in range(0, BLOCK, SMALL):
-        some = slice(begin, begin + SMALL)
-        later = _after(q, k[..., some, :], sums, sums[..., some, :])
-        decay = (sums[..., some, None, :] - sums[..., None, some, :]).clamp(max=0).to(q.dtype).exp()  # [… i, j, d]
-        near = torch.einsum("...id,...jd,...ijd->...ij", q[..., some, :], k[..., some, :], decay)
-        columns.append(torch.cat([later[..., :begin, :], near, later[..., begin + SMALL :, :]], dim=-2))
-    return torch.cat(columns, dim=-1)
+def _within(
+    q: Float[Tensor, "*n t d"], k: Float[Tensor, "*n t d"], sums: Float[Tensor, "*n t d"]
+) -> Float[Tensor, "*n t t"]:
+    """Tokens with themselves: the second half sees the first by the sum of its last token, and each half sees itself."""
+    if q.shape[-2] == 1:
+        return (q * k).sum(dim=-1, keepdim=True)
+    q, k, sums = (x.unflatten(-2, (2, -1)) for x in (q, k, sums))
+    own, between = _within(q, k, sums), sums[..., 0, -1:, :]
+    after = q[..., 1, :, :] * (sums[..., 1, :, :] - between).to(q.dtype).exp()
+    across = after @ (k[..., 0, :, :] * (between - sums[..., 0, :, :]).to(k.dtype).exp()).transpose(-1, -2)
+    first = torch.cat([own[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
+    return torch.cat([first, torch.cat([across, own[..., 1, :, :]], dim=-1)], dim=-2)
 
 
 ENTRY = Entry(

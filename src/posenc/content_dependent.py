@@ -246,22 +246,28 @@ def cut(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Iterator[Flo
 
 
 def entries(matrix: Float[Tensor, "b h i j"]) -> BiasFn:
-    """The term of every pair from a matrix of all pairs: the matrix, not a copy, where many pairs and all are asked for."""
+    """The term of every pair from a matrix of all pairs: a view of it, not a copy, where a large part is asked for."""
 
     def of_pair(*index: Tensor) -> Tensor:
-        if torch.compiler.is_compiling() or matrix.numel() < COPIED or not _are_all(index, matrix):
+        if torch.compiler.is_compiling() or matrix.numel() < COPIED or (part := _ranges(index)) is None:
             return matrix[index]
-        return matrix
+        return matrix[part]
 
     return of_pair
 
 
-def _are_all(index: tuple[Tensor, ...], matrix: Tensor) -> bool:
-    """Whether these are the indices of every entry, each along its own axis. False where that cannot be read."""
+def _ranges(index: tuple[Tensor, ...]) -> tuple[slice, ...] | None:
+    """Indices that count up by one, each along its own of four axes, as slices. None for others, and where they cannot be
+    read."""
+    found = []
     for axis, one in enumerate(index):
-        if one.ndim != matrix.ndim or not one.shape[axis] == one.numel() == matrix.shape[axis] or not readable(one):
-            return False
-    return all(torch.equal(one.flatten(), torch.arange(one.numel())) for one in index)
+        if one.ndim != 4 or not 0 < one.shape[axis] == one.numel() or not readable(one):
+            return None
+        first = int(one.flatten()[0])
+        if not torch.equal(one.flatten(), torch.arange(first, first + one.numel())):
+            return None
+        found.append(slice(first, first + one.numel()))
+    return tuple(found)
 
 
 def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from posenc import Attention, Positions, Stack, attend, create
+from posenc import Attention, Positions, Stack, attend, create, laws
 from posenc.backends import BACKENDS, choose
+from posenc.content_dependent import entries
 from posenc.encodings import path, wall
 from posenc.encodings.fox import FoX
 from posenc.encodings.path import PaTH
@@ -223,6 +224,30 @@ def test_auto_takes_blocks_for_long_causal_rows_alone():
     q = torch.zeros(1, H, BLOCK + 1, D)
     with pytest.raises(ValueError, match=r"impl='blocks' cannot express .*the same consecutive tokens"):
         attend(q, q, q, Wall(M, H, D), documents, impl="blocks")
+
+
+def test_entries_of_a_large_matrix_are_those_of_its_indices():
+    """Ranges are views of the matrix; what counts otherwise, or is no range, is looked up."""
+    matrix = torch.from_numpy(draw(8, 2, 2, 128, 130))
+    rows, heads = torch.arange(2).view(-1, 1, 1, 1), torch.arange(2).view(1, -1, 1, 1)
+    i, j = torch.arange(5, 128).view(1, 1, -1, 1), torch.arange(120).view(1, 1, 1, -1)
+    of_pair = entries(matrix)
+    assert of_pair(rows, heads, i, j).data_ptr() == matrix[:, :, 5:].data_ptr()
+    for index in (
+        (rows, heads, i, j),
+        (rows, heads, i.flip(2), j),
+        (rows.flip(0), heads, i, j),
+        (rows[0], heads[0], i, 2 * j[..., :50]),
+    ):
+        expected = matrix.numpy()[tuple(one.numpy() for one in index)]
+        close(of_pair(*index), expected, atol=0)
+    close(of_pair(*map(torch.tensor, (1, 0, 7, 9))), matrix[1, 0, 7, 9], atol=0)
+
+
+def test_the_law_of_the_module_holds_by_name():
+    encoding = laws.draw_parameters(create("wall", d_model=32, n_heads=4, d_head=8))
+    (found,) = laws.report(encoding, laws.Setting(impl="blocks"), ["module_equals_attend"])
+    assert (found.verdict, found.backends) == ("holds", ("blocks",))
 
 
 def test_a_subclass_with_another_bias_has_no_blocks():

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.kernels.fast_path import exporting
+from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 
@@ -49,4 +49,12 @@ def attend(
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     wide_k, wide_v = (x.to(dtype).repeat_interleave(groups, dim=1) for x in (k, v))
     blocks = encoding.logits_by_blocks(q.to(dtype), wide_k, at_q)
-    return torch.cat([logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks], dim=2).to(q.dtype)
+    outputs = (logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks)
+    if wants_gradient(q, k, v, *encoding.parameters()) or transformed():
+        return torch.cat(list(outputs), dim=2).to(q.dtype)
+    out, start = q.new_empty(*q.shape[:3], v.shape[3]), 0  # outputs in between would keep what blocks free in pieces
+    for output in outputs:
+        stop = start + output.shape[2]
+        out[:, :, start:stop] = output
+        start = stop
+    return out

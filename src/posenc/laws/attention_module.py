@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import torch
 from torch import nn
 
 from posenc.attention_module import Attention, KeyValueCache
-from posenc.backends import candidates
+from posenc.backends import BACKENDS, candidates
 from posenc.encoding import PositionalEncoding
 from posenc.laws.compare import close
 from posenc.laws.errors import LawBroken
@@ -19,7 +21,7 @@ from posenc.positions import Positions
 def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None:
     """The module gives what embedding, projections and `attend` give; decoding over its cache gives the same.
 
-    A backend that cannot express the encoding refuses there too.
+    A backend that cannot express the encoding refuses there too, and one that cannot serve later queries refuses to decode.
     """
     world = World(setting)
     at = world.plain()
@@ -27,7 +29,13 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
     module = _with_projections_of(world, encoding)
     out = module(world.x, at, causal=setting.causal, impl=setting.impl)
     close(module_equals_attend, encoding, out, expected, setting.dtype, "forward")
-    if setting.causal:
+    if setting.causal and _refuses_later_queries(world, encoding):
+        _, held = module.decode(world.x, at)
+        later = Positions.arange(setting.batch, 1, setting.length, device=setting.device)
+        with contextlib.suppress(ValueError):
+            module.decode(world.x[:, :1], later, held, impl=setting.impl)
+            raise LawBroken(f"module_equals_attend: {encoding.owner}: decoding did not ask {setting.impl}, which refuses")
+    elif setting.causal:
         cache: KeyValueCache | None = None
         outputs, begin = [], 0
         for size in (5, 1, 1, setting.length - 7):
@@ -46,6 +54,19 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
             except ValueError:
                 continue
             raise LawBroken(f"module_equals_attend: {encoding.owner}: the module did not ask {impl}, which cannot serve it")
+
+
+def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:
+    """Whether the backend that is asked for by name refuses a query after the keys of a cache."""
+    setting = world.setting
+    if setting.impl == "auto":
+        return False
+    q = world.draw("later", setting.batch, setting.n_heads, 1, setting.d_head)
+    at_k = Positions.arange(setting.batch, setting.length, device=setting.device)
+    return (
+        BACKENDS[setting.impl].refuses_call(q, encoding, at_k.narrow(setting.length - 1, setting.length), at_k, True)
+        is not None
+    )
 
 
 @torch.no_grad()

@@ -1,7 +1,8 @@
 """torch's fused scaled-dot-product attention. What the encoding adds to the logits goes in as the mask.
 
-Causal queries of a long row are taken by blocks: a block reads no keys after it, and the mask of one block is all that a
-forward holds at a time, O(n·block) numbers for each head. The terms are the same numbers as those of the whole mask.
+On the CPU, causal queries of a long row with a bias are taken by blocks: a block reads about half of the keys, and its mask
+is all that a forward holds at a time, O(n·block) numbers for each head. The output keeps the bits that one mask gives
+(measured with MKL), because a block reads whole blocks of the kernel's keys.
 
 Legend: b batch, h query heads, i query, j key, d channel.
 """
@@ -14,11 +15,12 @@ from torch import Tensor
 
 from posenc.backends.fused import hidden_from
 from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
-from posenc.kernels.fast_path import exporting, transformed
+from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
 from posenc.positions import Positions, readable
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
+KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
 
@@ -57,8 +59,9 @@ def attend(
         if sees_all(at_q, at_k):
             return _of_one_query(q, k, v, dropout, scale)
 
-    if unmasked and bias is not None and causal and not dropout and _by_blocks(q, at_q, at_k):
-        return torch.cat([_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)], dim=2)
+    if unmasked and bias is not None and causal and not dropout and at_q is at_k and _long_row(q, k, v, at_q):
+        parts = [_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)]
+        return torch.cat([part.transpose(1, 2) for part in parts], dim=1).transpose(1, 2)  # in memory token by token
 
     seen = mask = allowed(at_q, at_k, causal, options)
     if bias is not None:
@@ -83,21 +86,22 @@ def sees_all(at_q: Positions, at_k: Positions) -> bool:
     return bool(after.all())
 
 
-def _by_blocks(q: Tensor, at_q: Positions, at_k: Positions) -> bool:
-    """Whether queries and keys are one long row of consecutive tokens. False in a graph, which would be of one length, and
+def _long_row(q: Tensor, k: Tensor, v: Tensor, at: Positions) -> bool:
+    """Whether this is a long row of consecutive tokens on the CPU. False in a graph, which would be of one length, and
     where the gradients of keys would be added up over the blocks in 16 bits."""
-    if at_q is not at_k or at_q.consecutive_in != "row" or torch.compiler.is_compiling() or exporting():
+    if q.shape[2] <= 2 * BLOCK or at.consecutive_in != "row" or not plain_on_cpu(q, k, v) or exporting():
         return False
-    return q.shape[2] > 2 * BLOCK and (q.dtype == working_dtype(q.dtype) or not torch.is_grad_enabled())
+    return q.dtype == working_dtype(q.dtype) or not torch.is_grad_enabled()
 
 
 def _block(q: Tensor, k: Tensor, v: Tensor, bias: BiasFn, start: int, scale: float, grouped: bool) -> Tensor:
-    """The output of the queries from `start` on, over the keys up to the last of them."""
+    """The output of BLOCK queries from `start` on, over the blocks of keys up to the last of them."""
     stop = min(start + BLOCK, q.shape[2])
-    b, h, i, j = _index_grid(q, k[:, :, :stop])
+    seen = min((stop + KEYS - 1) // KEYS * KEYS, k.shape[2])
+    b, h, i, j = _index_grid(q, k[:, :, :seen])
     i = i[:, :, start:stop]
     term = bias(b, h, i, j).to(working_dtype(q.dtype)).masked_fill(j > i, float("-inf"))
-    return _fused(q[:, :, start:stop], k[:, :, :stop], v[:, :, :stop], term, 0.0, False, scale, grouped)
+    return _fused(q[:, :, start:stop], k[:, :, :seen], v[:, :, :seen], term, 0.0, False, scale, grouped)
 
 
 def _of_one_query(q: Tensor, k: Tensor, v: Tensor, dropout: float, scale: float) -> Tensor:

@@ -294,6 +294,8 @@ VALID: dict[str, Callable[[], Any]] = {
     "probs": numbers(B, H, T, T),
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),
     **dict.fromkeys(("digits", "visual", "ends"), lambda: torch.ones(B, T, dtype=torch.bool)),
+    "parents": lambda: torch.tensor([[-1, 0, 0, 1, 1, 2]] * B),
+    "branches": lambda: torch.tensor([[1, 1, 2, 1, 2, 1]] * B),
     "adjacency": lambda: 1 - torch.eye(T).expand(B, T, T),
     "poses": lambda: torch.eye(4).expand(B, 3, 4, 4),
     "first": numbers(B, T, 2),

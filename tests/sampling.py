@@ -19,6 +19,7 @@ from posenc.catalogue import BY_NAME, FOUNDATION
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
+TREE_AXES = 12  # of a node of a tree: the branches that lead to it
 
 ENCODINGS = [name for name in catalogue.names() if BY_NAME[name].kind != "preset"]
 """Every name that stands for the encoding of one layer."""
@@ -66,16 +67,18 @@ def draw(name: str, among: Sequence[One], what: str = "") -> One:
     return among[zlib.crc32(f"{name} {what}".encode()) % len(among)]
 
 
-def tokens_of(name: str, batch: int, length: int) -> Positions:
-    """Positions that an entry reads: words in a row, or as many tokens along the diagonal of its axes."""
-    axes = BY_NAME[name].axes
-    return Positions.arange(batch, length) if axes == 1 else diagonal(Positions.arange(batch, length), axes)
+def tokens_of(name: str, batch: int, length: int, start: int = 0) -> Positions:
+    """Positions that an entry reads: words in a row from `start` on, or as many tokens along the diagonal of its axes."""
+    axes, words = BY_NAME[name].axes, Positions.arange(batch, length).shift(start)
+    return words if axes == 1 else diagonal(words, axes)
 
 
 def diagonal(at: Positions, axes: int, *, flat: bool = False) -> Positions:
     """Token p at (p, p, …), or (p, 0, …) where it is flat."""
     if axes == CAMERA_AXES:
         return along_a_path(at)
+    if axes == TREE_AXES:
+        return in_a_tree(at)
     rest = at.coords * 0 if flat else at.coords
     return at.replaced(coords=torch.stack([at.coords, *[rest] * (axes - 1)], dim=-1))
 
@@ -86,6 +89,15 @@ def along_a_path(at: Positions) -> Positions:
     turn, zero = (1.7 * p).sin(), 0.0 * p
     rows = [turn.cos(), zero, turn.sin(), p.sin(), zero, zero + 1, zero, (1.3 * p).cos(), -turn.sin(), zero, turn.cos()]
     return at.replaced(coords=torch.stack([p, zero, *rows, (0.7 * p).sin()], dim=-1))
+
+
+def in_a_tree(at: Positions) -> Positions:
+    """Word p is the node whose branches are the digits of p with base 3, 0 being no branch."""
+    rest, digits = at.coords.long(), []
+    for _ in range(TREE_AXES):
+        digits.append(rest % 3)
+        rest = rest.div(3, rounding_mode="floor")
+    return at.replaced(coords=torch.stack(digits, dim=-1))
 
 
 class OnTheDiagonal(PositionalEncoding):

@@ -21,7 +21,7 @@ def test_export_keeps_positions_as_inputs(name):
     module = attention(name)
     at = module.encoding.prepare(tokens_of(name, 2, 16))
     exported = torch.export.export(module, (torch.randn(2, 16, 32), at)).module()
-    later = module.encoding.prepare(tokens_of(name, 2, 16).shift(5))
+    later = module.encoding.prepare(tokens_of(name, 2, 16, start=5))
     x = torch.randn(2, 16, 32)
     torch.testing.assert_close(exported(x, later), module(x, later))
 

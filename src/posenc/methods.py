@@ -198,6 +198,18 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
             ),
             Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
+            Method("Tree positions of Shiv and Quirk", "tree_pe", "NeurIPS 2019", ("tree_positional_encoding",)),
+            Method("Positions in trees and code", "tree_paths", "NeurIPS 2019", ("tree_positions", "ast_positions")),
+            Method(
+                "APE, algebraic",
+                "ape",
+                "arXiv 2312.16045",
+                ("algebraic_positional_encoding", "algebraic"),
+                Words(
+                    "of trees; on sequences and grids it is com_rope with form='AP' and blocks as wide as an axis",
+                    "用于树；在序列和网格上即 com_rope，form='AP'，块与一个轴同宽",
+                ),
+            ),
             Method("Complex-order embeddings", "complex_order", "arXiv 1912.12333", ("complex_word_embedding",)),
             Method("Wavelets", "wavelet", "arXiv 2502.02004", ("wavelet_positional_representation", "ricker_wavelet")),
             Method("BAM", "bam", "arXiv 2505.22842", ("bayesian_attention_mechanism", "generalized_gaussian")),

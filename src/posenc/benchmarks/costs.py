@@ -52,6 +52,7 @@ OF_AXES = {
     2: "axial_rope",
     3: "mrope",
     8: "wire",
+    12: "ape",
     14: "prope",
 }  # what reads the coordinates that an entry numbers tokens with
 

@@ -17,6 +17,15 @@ class Cited(NamedTuple):
 
 
 CITED: dict[str, tuple[Cited, ...]] = {
+    "ape": (
+        Cited(
+            Words(
+                "as good as the best known methods or better, on sequences, trees and images",
+                "在序列、树和图像上与当时最好的方法相当或更好",
+            ),
+            "Kogkalidis et al. 2023, arXiv 2312.16045, abstract",
+        ),
+    ),
     "complex_order": (
         Cited(
             Words(

@@ -63,7 +63,7 @@ class BlockRotation(PositionalEncoding):
         beside(next(self.parameters()), at=at.coords)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(coords):
-            return (_exponential(self.exponents(coords)).to(dtype).flatten(2).clone(),)
+            return (skew_exponential(self.exponents(coords)).to(dtype).flatten(2).clone(),)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
@@ -91,7 +91,7 @@ class BlockRotation(PositionalEncoding):
         return part
 
 
-def _exponential(matrices: Float[Tensor, "*b s s"]) -> Float[Tensor, "*b s s"]:
+def skew_exponential(matrices: Float[Tensor, "*b s s"]) -> Float[Tensor, "*b s s"]:
     """exp of skew matrices in fp64.
 
     ONNX has no such operator. In an exported graph exp(A) = exp(A/2²⁰)^(2²⁰), by eight terms of the series, 20 squarings.

@@ -1,0 +1,116 @@
+"""Tree positions of Shiv and Quirk: every branch on the way to the root as a one-hot vector, weaker with each step.
+
+    x + [ one-hot(b_0) | p·one-hot(b_1) | p²·one-hot(b_2) | … ]·√((1 - p²)·d/2)    p_f = tanh(w_f), for each of F features
+
+b_0 is the branch that leads to the node, b_1 the one that leads to its parent: see positions/tree_paths.py. To go down a
+branch, or up to the parent, is then one affine map. Shiv and Quirk 2019, "Novel Positional Encodings to Enable Tree-Based
+Transformers"; the formula is that of their code, microsoft/icecaps (estimators/abstract_transformer_estimator.py).
+Legend: b batch, t tokens, k max_depth, n branches, f features, d d_model.
+"""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc import checks
+from posenc.bilingual import Words
+from posenc.checked import checked
+from posenc.encoding import AbsoluteEncoding, check_between, full_precision
+from posenc.entry import Entry
+from posenc.positions import Positions
+from posenc.tensor_checks import beside, floating
+
+
+class TreePE(AbsoluteEncoding):
+    """x plus, for every step from the root, the one-hot vector of the branch times learned powers.
+
+    d_model     channels
+    max_depth   k: steps from the root that a path has room for, as in posenc.positions_by("tree_paths", …)
+    n_branches  children that a node may have
+
+    Coordinates are paths, k whole numbers 0 … n_branches, the last branch first and 0 beyond the root.
+    Parameters: decay [F], w; F = d_model // (k·n_branches) features for each branch of each step, in the first
+    k·n_branches·F channels; the others are left as they are. Fresh w ~ U(0.7, 0.999), as in later implementations (the
+    authors leave it to Xavier). Powers are computed in fp64. Time O(t·d).
+    Raises ValueError for fewer channels than k·n_branches, and for branches that there are not.
+    """
+
+    learned_tables = True
+
+    @checked
+    def __init__(self, d_model: int, *, max_depth: int = 12, n_branches: int = 2) -> None:
+        checks.whole(d_model=d_model, max_depth=max_depth, n_branches=n_branches)
+        super().__init__(d_model=d_model, max_depth=max_depth, n_branches=n_branches)
+        features = d_model // (max_depth * n_branches)
+        if not features:
+            room = f"max_depth={max_depth} times n_branches={n_branches}"
+            raise ValueError(f"d_model: expected at least {room} channels, got {d_model}")
+        self.d_model, self.max_depth, self.n_branches = d_model, max_depth, n_branches
+        self.coordinate_axes = max_depth  # type: ignore[misc]
+        self.decay = nn.Parameter(torch.empty(features).uniform_(0.7, 0.999))
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
+        """What is added to every token, [b, t, d]."""
+        self.check_coords(at, integers=True)
+        floating(dtype)
+        beside(self.decay, at=at.coords)
+        path = at.coords if at.coords.ndim == 3 else at.coords[..., None]
+        check_between(path, 0, self.n_branches, "TreePE: branch")
+        with full_precision(self.decay):
+            w = self.decay.double()
+            steps = torch.arange(self.max_depth, dtype=torch.float64, device=w.device)
+            weights = w.tanh() ** steps[:, None] * (self.d_model / 2) ** 0.5 / w.cosh()  # [k, f]: 1 - tanh² = 1/cosh²
+            taken = path[..., None] == torch.arange(1, self.n_branches + 1, device=path.device)  # [b, t, k, n]
+            added = (taken[..., None] * weights[:, None, :]).flatten(2)
+            return (F.pad(added, (0, self.d_model - added.shape[-1])).to(dtype),)
+
+
+ENTRY = Entry(
+    name="tree_pe",
+    class_name="TreePE",
+    title=Words("Tree positions of Shiv and Quirk", "Shiv 与 Quirk 的树位置"),
+    kind="added",
+    published="2019-12",
+    needs=("parameters",),
+    axes=12,
+    tokens='posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))',
+    formula="x + [p^s·one-hot(branch s steps up)]·√((1-p²)d/2)",
+    also_called=(
+        "tree_positional_encoding",
+        "TreePositionalEncodings",
+        "shiv_quirk",
+        "tree_encoding",
+        "stack_positional_encoding",
+    ),
+    used_by=(
+        Words("Tree Transformers by its authors", "作者的树 Transformer"),
+        Words("research on source code", "源代码研究"),
+    ),
+    source="Shiv and Quirk 2019, NeurIPS, and the authors' code",
+    idea=Words(
+        "A node's vector is a stack: on top the branch that leads to it, below it the branch that leads to its parent, and "
+        "so on to the root, each weaker than the one above by a learned factor. Going to a child pushes, and going to the "
+        "parent pops. Both are affine maps, so that a layer can learn them, as it learns shifts of sinusoids.",
+        "节点的向量是一个栈：最上面是通向它的分支，下面是通向其父节点的分支，直到根，每一层比上一层弱一个学到的倍数。"
+        "走向子节点是压栈，走向父节点是出栈。两者都是仿射映射，层可以学会它们，正如学会正弦编码的平移。",
+    ),
+    latex=r"x_n + \Big[\, p^s\, e_{b_s(n)} \Big]_{s = 0, 1, \dots} \sqrt{(1 - p^2)\, d/2}, \quad p = \tanh w",
+    domains=("graph",),
+    breaks=Words(
+        "Depth times branches must fit into the channels: wide and deep trees leave few features for each. Depths that "
+        "training never showed use channels that were never trained.",
+        "深度乘以分支数不能超过通道数：又宽又深的树使每处只剩很少的特征。训练中没有出现过的深度会用到未训练的通道。",
+    ),
+    differs=Words(
+        "Channels that are left over get nothing; the authors' code adds a linear layer where the sizes differ.",
+        "剩余的通道不加任何东西；尺寸不同时，作者的代码再加一个线性层。",
+    ),
+    code="microsoft/icecaps",
+    options={
+        "d_model": "通道数",
+        "max_depth": 'k：路径能容纳的到根步数，与 posenc.positions_by("tree_paths", …) 相同',
+        "n_branches": "一个节点最多的孩子数",
+    },
+)

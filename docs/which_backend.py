@@ -16,6 +16,13 @@ ENCODINGS = {
     "Shaw": ["shaw"],
     "Shaw(values=False), Transformer-XL": ["shaw keys", "transformer_xl"],
     "CoPE": ["cope"],
+    "ReRoPE, Self-Extend, LM-Infinite, Dual Chunk, Shifted RoPE": [
+        "rerope",
+        "self_extend",
+        "lm_infinite",
+        "dual_chunk",
+        "shifted_rope",
+    ],
 }
 POSITIONS = {  # on both sides the same
     ("consecutive: `arange`", "连续：`arange`"): Positions.arange(1, 8),

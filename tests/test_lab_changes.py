@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from lab_results import write
+from posenc.backends import BACKENDS
+from posenc.encodings.self_extend import SelfExtend
 from posenc.lab.experiment import Trial
 from posenc.lab.experiment.change import METHODS, Change
 from posenc.lab.experiment.corpus import Corpus
@@ -35,6 +37,24 @@ def test_a_fixed_factor_holds_at_every_length() -> None:
     assert lengths == {"": [4, 8, 16], "yarn": [16], "yarn@2": [4, 8, 16], "ntk@4": [4, 8, 16]}
     assert scored["yarn", 16] == scored["yarn@2", 16]  # the length asks for a factor of 2 there
     assert scored["", 8] != scored["yarn@2", 8]
+
+
+def test_self_extend_is_scored_by_the_backend_of_the_stored_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`regions`, which "auto" would take, rounds differently: stored scores would no longer be reproduced bit for bit."""
+    used: list[str] = []
+    for name in ("sdpa", "regions"):
+        backend = BACKENDS[name]
+
+        def seen(*arguments: Any, name: str = name, attend: Any = backend.attend) -> Any:
+            if isinstance(arguments[3], SelfExtend):
+                used.append(name)
+            return attend(*arguments)
+
+        monkeypatch.setattr(backend, "attend", seen)
+    record = run_trial(Trial.model_validate({**TRIAL, "after": ("self_extend",)}), TEXT)
+    assert record is not None
+    assert {row["length"] for row in record.rows.to_pylist() if row["change"] == "self_extend"} == {16}
+    assert set(used) == {"sdpa"}
 
 
 @pytest.mark.parametrize("word", ["yarn@", "yarn@1", "yarn@0.5", "yarn@nan", "yarn@inf", "ntk@two", "@2", "yarn@2@3", "pi"])

@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -40,6 +40,18 @@ BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
 
 
+class Region(NamedTuple):
+    """Pairs whose query and key are turned to other positions than their own.
+
+    query, key   the positions to turn to; None: their own
+    pairs        which pairs these are
+    """
+
+    query: Num[Tensor, "b i"] | None
+    key: Num[Tensor, "b j"] | None
+    pairs: Bool[Tensor, "b i j"]
+
+
 class Site(Flag):
     """The seams at which an encoding acts."""
 
@@ -60,6 +72,7 @@ DECLARATIONS = {
     "distance_terms": ("bias",),
     "relative_vectors": ("bias", "context", "value"),
     "blocks_beyond": ("bias",),
+    "regions": ("rotate", "bias"),
 }
 
 
@@ -80,7 +93,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "logits_by_blocks", "context", "value", "weights", "bypass", "at_length"))
+PER_CALL = frozenset(("bias", "logits_by_blocks", "context", "value", "weights", "bypass", "regions", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
@@ -314,6 +327,13 @@ class PositionalEncoding(nn.Module):
         Raises NotImplementedError where `blocks_beyond` is None.
         """
         raise NotImplementedError(f"{type(self).__name__}: has no logits by blocks; `bias` says the term of every pair")
+
+    @checked
+    def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region] | None:
+        """The regions whose products are the logits, of the positions of queries and keys. No pair is in two of them, and a
+        pair in none is not seen. `rotate` by the difference to a region's positions turns a rotated query or key there.
+        """
+        return None
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
 

@@ -23,9 +23,10 @@ from posenc.encoding import PositionalEncoding, Site
 from posenc.options import PLAIN, Options
 from posenc.positions import Positions
 
-# In the order in which "auto" tries them.
-NAMES = ("toeplitz", "relative", "blocks", "sdpa", "reference", "flex")
-_OTHERS = [name for name in NAMES if name != "flex"]
+# In the order in which "auto" tries them, but for `regions`: see `candidates`.
+NAMES = ("toeplitz", "relative", "regions", "blocks", "sdpa", "reference", "flex")
+_OTHERS = [name for name in NAMES if name not in ("flex", "regions")]
+_WITH_REGIONS = ["regions", *_OTHERS]
 _ON_CUDA_WITH_BIAS = ["flex", *_OTHERS]
 BACKENDS: dict[str, ModuleType] = {name: importlib.import_module(f"posenc.backends.{name}") for name in NAMES}
 
@@ -34,8 +35,11 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
     """What "auto" tries on that kind of device, in this order: the first that can serve the call is taken.
 
     `flex` is left out on the CPU, where it compiles for seconds at every new shape. On CUDA it is the first for an encoding
-    with a bias; without one torch's own kernel is the fastest there is.
+    with a bias; without one torch's own kernel is the fastest there is. `regions` is tried for an encoding that
+    declares them.
     """
+    if device == "cpu" and type(encoding).regions is not PositionalEncoding.regions:
+        return _WITH_REGIONS
     return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.sites & Site.BIAS else _OTHERS
 
 

@@ -20,7 +20,8 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.encoding import Region
+from posenc.encodings.regions import RegionalRoPE
 from posenc.entry import Entry
 from posenc.frequencies import ByLength
 from posenc.layouts import Layout
@@ -64,11 +65,11 @@ class DualChunk(RegionalRoPE):
         self.traits = self.traits - {"shift_invariant"}  # chunks begin at multiples of s
 
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
-        back = (query // self.chunk)[:, :, None] - (key // self.chunk)[:, None, :]
+        of_query, of_key = (query // self.chunk)[:, :, None], (key // self.chunk)[:, None, :]  # their chunks
         within_q, within_k = query % self.chunk, key % self.chunk
         return [
-            Region((within_q + self.chunk).clamp(max=self.trained_length - 1), within_k, back == 1),
-            Region((query * 0 + (self.trained_length - 1)), within_k, back >= 2),
+            Region((within_q + self.chunk).clamp(max=self.trained_length - 1), within_k, of_query - 1 == of_key),
+            Region((query * 0 + (self.trained_length - 1)), within_k, of_query - 2 >= of_key),
         ]
 
 
@@ -94,8 +95,8 @@ ENTRY = Entry(
     latex=r"(R(\min(i \bmod s + s,\, c - 1))\, q_i) \cdot (R(j \bmod s)\, k_j)",
     starts=("trained",),
     breaks=Words(
-        "Tokens of earlier chunks all look equally far, and three products are computed for every score.",
-        "更早的块中的词看起来一样远；每个分数要算三次乘积。",
+        "Tokens of earlier chunks all look equally far, and every decoded token turns their keys in a cache again.",
+        "更早的块中的词看起来一样远；每解码一个词，都要把缓存里这些块的键再旋转一次。",
     ),
     differs=Words(
         "The largest distance is c − 1; the authors' code stops at c.",

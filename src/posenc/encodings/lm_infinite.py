@@ -18,7 +18,8 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.encoding import Region
+from posenc.encodings.regions import RegionalRoPE
 from posenc.entry import Entry
 from posenc.frequencies import ByLength
 from posenc.layouts import Layout
@@ -38,8 +39,9 @@ class LMInfinite(RegionalRoPE):
     layout       which channels make a pair
     frequencies  other frequencies, as RoPE takes them
 
-    No parameters and nothing to train: it replaces the RoPE of a trained model. The mask hides pairs and skips no work:
-    time and memory are those of regions.py. A cache may drop what is neither near nor starting.
+    No parameters and nothing to train: it replaces the RoPE of a trained model. In eager code on the CPU blocks of
+    hidden pairs are not computed; elsewhere time and memory are those of regions.py. A cache may drop what is neither near
+    nor starting.
     """
 
     @checked
@@ -69,7 +71,7 @@ class LMInfinite(RegionalRoPE):
         return self._far(query, key) & (key[:, None, :] >= self.starting)
 
     def _far(self, query: Tensor, key: Tensor) -> Bool[Tensor, "b i j"]:
-        return query[:, :, None] - key[:, None, :] >= self.near
+        return (query - self.near)[:, :, None] >= key[:, None, :]
 
 
 ENTRY = Entry(

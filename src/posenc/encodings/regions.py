@@ -2,21 +2,24 @@
 
     score(i, j) = R(a_i)q_i · R(b_j)k_j      in each region (a, b, which pairs); R(i)q_i · R(j)k_j in none
 
-Queries and keys are turned as by RoPE, and cached so. `bias` takes their product back where a region says so, and puts that
-of the same vectors turned to a and b there: one more product of all pairs for each region. Time O(queries·keys·d) for each,
-memory O(queries·keys).
+Queries and keys are turned as by RoPE, and cached so. In eager code on the CPU the backend `regions` computes the product
+of each pair once: time O(queries·keys·d), memory O(queries + keys). Elsewhere `bias` subtracts the product of the turned
+vectors where a region says so, and adds that of the same vectors turned to a and b: one more product of all pairs for each
+region, memory O(queries·keys).
 Legend: b batch, h query heads, i query, j key, d d_head.
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, Site, full_precision
+from posenc.encoding import BiasFn, Region, Site, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength, Frequencies
 from posenc.layouts import Layout
@@ -25,18 +28,6 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from posenc.encoding import Side
     from posenc.shapes import Bool, Num
-
-
-class Region(NamedTuple):
-    """Pairs that are turned to other positions than their own.
-
-    query, key   the positions to turn to
-    pairs        which pairs these are; a later region of a list wins over an earlier one
-    """
-
-    query: Num[Tensor, "b i"]
-    key: Num[Tensor, "b j"]
-    pairs: Bool[Tensor, "b i j"]
 
 
 class RegionalRoPE(RoPE):
@@ -65,7 +56,16 @@ class RegionalRoPE(RoPE):
 
     @abstractmethod
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
-        """Which pairs are turned otherwise, and to which positions; of the positions of queries and keys."""
+        """Pairs that are turned to other positions, and those positions. No pair is in two regions."""
+
+    def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
+        """All pairs that are seen: first those at their own distance, then the others."""
+        others = self._regions(query, key)
+        own = ~functools.reduce(operator.or_, [region.pairs for region in others])
+        if (hidden := self._hidden(query, key)) is not None:
+            own = own & ~hidden
+            others = [region._replace(pairs=region.pairs & ~hidden) for region in others]
+        return [Region(None, None, own), *others]
 
     def _hidden(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> Bool[Tensor, "b i j"] | None:
         """Pairs that see nothing of each other; None: none."""
@@ -86,6 +86,8 @@ class RegionalRoPE(RoPE):
             correction = correction.masked_fill(hidden[:, None], float("-inf"))
         return lambda b, h, i, j: correction[b, h, i, j]
 
-    def _moved(self, x: Tensor, at: Positions, to: Tensor, side: Side) -> Tensor:
+    def _moved(self, x: Tensor, at: Positions, to: Tensor | None, side: Side) -> Tensor:
         """Turned queries or keys, turned on to other positions."""
+        if to is None:
+            return x
         return RoPE.rotate(self, x, at.replaced(coords=to.double() - at.coords.double(), tables={}), side)

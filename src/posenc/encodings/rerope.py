@@ -19,7 +19,8 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.encoding import Region
+from posenc.encodings.regions import RegionalRoPE
 from posenc.entry import Entry
 from posenc.frequencies import ByLength
 from posenc.layouts import Layout
@@ -59,7 +60,7 @@ class ReRoPE(RegionalRoPE):
         self.window, self.leak = window, leak
 
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
-        far = query[:, :, None] - key[:, None, :] >= self.window
+        far = (query - self.window)[:, :, None] >= key[:, None, :]
         if self.leak is None:
             return [Region((query * 0 + self.window).double(), (key * 0).double(), far)]
         return [Region(self.window + (query.double() - self.window) / self.leak, key.double() / self.leak, far)]
@@ -87,8 +88,9 @@ ENTRY = Entry(
     latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(w) q_i) \cdot k_j",
     starts=("trained",),
     breaks=Words(
-        "All far tokens stand at one distance, so that their order is lost; two products are computed for every score.",
-        "远处的词都在同一距离，先后顺序丢失；每个分数要算两次乘积。",
+        "All far tokens stand at one distance, so that their order is lost; every decoded token turns all far keys of "
+        "a cache again.",
+        "远处的词都在同一距离，先后顺序丢失；每解码一个词，都要把缓存里所有远处的键再旋转一次。",
     ),
     differs=Words(
         "The author's patch also multiplies queries by a log-n temperature; here that is `log_n`, to be stacked.",

@@ -17,7 +17,8 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.encoding import Region
+from posenc.encodings.regions import RegionalRoPE
 from posenc.entry import Entry
 from posenc.frequencies import ByLength
 from posenc.layouts import Layout
@@ -56,7 +57,7 @@ class SelfExtend(RegionalRoPE):
         self.traits = self.traits - {"shift_invariant"}  # groups begin at multiples of G
 
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
-        far = query[:, :, None] - key[:, None, :] >= self.window
+        far = (query - self.window)[:, :, None] >= key[:, None, :]
         start = self.window - self.window // self.group
         return [Region(query // self.group + start, key // self.group, far)]
 
@@ -84,9 +85,9 @@ ENTRY = Entry(
     r"\lfloor w/G \rfloor) q_i) \cdot (R(\lfloor j/G \rfloor) k_j)",
     starts=("trained",),
     breaks=Words(
-        "Far tokens of one group cannot be ordered. It ends at (L − w)·G + w positions, and two products are "
-        "computed for every score.",
-        "远处同一组内的词无法排序。到 (L − w)·G + w 个位置为止；每个分数要算两次乘积。",
+        "Far tokens of one group cannot be ordered. It ends at (L − w)·G + w positions, and every decoded token turns "
+        "all far keys of a cache again.",
+        "远处同一组内的词无法排序。到 (L − w)·G + w 个位置为止；每解码一个词，都要把缓存里所有远处的键再旋转一次。",
     ),
     code="datamllab/LongLM",
     options={

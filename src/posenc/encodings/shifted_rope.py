@@ -18,7 +18,8 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encodings.regions import Region, RegionalRoPE
+from posenc.encoding import Region
+from posenc.encodings.regions import RegionalRoPE
 from posenc.entry import Entry
 from posenc.frequencies import ByLength
 from posenc.layouts import Layout
@@ -60,8 +61,8 @@ class ShiftedRoPE(RegionalRoPE):
         self.shift, self.local = shift, local
 
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
-        far = query[:, :, None] - key[:, None, :] >= self.shift
-        return [Region(query - (self.shift - self.local), key, far)]
+        far = (query - self.shift)[:, :, None] >= key[:, None, :]
+        return [Region(query - (self.shift - self.local), None, far)]
 
 
 ENTRY = Entry(
@@ -87,8 +88,8 @@ ENTRY = Entry(
     starts=("trained",),
     breaks=Words(
         "Distances from W to S mean two things, a near and a far token. It reads better within the trained length, not "
-        "beyond it. Two products are computed for every score.",
-        "从 W 到 S 的距离有两种含义：近处的词和远处的词。它改善的是训练长度以内的阅读，而不是外推。每个分数要算两次乘积。",
+        "beyond it.",
+        "从 W 到 S 的距离有两种含义：近处的词和远处的词。它改善的是训练长度以内的阅读，而不是外推。",
     ),
     code="HKUNLP/STRING",
     options={

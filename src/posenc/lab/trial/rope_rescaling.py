@@ -9,8 +9,9 @@ yarn            fast pairs ω, slow pairs ω / s, a ramp between; logits · (0.1
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from torch import nn
 
@@ -41,10 +42,21 @@ def changed(rope: RoPE, change: str, factor: float, trained: int) -> RoPE:
 
 @contextmanager
 def wearing(model: Transformer, rope: RoPE) -> Iterator[None]:
-    """Replaces the rotation in all layers of the model, and restores it afterwards."""
-    own = model.encodings
+    """Replaces the rotation in all layers of the model, and restores it afterwards.
+
+    Self-Extend is computed by the backend `sdpa`, as in every stored result. The faster `regions` rounds differently.
+    """
+    own, backends = model.encodings, [layer.impl for layer in model.layers]
     model.encodings = nn.ModuleList([rope])
+    if isinstance(rope, SelfExtend):
+        _compute_with(model, ["sdpa"] * len(backends))
     try:
         yield
     finally:
         model.encodings = own
+        _compute_with(model, backends)
+
+
+def _compute_with(model: Transformer, backends: Sequence[Any]) -> None:
+    for layer, backend in zip(model.layers, backends, strict=True):
+        layer.impl = backend

@@ -100,10 +100,11 @@ ENTRY = Entry(
         "词的嵌入是位置的函数：每对通道是一个复数，随词的位置转动。转动的快慢是学习得到的，可以逐词不同：频率慢的词几乎不在意"
         "自己的位置。这里没有加法，嵌入只在第一层之前转动一次。",
     ),
-    example="""words = torch.randint(100, (batch, length))
+    example="""\
+ids = torch.randint(100, (batch, length))
 by_word = posenc.create("complex_order", d_model=d_model, n_words=100)
-x = torch.randn(batch, length, d_model)  # the embeddings of the words
-x = by_word.embed(x, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(words), words], dim=-1)))
+words = torch.randn(batch, length, d_model)  # the embeddings of ids
+x = by_word.embed(words, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(ids), ids], dim=-1)))
 """,
     latex=r"f(w, p)_c = r_{w,c}\, e^{i(\omega_{w,c}\, p + \theta_{w,c})} = x_{w,c}\, e^{i \omega_{w,c}\, p}",
     breaks=Words(

@@ -117,6 +117,14 @@ def test_the_metadata_says_layout_base_and_units(tmp_path):
     assert metadata["configuration"]["d_head"] == D_HEAD
 
 
+@pytest.mark.parametrize("name", ["lerope", "clex"])
+def test_learned_frequencies_are_those_that_turn(name):
+    encoding = posenc.laws.draw_parameters(posenc.create(name, d_head=16), seed=1)
+    arrays = exported_tables(encoding, 30, "float64").arrays
+    assert not np.allclose(arrays["frequencies"], posenc.frequencies.rotary(16).values)
+    np.testing.assert_allclose(arrays["cos"], np.cos(np.arange(30)[:, None] * arrays["frequencies"]), atol=1e-12)
+
+
 def test_cos_and_sin_turn_queries_as_the_library_does():
     encoding = posenc.create("xpos", d_head=16)
     made = exported_tables(encoding, 30, "float64")

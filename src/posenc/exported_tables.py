@@ -126,7 +126,7 @@ def _of_embedding(encoding: PositionalEncoding, length: int) -> ExportedTables:
 def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
     if not isinstance(encoding, (RoPE, XPos)):
         raise ValueError(f"{type(encoding).__name__}: its rotation is no table of cos and sin by position")
-    frequencies = encoding.frequencies
+    frequencies = encoding.frequencies_now() if isinstance(encoding, RoPE) else encoding.frequencies
     _bounded(2 * length * len(frequencies))
     parts = encoding.tables if isinstance(encoding, RoPE) else encoding.cos_sin_log_decay
     cos, sin, *rest = (table[0].numpy() for table in parts(Positions.arange(1, length), torch.float64))

@@ -26,6 +26,16 @@ CITED: dict[str, tuple[Cited, ...]] = {
             "Kogkalidis et al. 2023, arXiv 2312.16045, abstract",
         ),
     ),
+    "clex": (
+        Cited(
+            Words(
+                "Llama 2 7B trained on with it at 16k tokens has perplexity 5.52 there and 5.64 at 64k; YaRN 5.96 and 6.22",
+                "用它在 16k 个词上继续训练的 Llama 2 7B，该长度上困惑度为 5.52，64k 上为 5.64；YaRN 为 5.96 和 6.22",
+            ),
+            "the authors' repository, DAMO-NLP-SG/CLEX; Chen et al. 2023, arXiv 2310.16450",
+            4.0,
+        ),
+    ),
     "complex_order": (
         Cited(
             Words(

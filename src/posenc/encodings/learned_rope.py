@@ -11,6 +11,7 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs, a axes.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -35,7 +36,7 @@ class LeRoPE(RoPE):
     """RoPE with ω_i·exp(α_i) for ω_i; fresh α is 0, which is RoPE itself.
 
     Takes RoPE's arguments, with frequencies of any scaling and any axes. alpha is α, [n]. Mistral-Large-4 ships it on
-    YaRN's frequencies, interleaved. What is trained can be fixed as numbers: `frequencies.multiplied(f, alpha.exp())`.
+    YaRN's frequencies, interleaved. What is trained, as numbers: `frequencies_now()`.
     Frequencies of the parity mode keep fp32 angles, as that library has them.
     Raises ValueError for frequencies that depend on length: ask them for one length first.
     """
@@ -55,12 +56,19 @@ class LeRoPE(RoPE):
         floating(dtype)
         beside(self.alpha, at=at.coords)
         with full_precision(self.alpha):
-            precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
-            omega = constant(self.frequencies.values, precision, self.alpha.device)
-            angle = coordinate_of_pairs(at.coords, self.frequencies).to(precision) * (
-                omega * self.alpha.to(precision).exp()
-            )
+            omega = self._omega()
+            angle = coordinate_of_pairs(at.coords, self.frequencies).to(omega.dtype) * omega
             return _tables(angle, self.frequencies.cos_sin_scale, self.reverse, dtype)
+
+    @torch.no_grad()
+    def frequencies_now(self) -> Frequencies:
+        """The frequencies as the parameters are now: for a RoPE that learns nothing."""
+        said = f"{self.frequencies.values_from}, lerope"
+        return replace(self.frequencies, values=tuple(self._omega().tolist()), base=None, width=None, values_from=said)
+
+    def _omega(self) -> Float[Tensor, "n"]:
+        precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
+        return constant(self.frequencies.values, precision, self.alpha.device) * self.alpha.to(precision).exp()
 
 
 class MixedRoPE(PositionalEncoding):

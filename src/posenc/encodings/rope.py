@@ -145,6 +145,10 @@ class RoPE(PositionalEncoding):
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale
 
+    def frequencies_now(self) -> Frequencies:
+        """The frequencies that it turns by, as numbers: `frequencies` unless parameters change them."""
+        return self.frequencies
+
     def at_length(self, n: int) -> RoPE:
         """The encoding for a request of n tokens: a new one if the frequencies depend on length, else this one."""
         given = self.configuration["frequencies"]

@@ -265,7 +265,8 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 ("jordan_rope", "pj_rope"),
                 Words(
                     "keys grow with e^(γp) and ηp, γ and η learned, so that scores lose their digits far from position 0; "
-                    "the authors' code clamps both, and then scores are not relative. It needs products by blocks, as wall has",
+                    "the authors' code clamps both, and then scores are not relative. It needs products by blocks, as "
+                    "wall computes them",
                     "键随 e^(γp) 和 ηp 增长，γ 与 η 可学习，因此远离位置 0 时分数失去精度；作者代码把二者截断，"
                     "分数就不再是相对的。它需要像 wall 那样分块求积",
                 ),

@@ -223,8 +223,11 @@ ENTRY = Entry(
     ),
     latex=r"k_j^\top H_{j+1} H_{j+2} \cdots H_i\, q_i, \quad H_t = I - \beta_t w_t w_t^\top",
     breaks=Words(
-        "Only causal attention, and much slower than RoPE without a kernel of its own: see the costs.",
-        "只适用于因果注意力；没有专用内核时比 RoPE 慢得多，代价见下表。",
+        "Only causal attention, and slower than RoPE without a kernel of its own: see the costs. Texts of more than 2048 "
+        "tokens are computed by blocks; shorter ones hold a matrix of all pairs and take more time than the blocks would, "
+        "so that stored results keep their bits.",
+        "只适用于因果注意力；没有专用内核时比 RoPE 慢，代价见下表。超过 2048 个词的文本按块计算；"
+        "较短的文本使用所有词对的矩阵，比按块慢，为的是已存结果逐位不变。",
     ),
     code="fla-org/flash-linear-attention",
     options={

@@ -157,9 +157,9 @@ ENTRY = Entry(
     latex=r"\frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc}\, e^{P_{ic} - P_{jc}}, \quad P_{c} = \sum_t \ln "
     r"\sigma(w_{hc} \cdot x_t + b_{hc})",
     breaks=Words(
-        "Only causal attention, and no fused kernel on the CPU: see the costs. The cache holds one more number for "
-        "every channel.",
-        "只适用于因果注意力，CPU 上没有融合内核，代价见下表。缓存中每个通道多一个数。",
+        "Only causal attention. The cache holds one more number for every channel. Long texts are computed by blocks; "
+        "tokens decoded after a cache are computed one by one.",
+        "只适用于因果注意力。缓存中每个通道多一个数。长文本按块计算，缓存之后解码的词逐个计算。",
     ),
     code="fla-org/flash-linear-attention",
     options={

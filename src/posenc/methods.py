@@ -295,6 +295,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                     "文章中找到",
                 ),
             ),
+            Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),
             Method("CLEX", "clex", "arXiv 2310.16450", ("continuous_length_extrapolation",)),
             Method("Ms-PoE", "ms_poe", "arXiv 2403.04797", ("multi_scale_positional_encoding", "found_in_the_middle")),
             Method("Sandwich", "sandwich", "arXiv 2212.10356"),

@@ -26,6 +26,16 @@ CITED: dict[str, tuple[Cited, ...]] = {
             "Kogkalidis et al. 2023, arXiv 2312.16045, abstract",
         ),
     ),
+    "giraffe": (
+        Cited(
+            Words(
+                "the truncated basis extrapolates promisingly; of the methods compared, linear scaling is the best",
+                "截断基有可期的外推能力；所比较的方法中线性缩放最好",
+            ),
+            "Pal et al. 2023, arXiv 2308.10882, abstract",
+            1.0,
+        ),
+    ),
     "clex": (
         Cited(
             Words(

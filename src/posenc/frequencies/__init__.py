@@ -35,8 +35,10 @@ from posenc.frequencies.scalings import mscale_of as mscale_of
 from posenc.frequencies.scalings import multiplied as multiplied
 from posenc.frequencies.scalings import ntk as ntk
 from posenc.frequencies.scalings import ntk_alpha as ntk_alpha
+from posenc.frequencies.scalings import power as power
 from posenc.frequencies.scalings import resonance as resonance
 from posenc.frequencies.scalings import riflex as riflex
 from posenc.frequencies.scalings import softmax_mscale as softmax_mscale
+from posenc.frequencies.scalings import truncated as truncated
 from posenc.frequencies.scalings import yarn as yarn
 from posenc.frequencies.scalings import yarn_range as yarn_range

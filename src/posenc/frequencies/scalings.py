@@ -280,6 +280,28 @@ def clipped(f: Frequencies, n: int = 20) -> Frequencies:
     return _scaled(f, [*f[:kept], *(w * x for w, x in zip(f[kept:], fade, strict=True))], f"clipped(n={n})")
 
 
+@checked
+def power(f: Frequencies, exponent: float = 0.5) -> Frequencies:
+    """ω_i·(1 - i/n)^exponent for n pairs: the slower a pair, the more it is slowed; the fastest keeps its frequency.
+
+    Pal et al. 2023, Giraffe, and the authors' code, which tries 0.5.
+    """
+    check_exact(f)
+    return _scaled(f, [w * (1 - i / len(f)) ** exponent for i, w in enumerate(f)], f"power({exponent:g})")
+
+
+@checked
+def truncated(f: Frequencies, trained_length: int) -> Frequencies:
+    """Frequencies of pairs that turn once in L = trained_length positions; others are 2π/(16 L), or 0 if below 2π/(8 L).
+
+    Pal et al. 2023, Giraffe, and the authors' code, whose numbers these are.
+    """
+    check_exact(f)
+    whole_turn = 2 * math.pi / trained_length
+    values = [w if w >= whole_turn else whole_turn / 16 if w >= whole_turn / 8 else 0.0 for w in f]
+    return _scaled(f, values, f"truncated(trained_length={trained_length})")
+
+
 # Checks and bookkeeping -----------------------------------------------------------------------------------------------
 
 

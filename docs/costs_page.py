@@ -68,8 +68,10 @@ def conditions(language: Language) -> str:
 
 一个注意力层，含投影；d_model {width}，{heads} 个头，float32，一个线程。预填充 {short} 和 {long} 个词，
 解码在 {before} 个词的缓存之后，训练是前向与反向。模型预设用 {layers} 层，NoPE 也用同样多层。
-编号方式与读取其坐标的 RoPE 一起测量。图像高 14 个图块。内存是一次前向最多比 NoPE 多占的量，
-O(…) 由一半词数与全部词数之比得出，测不出的用“–”表示；做不到的也用“–”表示，原因见各条目的页面。
+编号方式与读取其坐标的 RoPE 一起测量。改变远处距离的方法（`rerope`、`self_extend`、`lm_infinite`、`dual_chunk`、
+`shifted_rope`）取小的窗口，例如词数的四分之一，使一部分词处在窗口之外。图像高 14 个图块。
+内存是一次前向最多比 NoPE 多占的量，O(…) 由一半词数与全部词数之比得出，测不出的用“–”表示；
+做不到的也用“–”表示，原因见各条目的页面。
 
 {where}。重新测量：{again}。
 """
@@ -80,8 +82,10 @@ apart are alike.
 
 One attention layer with its projections; d_model {width}, {heads} heads, float32, one thread. Prefill of {short} and
 {long} tokens, decoding after a cache of {before}, training is forward and backward. Presets of models run {layers} layers,
-and so does NoPE beside them. Ways to number tokens are measured with the RoPE that reads their coordinates. Images are 14
-patches high. Memory is the most that a forward pass holds beyond NoPE's; its order follows from the amounts at all tokens
+and so does NoPE beside them. Ways to number tokens are measured with the RoPE that reads their coordinates. Methods that
+change far distances (`rerope`, `self_extend`, `lm_infinite`, `dual_chunk`, `shifted_rope`) have small windows, of a quarter
+of the tokens for example, so that some tokens are far. Images are 14 patches high. Memory is the most that a forward pass
+holds beyond NoPE's; its order follows from the amounts at all tokens
 and at half of them, and "–" means too little to be measured. What an entry cannot do has "–" too; its page says why.
 
 {where}. To measure again: {again}.

@@ -84,7 +84,8 @@ class Entry:
     per_layer    the paper gives each layer its own parameters
     small        options of an example whose tables fit on a page
     example      lines of Python that its page shows after the common example
-    arguments    of a way to number tokens: Python of what it needs beside sizes, for about `length` tokens
+    arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
+                 that changes far distances, options under which some of these tokens are far, for measuring its cost
     tokens       of an encoding with more than three axes, or of two that are no row and column: Python of positions that
                  it reads, of about `length` tokens
     latex        the formula as its page shows it, without delimiters

@@ -229,6 +229,7 @@ def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
     if entry.kind == "positions":
         return catalogue.create(OF_AXES[at.coords[0, 0].numel()], d_model=D_MODEL, n_heads=N_HEADS)
     sizes = {"n_layers": N_LAYERS, "max_positions": length + 1}
+    sizes |= {name: written(python, length) for name, python in entry.arguments.items()}
     if {"height", "width"} <= catalogue.arguments_of(entry.name):
         sizes |= dict(zip(("height", "width"), image(length), strict=True))
     return catalogue.create(entry.name, d_model=D_MODEL, n_heads=N_HEADS, **sizes)

@@ -82,6 +82,7 @@ ENTRY = Entry(
     published="2023-08",
     needs=("causal",),
     small={"near": 4, "starting": 1},
+    arguments={"near": "length // 4"},
     formula="near: R(p)q · R(p')k; first s: R(c)q · k; else -∞",
     also_called=("lambda_attention", "lambda_shaped_mask", "distance_ceiling", "LMInfinite"),
     used_by=(Words("trained LLaMA, MPT and GPT-J models, by its authors", "作者用于训练好的 LLaMA、MPT 与 GPT-J 模型"),),

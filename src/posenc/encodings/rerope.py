@@ -74,6 +74,7 @@ ENTRY = Entry(
     published="2023-08",
     needs=("causal",),
     small={"window": 4},
+    arguments={"window": "length // 4"},
     formula="far: R(w)q · k",
     also_called=("leaky_rerope", "rectified_rope", "rectified_rotary_position_embeddings", "LeakyReRoPE"),
     used_by=(Words("trained LLaMA models, by its author", "作者用于训练好的 LLaMA 模型"),),

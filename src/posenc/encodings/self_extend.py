@@ -70,6 +70,7 @@ ENTRY = Entry(
     published="2024-01",
     needs=("causal",),
     small={"group": 2, "window": 4},
+    arguments={"window": "length // 4"},
     formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
     also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
     used_by=("LLaMA", "Mistral", "Phi-2", "llama.cpp"),

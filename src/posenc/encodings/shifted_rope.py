@@ -73,6 +73,7 @@ ENTRY = Entry(
     published="2024-10",
     needs=("causal",),
     small={"shift": 8, "local": 2},
+    arguments={"shift": "length // 4", "local": "length // 16"},
     formula="far: R(i - S + W)q · R(j)k",
     also_called=("string_shift", "shifted_rotary_position_embedding", "ShifTed Rotray position embeddING", "string_llama"),
     used_by=(Words("trained Llama 3.1 and Qwen2, by its authors", "作者用于训练好的 Llama 3.1 和 Qwen2"),),

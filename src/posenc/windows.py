@@ -6,6 +6,8 @@
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
 
 Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
+In fp32 on the CPU without gradients, causal windows and documents of up to 4 096 keys of 64 channels are a kernel of our
+own.
 
 Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
@@ -25,6 +27,7 @@ from torch import Tensor
 from posenc.backends import choose
 from posenc.backends.fused import hidden_from
 from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
@@ -54,10 +57,11 @@ def by_pieces(
 
     A backend that is asked for by name gets the whole call. Returns the output, or (output, lse) where options.return_lse.
     """
-    if impl == "auto" and at_q is at_k and (found := by_documents(q, k, v, encoding, at_q, causal, options)) is not None:
-        return found
     if impl == "auto":
         options = without_vain_window(at_q, at_k, causal, options)
+        for by in (by_band, by_documents) if at_q is at_k else ():
+            if (found := by(q, k, v, encoding, at_q, causal, options)) is not None:
+                return found
     narrow = impl == "auto" and (options.window is not None or options.chunk is not None)
     if narrow and (left := slides(q, k, v, encoding, at_q, at_k, causal, options)) is not None:
         return sliding(q, k, v, encoding, at_q, options, left)
@@ -82,6 +86,49 @@ def without_vain_window(at_q: Positions, at_k: Positions, causal: bool, options:
         return options
     plain = replace(options, window=None)
     return plain if plain.asked() else PLAIN
+
+
+def by_band(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
+) -> Tensor | None:
+    """Causal self-attention under a window, within documents or both; None for calls that the kernel does not serve."""
+    left = (options.window or (None,))[0]
+    if not causal or (left is None and at.consecutive_in != "document") or not set(options.asked()) <= {"window", "scale"}:
+        return None
+    if not banded.served(q, k, v) or wants_gradient(*encoding.parameters()):
+        return None
+    if hidden_from(encoding) or encoding.distance_terms() is None or (rows := _runs_of_rows(at)) is None:
+        return None
+    longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
+    reach = longest - 1 if left is None else min(left, longest - 1)
+    if (reach + 1) * q.shape[3] > banded.ENTRIES:
+        return None
+    bias = None
+    for term in encoding.distance_terms() or ():
+        more = one_per_head(term.at_distance(torch.arange(reach + 1)), q).to(q.dtype)
+        bias = more if bias is None else bias + more
+    scale = softmax_scale(encoding, q.shape[-1], options)
+    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
+    for number, runs in enumerate(rows):
+        row, begin = slice(number, number + 1) if len(rows) > 1 else slice(None), 0
+        for document, size in runs:
+            own = (row, slice(None), slice(begin, begin + size))
+            begin += size
+            if document < 0:
+                out[own] = 0
+            else:
+                banded.attended(q[own], k[own], v[own], bias, scale, min(reach, size - 1), out[own])
+    return out
+
+
+def _runs_of_rows(at: Positions) -> list[list[tuple[int, int]]] | None:
+    """The documents of every row and their lengths; of one row where all rows are one document each. None if unknown."""
+    if at.consecutive_in == "row":
+        return [[(0, at.length)]]
+    if at.consecutive_in != "document" or not readable(at.document):
+        return None
+    rows = [runs for row in at.document if (runs := runs_of(row)) is not None]
+    return rows if len(rows) == at.batch else None
 
 
 def slides(

@@ -53,6 +53,8 @@ NAMED = {
     "backends/relative/torch_operator": "relative_attention",
     "kernels/__init__": "kernels sin_cos_kernels",
     **dict.fromkeys(("kernels/counted/__init__", "kernels/counted/counted"), "cope reference_blocks"),
+    **dict.fromkeys(("kernels/banded/__init__", "kernels/banded/banded"), "banded"),
+    "kernels/lanes": "toeplitz_attention banded",
     "kernels/derivatives": "toeplitz_attention relative_attention rotation",
     "kernels/fast_path": "fast_path rotation sin_cos sinusoidal",
     "kernels/rotation/build_door": "door",

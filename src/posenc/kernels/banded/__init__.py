@@ -1,0 +1,84 @@
+"""Causal self-attention over a band of keys, in C++ without gradients: see banded.cpp.
+
+    out_i = Σ_j softmax_j(q_i·k_j·scale + bias[i - j])·v_j,   0 ≤ i - j ≤ left
+
+Legend: b batch, h query heads, g key heads, t tokens, d channel.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from posenc import kernels
+from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+
+if TYPE_CHECKING:
+    from posenc.shapes import Float
+
+ENTRIES = 2**18  # of the keys that a query sees: beyond, transposed keys and values leave the second-level cache
+WIDEST = 256  # channels of a head
+
+_pack = struct.Struct("25qd").pack  # struct Banded
+
+
+def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
+    """Whether `attended` can compute this: eager fp32 on the CPU without gradients, with the C++ kernels."""
+    if not plain_on_cpu(q, k, v) or exporting() or wants_gradient(q, k, v):  # first: the sizes in a graph are symbols
+        return False
+    alike = q.dtype == k.dtype == v.dtype == torch.float32 and q.shape[3] == v.shape[3] <= WIDEST and q.shape[3] % 16 == 0
+    dense = q.stride(3) == k.stride(3) == v.stride(3) == 1
+    return alike and dense and q.numel() > 0 and _kernel() is not None
+
+
+def attended(
+    q: Float[Tensor, "b h t d"],
+    k: Float[Tensor, "b g t d"],
+    v: Float[Tensor, "b g t d"],
+    bias: Float[Tensor, "#h n"] | None,
+    scale: float,
+    left: int,
+    out: Float[Tensor, "b h t d"],
+) -> None:
+    """Writes the attention of every query to its own key and the `left` before it into `out`. Only where `served`.
+
+    bias    added to the logits at distances 0 … left and perhaps further, fp32, distances side by side in memory
+    """
+    kernel = _kernel()
+    assert kernel is not None
+    batch, heads, length, width = q.shape
+    kernel(
+        _pack(
+            q.data_ptr(),
+            k.data_ptr(),
+            v.data_ptr(),
+            0 if bias is None else bias.data_ptr(),
+            out.data_ptr(),
+            batch,
+            heads,
+            k.shape[1],
+            length,
+            width,
+            left,
+            *[stride for x in (q, k, v, out) for stride in x.stride()[:3]],
+            0 if bias is None or len(bias) == 1 else bias.stride(0),
+            torch.get_num_threads(),
+            scale,
+        )
+    )
+
+
+@functools.cache
+def _kernel() -> Callable[[bytes], None] | None:
+    library = kernels.library()
+    if library is None or kernels.instructions() == "portable":  # without wide registers torch's kernel is faster
+        return None
+    native: Any = library.posenc_banded
+    native.argtypes, native.restype = [ctypes.c_char_p], None
+    return native  # type: ignore[no-any-return]

@@ -42,6 +42,7 @@ NAMED = {
     "backends/reference": "attention cope shaw attention_options",
     "backends/sdpa": "attention attention_options alibi t5 transformer_xl",
     "backends/fused": "attention attention_options cope shaw",
+    "backends/regions": "regions_backend far_distances",
     "backends/toeplitz/__init__": "toeplitz_attention alibi t5",
     "backends/toeplitz/attention": "toeplitz_attention",
     "backends/toeplitz/plain": "toeplitz_attention",

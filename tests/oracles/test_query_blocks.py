@@ -244,6 +244,19 @@ def test_entries_of_a_large_matrix_are_those_of_its_indices():
     close(of_pair(*map(torch.tensor, (1, 0, 7, 9))), matrix[1, 0, 7, 9], atol=0)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_no_queries_or_no_keys_give_zeros(name):
+    encoding = made(name)
+    for queries, keys in ((0, 0), (0, 3), (3, 0)):
+        at_q, at_k = (
+            encoding.read(torch.ones(2, n, M).double(), Positions.at(torch.arange(n)[None])) for n in (queries, keys)
+        )
+        q, k = (torch.ones(2, H, n, D, dtype=torch.float64) for n in (queries, keys))
+        out = attend(q, k, k, encoding, at_q, at_q if queries == keys else at_k)
+        assert out.shape == q.shape
+        assert not out.any()
+
+
 def test_the_law_of_the_module_holds_by_name():
     encoding = laws.draw_parameters(create("wall", d_model=32, n_heads=4, d_head=8))
     (found,) = laws.report(encoding, laws.Setting(impl="blocks"), ["module_equals_attend"])

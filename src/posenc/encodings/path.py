@@ -109,6 +109,8 @@ class PaTH(FromEarlierTokens):
         w, beta = self._path(q, at_k)
         index, places = along_the_path(at_q, at_k)
         with full_precision(q):
+            if not (q.shape[2] and k.shape[2]):
+                return entries(q @ k.transpose(-1, -2))  # no pairs
             if index is None:
                 scores = path_scores(q, k, w, beta, places)
             else:

@@ -64,6 +64,8 @@ class Wall(ForgetGates):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         query, key = (self._of_heads(q, at) for at in (at_q, at_k))
         with full_precision(q):
+            if not (q.shape[2] and k.shape[2]):
+                return entries(q @ k.transpose(-1, -2))  # no pairs
             if at_q is not at_k:
                 scores = one_by_one(q, k, query, key)
             elif at_k.consecutive_in == "row":

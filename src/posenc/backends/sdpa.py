@@ -89,7 +89,7 @@ def sees_all(at_q: Positions, at_k: Positions) -> bool:
 def _long_row(q: Tensor, k: Tensor, v: Tensor, at: Positions) -> bool:
     """Whether this is a long row of consecutive tokens on the CPU. False in a graph, which would be of one length, and
     where the gradients of keys would be added up over the blocks in 16 bits."""
-    if q.shape[2] <= 2 * BLOCK or at.consecutive_in != "row" or not plain_on_cpu(q, k, v) or exporting():
+    if q.shape[2] <= KEYS or at.consecutive_in != "row" or not plain_on_cpu(q, k, v) or exporting():
         return False
     return q.dtype == working_dtype(q.dtype) or not torch.is_grad_enabled()
 

@@ -72,6 +72,7 @@ def conditions(language: Language) -> str:
 `shifted_rope`）取小的窗口，例如词数的四分之一，使一部分词处在窗口之外。图像高 14 个图块。
 内存是一次前向最多比 NoPE 多占的量，O(…) 由一半词数与全部词数之比得出，测不出的用“–”表示；
 做不到的也用“–”表示，原因见各条目的页面。
+FIRE 按创建时的样子测量，适用于任何长度；请求不超过其阈值时，`encoding.at_length(n)` 只取决于距离，代价与 KERPLE 相近。
 
 {where}。重新测量：{again}。
 """
@@ -87,6 +88,8 @@ change far distances (`rerope`, `self_extend`, `lm_infinite`, `dual_chunk`, `shi
 of the tokens for example, so that some tokens are far. Images are 14 patches high. Memory is the most that a forward pass
 holds beyond NoPE's; its order follows from the amounts at all tokens
 and at half of them, and "–" means too little to be measured. What an entry cannot do has "–" too; its page says why.
+FIRE is measured as it is created, for any length; where a request stays within its threshold, `encoding.at_length(n)` is a
+bias of the distance alone and costs about what KERPLE costs.
 
 {where}. To measure again: {again}.
 """

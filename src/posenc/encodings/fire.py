@@ -38,7 +38,9 @@ class FIRE(PositionalEncoding):
     Parameters: c, multiplier [1], and those of f: inner [2, width] holds w₁ and b₁, outer [n_heads, width] and
     offset [n_heads] W₂ and b₂. They start as the listing's two linear layers.
     Not invariant under shifts: positions are counted from the first token, which is 0.
-    Time O(queries·keys·width); `at_length(n)` of a request within L is a bias of the distance alone, in O(n·width).
+    Time O(queries·keys·width); `at_length(n)` of a request within L is a bias of the distance alone, in O(n·width). The
+    caller asks for it, because L is learned: a forward that chose by its value would break a compiled graph, and would
+    wait for a GPU in every layer. Results of the two differ by rounding.
     """
 
     sites = Site.BIAS
@@ -141,9 +143,13 @@ ENTRY = Entry(
     latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + f\!\left(\frac{\psi(|i - j|)}{\psi(\max(i, L))}\right), \quad "
     r"\psi(x) = \ln(1 + c\,x)",
     breaks=Words(
-        "A network runs for every pair of query and key once positions exceed L: see the costs. It depends on "
-        "absolute positions, so that a shift changes scores.",
-        "位置超过 L 后，每一对查询和键都要过一次网络，代价见下表。它依赖绝对位置，平移会改变分数。",
+        "A network runs for every pair of query and key: see the costs. Where the n positions of a request stay within L, "
+        "`encoding.at_length(n)` is a bias of the distance alone and costs about as much as KERPLE. The caller asks for it: "
+        "L is learned, and a forward that chose by its value would break a compiled graph. "
+        "It depends on absolute positions, so that a shift changes scores.",
+        "每一对查询和键都要过一次网络，代价见上表。请求的 n 个位置都不超过 L 时，`encoding.at_length(n)` 只取决于距离，"
+        "代价与 KERPLE 相近。这由调用者选择：L 是学出来的，前向若按它的值分支，编译图就会中断。"
+        "它依赖绝对位置，平移会改变分数。",
     ),
     differs=Words(
         "The small constant under the fraction and the absolute values of c and L are those of the paper's listing.",

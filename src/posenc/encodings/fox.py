@@ -30,7 +30,7 @@ class FoX(ForgetGates):
     that every gate starts near ½. The authors train with and without RoPE: Stack(RoPE(d_head), FoX(d_model, n_heads)).
     Call read(x, at) once a layer; `Attention` does. A constant gate e^-m is ALiBi of slope m.
     Time O(n·d_model) for the gates, and one number for each head and token of the cache; the bias takes O(queries·keys),
-    held for 128 queries at a time in long causal rows on the CPU.
+    held for 128 queries at a time in causal rows of more than 512 tokens on the CPU.
     Running sums are kept in fp64, so that neighbours are told apart after a million tokens.
     """
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posenc import Positions, Stack, attend
-from posenc.encodings.fire import FIRE
+from posenc.encodings.fire import FIRE, PAIRS
 from posenc.encodings.rope import RoPE
 
 from .by_hand import add, attention, close, draw, products, sees
@@ -66,6 +66,22 @@ def test_the_oracle_sees_a_broken_formula(mistake):
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(1, 9))
     with pytest.raises(AssertionError):
         close(got, attention(broken, v, sees(rows, rows)), atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_without_gradients_hidden_units_are_computed_a_few_rows_at_a_time(dtype, monkeypatch):
+    """The numbers are those of one pass over all pairs, which gradients need."""
+    encoding, at = FIRE(H, first_length=64), Positions.arange(2, 120)
+    q, sizes, of = torch.zeros(2, H, 120, 5, dtype=dtype), [], FIRE._of
+    monkeypatch.setattr(FIRE, "_of", lambda self, x, *rest: sizes.append(x.numel()) or of(self, x, *rest))
+    tokens = torch.arange(120)
+    grid = torch.arange(2)[:, None, None, None], torch.arange(H)[:, None, None], tokens[:, None], tokens
+    at_once = encoding.bias(q, q, at, at)(*grid)
+    with torch.no_grad():
+        assert torch.equal(encoding.bias(q, q, at, at)(*grid), at_once)
+    assert sizes[0] == 2 * 120**2
+    assert sum(sizes[1:]) == 2 * 120**2
+    assert max(sizes[1:]) <= PAIRS
 
 
 def test_within_the_threshold_it_is_a_bias_of_the_distance():

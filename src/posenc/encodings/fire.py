@@ -21,10 +21,13 @@ from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, check_distances, full_precision, one_per_head
 from posenc.entry import Entry
+from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float, Num
+
+PAIRS = 2**14  # of query and key whose hidden units are computed at once
 
 
 class FIRE(PositionalEncoding):
@@ -65,11 +68,23 @@ class FIRE(PositionalEncoding):
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             position = query[b, i]
-            found = self._of((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
+            found = self._by_rows((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
             flat = one_per_head(found.flatten(0, -2).T, q)
             return flat[h, torch.arange(flat.shape[1], device=flat.device).view(found.shape[:-1])]
 
         return of_pair
+
+    def _by_rows(
+        self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype
+    ) -> Float[Tensor, "*s h"]:
+        """`_of`, on the CPU without gradients a few rows of keys at a time, so that hidden units stay in the cache."""
+        plain = plain_on_cpu(distance) and not exporting() and not wants_gradient(distance, *self.parameters())
+        if not plain or distance.numel() <= PAIRS or position.shape[-1] != 1:
+            return self._of(distance, position, dtype)
+        position = position.expand(*distance.shape[:-1], 1)
+        rows = max(1, PAIRS // distance.shape[-1])
+        parts = zip(*(x.flatten(0, -2).split(rows) for x in (distance, position)), strict=True)
+        return torch.cat([self._of(*part, dtype) for part in parts]).unflatten(0, distance.shape[:-1])
 
     def _of(
         self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype
@@ -144,8 +159,8 @@ ENTRY = Entry(
     r"\psi(x) = \ln(1 + c\,x)",
     breaks=Words(
         "A network runs for every pair of query and key: see the costs. Where the n positions of a request stay within L, "
-        "`encoding.at_length(n)` is a bias of the distance alone and costs about as much as KERPLE. The caller asks for it: "
-        "L is learned, and a forward that chose by its value would break a compiled graph. "
+        "`encoding.at_length(n)` is a bias of the distance alone and costs about as much as KERPLE. The caller asks for "
+        "it, because L is learned, and a forward that chose by its value would break a compiled graph. "
         "It depends on absolute positions, so that a shift changes scores.",
         "每一对查询和键都要过一次网络，代价见上表。请求的 n 个位置都不超过 L 时，`encoding.at_length(n)` 只取决于距离，"
         "代价与 KERPLE 相近。这由调用者选择：L 是学出来的，前向若按它的值分支，编译图就会中断。"

@@ -79,12 +79,13 @@ class FIRE(PositionalEncoding):
     ) -> Float[Tensor, "*s h"]:
         """`_of`, on the CPU without gradients a few rows of keys at a time, so that hidden units stay in the cache."""
         plain = plain_on_cpu(distance) and not exporting() and not wants_gradient(distance, *self.parameters())
-        if not plain or distance.numel() <= PAIRS or position.shape[-1] != 1:
+        if not plain or distance.numel() <= PAIRS or distance.ndim < 2 or position.shape[-1] != 1:
             return self._of(distance, position, dtype)
         position = position.expand(*distance.shape[:-1], 1)
         rows = max(1, PAIRS // distance.shape[-1])
-        parts = zip(*(x.flatten(0, -2).split(rows) for x in (distance, position)), strict=True)
-        return torch.cat([self._of(*part, dtype) for part in parts]).unflatten(0, distance.shape[:-1])
+        pairs = zip(distance.flatten(0, -2).split(rows), position.flatten(0, -2).split(rows), strict=True)
+        found: Tensor = torch.cat([self._of(part, seen_from, dtype) for part, seen_from in pairs])
+        return found.unflatten(0, distance.shape[:-1])  # type: ignore[no-any-return]
 
     def _of(
         self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype

@@ -12,7 +12,7 @@ from torch.utils import _pytree
 import posenc
 from posenc import Positions, laws
 from posenc.encodings.rope import RoPE
-from sampling import ENCODINGS, OWN_KEYS, only, tokens_of
+from sampling import ENCODINGS, LOOPS, OWN_KEYS, only, tokens_of
 from test_docs import blocks
 from test_laws_embeddings import LOCAL
 from test_laws_families import MADE, PLACES, SEVERAL
@@ -27,7 +27,6 @@ OF_A_GRID = {
     "decomposed": 14,
 }  # tokens that fit on the diagonal
 SOLVED = "floater"  # its solver chooses its steps by what it finds: it is exported with prepared positions
-LOOPS = ("path", "path_fox")  # they pass blocks of keys one after the other, as many as there are
 TRACED = [name for name in ENCODINGS if name not in (SOLVED, *LOOPS)]
 SHAPES = [(2, 16), (1, 1), (3, 7), (1, 60)]
 ROWS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}  # batch and length of x [b, t, d]

@@ -272,3 +272,19 @@ def test_generated_prose_is_a_corpus() -> None:
     assert text.sha256 == corpus.read_corpus(None, 129, "prose").sha256
     assert len(text.held_out) > 90
     assert text.notes[0].zh.startswith("由 posenc 的语法")
+
+
+def test_the_long_prose_is_the_short_one_and_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The study reads more bytes in training than the short prose has, so its text must be another one."""
+    monkeypatch.setattr(prose, "TALES", {"prose": 20, "prose_6000": 40})
+    short, long = (corpus.read_corpus(None, 129, name) for name in ("prose", "prose_6000"))
+    assert {*short.train, *short.held_out} < {*long.train, *long.held_out}
+    assert long.source.startswith("40 tales")
+
+
+@pytest.mark.parametrize("name", ["study", "gpu"])
+def test_no_trial_of_the_study_reads_its_text_twice(name: str) -> None:
+    preset = read_experiment(name)
+    for plan in preset.tasks:
+        read = plan.training.steps * plan.training.rows * plan.task.length
+        assert read < (1 - corpus.HELD_OUT) * prose.TALES[preset.text] * prose.SHORTEST

@@ -35,7 +35,7 @@ from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
-TextName = Literal["library", "prose"]
+TextName = Literal["library", "prose", "prose_6000"]
 PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
@@ -228,7 +228,7 @@ class Experiment(Strict):
     fewer_seeds  encodings with fewer seeds than the others, which run after the others: {fire: 3}
     rungs        scales at which the whole experiment is run, each in a folder of its own; empty for one scale
     draws        of random positions, for encodings that are trained at random positions
-    text         "library": the sources of Python's standard library; "prose": generated (`experiment.prose`)
+    text         "library": the sources of Python's standard library; "prose", "prose_6000": generated (`experiment.prose`)
     """
 
     name: str

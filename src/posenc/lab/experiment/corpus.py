@@ -81,7 +81,7 @@ class Windows:
 
 def read_corpus(path: Path | None, width: int, name: str = "library") -> Corpus:
     """The text under `path`, a file or a folder. Where it is None: Python's own standard library, or generated prose if
-    `name` is "prose".
+    `name` is "prose" or "prose_6000".
 
     Raises ValueError for no text, binary text, and text too short to hold out windows of `width` bytes; OSError for what
     cannot be read.
@@ -89,7 +89,7 @@ def read_corpus(path: Path | None, width: int, name: str = "library") -> Corpus:
     if path is not None:
         source, found, notes = _user_text(path)
     else:
-        source, found, notes = prose.documents() if name == "prose" else _standard_library()
+        source, found, notes = prose.documents(name) if name in prose.TALES else _standard_library()
     unlike = sorted({hashlib.sha256(text).digest(): text for text in found}.items())
     if len(unlike) < len(found):
         repeated = len(found) - len(unlike)

@@ -14,6 +14,7 @@ from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.ladder import Scale, ladder
 from posenc.lab.views.ladder import ladder_report
+from posenc.lab.views.ladder_pictures import ladder_pictures
 from test_lab_commands import posenc
 
 ENCODINGS = ("nope", "rope", "alibi", "t5")
@@ -71,6 +72,64 @@ def test_the_report_says_it_in_both_languages(tmp_path: Path) -> None:
     assert "| NoPE | x4 |" in english
     assert "| NoPE | 3.61 (未学会) | 3.01 |" in chinese
     assert english.count("|") == chinese.count("|")
+
+
+def test_pairs_that_keep_their_order_by_hand(tmp_path: Path) -> None:
+    """RoPE and ALiBi change places; T5 is better than NoPE everywhere, but at x4 not in seed 2."""
+    above = {"nope": 3.0, "rope": 2.2, "alibi": 2.1, "t5": 2.9}
+    mixed = rung(tmp_path / "x4", above, lambda asked: 0.2 if (asked.encoding, asked.seed) == ("t5", 2) else 0.0)
+    found = ladder([rung(tmp_path / "x1", BELOW), mixed])
+    kept = next(one for one in found["kept"] if one["length"] == 64)
+    assert kept["of"] == 6
+    assert kept["pairs"] == [["rope", "nope"], ["alibi", "nope"], ["rope", "t5"], ["alibi", "t5"]]
+    assert "4 of 6 pairs have the same order" in ladder_report(found, "en")
+    assert "RoPE before NoPE, T5; ALiBi before NoPE, T5." in ladder_report(found, "en")
+    turned = ladder([rung(tmp_path / "a", BELOW), rung(tmp_path / "b", {name: 5 - bits for name, bits in BELOW.items()})])
+    assert turned["kept"][0]["pairs"] == []
+    assert "no pair has the same order" in ladder_report(turned, "en")
+
+
+def scaled(rung: Scale, steps: int, width: int) -> Scale:
+    """The same findings, as if of other steps and another width; tokens follow the steps."""
+    (task,) = rung.found["tasks"]
+    changed = {**task, "training": {**task["training"], "steps": steps}, "trained_tokens": 1000 * steps}
+    size = {**rung.found["size"], "d_model": width}
+    return Scale(rung.name, {**rung.found, "tasks": [changed], "size": size})
+
+
+def test_neighbours_differ_in_one_thing(tmp_path: Path) -> None:
+    """More steps of the same model, or a larger model with as many steps, never both."""
+    scales = {"x1": (1, 64), "x4": (4, 64), "x16": (16, 64), "wide-x4": (4, 128)}
+    rungs = [scaled(rung(tmp_path / name, BELOW), *how) for name, how in scales.items()]
+    compared = [(one["from"], one["to"]) for one in ladder(rungs)["steps"] if one["length"] == 64]
+    assert compared == [("x1", "x4"), ("x4", "x16"), ("x4", "wide-x4")]
+
+
+def test_a_score_that_more_steps_improve_is_not_converged(tmp_path: Path) -> None:
+    """0.04 bits are less than the 0.05 of the criterion, 0.06 are more; a larger model says nothing here."""
+    lower = scaled(rung(tmp_path / "x1", BELOW), 1, 64)
+    assert all(arm["converged"] is not False for arm in lower.task["arms"])
+    longer = {**BELOW, "rope": BELOW["rope"] - 0.06, "alibi": BELOW["alibi"] - 0.04}
+    found = ladder([lower, scaled(rung(tmp_path / "x4", longer), 4, 64)])["arms"]
+    assert [found[name][0]["converged"] is False for name in ENCODINGS] == [False, True, False, False]
+    assert "2.01 ↓ | 1.95 |" in ladder_report(ladder([lower, scaled(rung(tmp_path / "more", longer), 4, 64)]), "en")
+    wide = ladder([lower, scaled(rung(tmp_path / "wide", longer), 1, 128)])["arms"]
+    assert not any(wide[name][0]["converged"] is False for name in ENCODINGS)
+
+
+def test_pictures_of_a_ladder(tmp_path: Path) -> None:
+    """A curve and a ring for each encoding, a dot for each seed; one picture for each length and language."""
+    scales = {"x1": (1, 64), "x4": (4, 64), "wide-x4": (4, 128)}
+    rungs = [scaled(rung(tmp_path / name, BELOW), *how) for name, how in scales.items()]
+    found = ladder(rungs)
+    drawn = ladder_pictures(found)
+    assert sorted(drawn) == ["scores-512.svg", "scores-512.zh-CN.svg", "scores-64.svg", "scores-64.zh-CN.svg"]
+    for picture in drawn.values():
+        assert picture.count('class="curve"') == picture.count('class="ring"') == len(ENCODINGS)
+        assert picture.count('class="dot"') == 3 * 2 * len(ENCODINGS)
+    report = ladder_report(found, "zh")
+    assert all((f"]({name})" in report) == name.endswith(".zh-CN.svg") for name in drawn)
+    assert ladder_pictures(ladder(rungs[:1])) == {}
 
 
 MICRO = """

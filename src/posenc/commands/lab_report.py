@@ -38,11 +38,12 @@ def command(
 
 
 def conclude_ladder(path: Path, language: Language) -> None:
-    """Writes and prints the report of a ladder from its rungs: path/report/ladder.md, ladder.zh-CN.md and ladder.json."""
+    """Writes and prints the report of a ladder from its rungs: ladder.md, ladder.zh-CN.md, ladder.json and pictures."""
     from posenc.lab.findings.assemble import findings
     from posenc.lab.findings.ladder import Scale, ladder
     from posenc.lab.records import files
     from posenc.lab.views.ladder import ladder_report
+    from posenc.lab.views.ladder_pictures import ladder_pictures
 
     folders = [folder for folder in path.iterdir() if (folder / "experiment.json").is_file()]
     if len(folders) < 2:
@@ -52,6 +53,8 @@ def conclude_ladder(path: Path, language: Language) -> None:
     out = path / "report"
     out.mkdir(exist_ok=True)
     files.write(out / "ladder.json", json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False))
+    for name, drawn in ladder_pictures(found).items():
+        files.write(out / name, drawn)
     for name, one in (("ladder.md", "en"), ("ladder.zh-CN.md", "zh")):
         files.write(out / name, ladder_report(found, one))  # type: ignore[arg-type]
     typer.echo(ladder_report(found, language))

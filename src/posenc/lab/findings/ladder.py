@@ -2,7 +2,10 @@
 
     DIR/x1   DIR/x4   DIR/x16   ─► scores of every encoding at every rung
                                 ─► rank correlation between neighbouring rungs, with an interval over seeds
-                                ─► pairs that change places, encodings that are learnt from a rung on
+                                ─► pairs that change places, pairs that never do, encodings that are learnt from a rung on
+
+Neighbours differ in one thing: the same model with more steps, or a larger model with the same steps. A rung with neither
+is compared with the one before it.
 
 Spearman's correlation is that of the mean scores. Its interval is the middle 95 % over draws of seeds with replacement, the
 same seeds in both rungs; with few seeds it is coarse.
@@ -11,12 +14,13 @@ same seeds in both rungs; with few seeds it is coarse.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations, pairwise
+from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import spearmanr
 
+from posenc.lab.findings.criteria import CONVERGED
 from posenc.lab.findings.titles import main_task
 
 Json = dict[str, Any]
@@ -35,6 +39,16 @@ class Scale(NamedTuple):
     def task(self) -> Mapping[str, Any]:
         return main_task(self.found)
 
+    @property
+    def steps(self) -> int:
+        steps: int = self.task["training"]["steps"]
+        return steps
+
+    @property
+    def size(self) -> Mapping[str, int]:
+        size: Mapping[str, int] = self.found["size"]
+        return size
+
     def scores(self, length: int) -> dict[str, dict[str, float]]:
         """Scores by encoding and seed, for the encodings that have a score in every seed."""
         seeds = len(self.found["seeds"])
@@ -51,37 +65,65 @@ def ladder(scales: Sequence[Scale]) -> Json:
     return {
         "task": {name: task[name] for name in ("name", "title", "measure", "length", "lengths")},
         "rungs": [_rung(scale) for scale in scales],
-        "arms": {arm["name"]: [_arm(scale, arm["name"], home, far) for scale in scales] for arm in task["arms"]},
+        "arms": {arm["name"]: [_arm(scales, scale, arm["name"], home, far) for scale in scales] for arm in task["arms"]},
         "steps": [
-            _between(below, above, length) for length in dict.fromkeys((home, far)) for below, above in pairwise(scales)
+            _between(below, above, length) for length in dict.fromkeys((home, far)) for below, above in _neighbours(scales)
         ],
+        "kept": [_kept(scales, length) for length in dict.fromkeys((home, far))],
         "learnt_from": {arm["name"]: _learnt_from(scales, arm["name"]) for arm in task["arms"]},
     }
 
 
+def _neighbours(scales: Sequence[Scale]) -> list[tuple[Scale, Scale]]:
+    """Pairs of a scale and the nearest smaller one, by steps and by size; `scales` are sorted by both."""
+    found = []
+    for number, above in enumerate(scales):
+        shorter = [below for below in scales[:number] if below.size == above.size]
+        smaller = [below for below in scales[:number] if below.steps == above.steps and below.size != above.size]
+        nearest = [one[-1] for one in (shorter, smaller) if one]
+        found += [(below, above) for below in nearest or scales[max(number - 1, 0) : number]]
+    return found
+
+
 def _rung(scale: Scale) -> Json:
-    training, size = scale.task["training"], scale.found["size"]
     return {
         "name": scale.name,
-        "steps": training["steps"],
+        "steps": scale.steps,
         "tokens": scale.task["trained_tokens"],
-        "size": size,
+        "size": scale.size,
         "trials": scale.found["trials"],
         "seeds": len(scale.found["seeds"]),
     }
 
 
-def _arm(scale: Scale, name: str, home: int, far: int) -> Json:
-    arm = next(arm for arm in scale.task["arms"] if arm["name"] == name)
+def _arm(scales: Sequence[Scale], scale: Scale, name: str, home: int, far: int) -> Json:
+    """The scores of an encoding at a scale. `converged` is False, too, where the next rung with more steps is better.
+
+    The loss alone cannot say it: where the learning rate falls to zero after few steps, the loss is flat at its end.
+    """
+    arm = _of(scale, name)
     means, seeds = ({str(length): arm["cells"][str(length)][of] for length in (home, far)} for of in ("mean", "seeds"))
-    return {"means": means, "seeds": seeds, "learnt": arm["learnt"], "converged": arm["converged"], "state": arm["state"]}
+    longer = next((above for below, above in _neighbours(scales) if below is scale and above.size == scale.size), None)
+    after = _of(longer, name)["cells"][str(home)]["mean"] if longer else None
+    sign = 1 if scale.task["measure"] == "bits" else -1
+    grew = None not in (after, means[str(home)]) and sign * (means[str(home)] - after) > CONVERGED
+    return {
+        "means": means,
+        "seeds": seeds,
+        "learnt": arm["learnt"],
+        "converged": False if grew else arm["converged"],
+        "state": arm["state"],
+    }
+
+
+def _of(scale: Scale, name: str) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = next(arm for arm in scale.task["arms"] if arm["name"] == name)
+    return found
 
 
 def _learnt_from(scales: Sequence[Scale], name: str) -> str | None:
     """The first rung at which the encoding learnt the trained length; None if at none."""
-    return next(
-        (scale.name for scale in scales for arm in scale.task["arms"] if arm["name"] == name and arm["learnt"]), None
-    )
+    return next((scale.name for scale in scales if _of(scale, name)["learnt"]), None)
 
 
 def _between(below: Scale, above: Scale, length: int) -> Json:
@@ -109,6 +151,19 @@ def _between(below: Scale, above: Scale, length: int) -> Json:
         if (kind := _swap(lower, upper, first, second)) is not None:
             found[kind].append([first, second])
     return found
+
+
+def _kept(scales: Sequence[Scale], length: int) -> Json:
+    """The pairs, better one first, that every seed of every rung orders the same way."""
+    sign = 1 if scales[0].task["measure"] == "bits" else -1
+    every = [scale.scores(length) for scale in scales]
+    names = [name for name in every[0] if all(name in one for one in every)]
+    pairs = list[list[str]]()
+    for first, second in combinations(names, 2):
+        differences = np.array([sign * (one[first][seed] - one[second][seed]) for one in every for seed in one[first]])
+        if _one_way(differences):
+            pairs.append([first, second] if differences[0] < 0 else [second, first])
+    return {"length": length, "of": len(names) * (len(names) - 1) // 2, "pairs": pairs}
 
 
 def _correlation(before: np.ndarray, after: np.ndarray) -> float:

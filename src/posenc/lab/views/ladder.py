@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.bilingual import Language, Words, joined
+from posenc.lab.findings.criteria import CONVERGED
 from posenc.lab.findings.titles import title
+from posenc.lab.views.ladder_pictures import ladder_pictures
 from posenc.lab.views.markdown import escaped, grid
 
 Json = Mapping[str, Any]
@@ -15,6 +17,12 @@ TITLE = Words("Is it the encoding or the budget?", "差别来自编码还是预�
 INTRODUCTION = Words(
     "The same experiment at several scales. An order of encodings is stated only with the scale at which it was seen.",
     "同一实验在多个规模上运行。编码的先后只连同其规模一起陈述。",
+)
+SCORES_TEXT = Words(
+    f"↓: still improving. The training loss fell by more than {CONVERGED:g} bits in the last fifth of the steps, or the "
+    f"next rung with more steps is better by more than {CONVERGED:g}.",
+    f"↓：仍在改善。训练损失在最后五分之一的步数里下降超过 {CONVERGED:g} 比特，"
+    f"或步数更多的下一级比它好 {CONVERGED:g} 以上。",
 )
 RUNG, STEPS, SIZE, TOKENS, TRIALS = (
     Words("rung", "级"),
@@ -27,8 +35,10 @@ SCORES = Words("Scores at the trained length, and at the longest", "训练长度
 ORDER = Words("Is the order stable?", "先后是否稳定？")
 ORDER_TEXT = Words(
     "Spearman's rank correlation of the mean scores between neighbouring rungs, with the middle 95 % over draws of seeds. "
+    "Neighbours are the same model with more steps, or a larger model with the same steps. "
     "A pair changed places if every seed orders it one way at one rung and the other way at the next.",
-    "相邻两级平均分数的斯皮尔曼秩相关，括号内为对种子重抽样的中间 95%。若一对编码在一级上各种子都是一个次序、"
+    "相邻两级平均分数的斯皮尔曼秩相关，括号内为对种子重抽样的中间 95%。"
+    "相邻指同一模型训练更多步，或步数相同而模型更大。若一对编码在一级上各种子都是一个次序、"
     "在下一级上都是相反次序，则记为换位。",
 )
 HEAD = (
@@ -39,13 +49,22 @@ HEAD = (
     Words("pairs that changed places", "换位的编码对"),
     Words("changed by the means alone", "仅均值换位"),
 )
+KEPT = Words(
+    "At length {length}, {kept} of {of} pairs have the same order in every seed of every rung, from {least:,} to {most:,} "
+    "tokens and up to {size}: {pairs}. Nothing is known beyond these scales.",
+    "长度 {length} 处，{of} 对中有 {kept} 对在每一级的每个种子上次序都相同"
+    "（{least:,} 至 {most:,} 个词元，模型最大 {size}）：{pairs}。超出这些规模则一无所知。",
+)
+NONE_KEPT = Words(
+    "At length {length}, no pair has the same order in every seed of every rung.",
+    "长度 {length} 处，没有一对在每一级的每个种子上次序都相同。",
+)
 LEARNT = Words("What was learnt from which rung on", "从哪一级起学会")
 NEVER = Words("at no rung", "各级均未学会")
-ENCODING, NONE, NOT_LEARNT, IMPROVING = (
+ENCODING, NONE, NOT_LEARNT = (
     Words("encoding", "编码"),
     Words("none", "无"),
     Words("not learnt", "未学会"),
-    Words("still improving", "仍在改善"),
 )
 
 
@@ -57,11 +76,18 @@ def ladder_report(found: Json, language: Language) -> str:
     parts = [f"# {read(TITLE)}", read(INTRODUCTION), f"**{read(called)}**", _rungs(found, language)]
     parts += [
         f"## {read(SCORES)}",
+        *(
+            f"![{read(SCORES)}]({name})"
+            for name in ladder_pictures(found)
+            if name.endswith(".zh-CN.svg") == (language == "zh")
+        ),
         _scores(found, language),
+        read(SCORES_TEXT),
         f"## {read(ORDER)}",
         read(ORDER_TEXT),
         _order(found, language),
     ]
+    parts += [_kept(found, one, language) for one in found["kept"]]
     parts += [f"## {read(LEARNT)}", _learnt(found, language)]
     return "\n\n".join(parts) + "\n"
 
@@ -96,8 +122,9 @@ def _score(found: Json, arm: Json, length: int, language: Language) -> str:
     if mean is None:
         return "–"
     said = f"{mean:.2f}" if found["task"]["measure"] == "bits" else f"{100 * mean:.1f}"
-    notes = [NOT_LEARNT] * (not arm["learnt"]) + [IMPROVING] * (arm["learnt"] and arm["converged"] is False)
-    return said + (f" ({notes[0].in_language(language)})" if notes else "")
+    if not arm["learnt"]:
+        return f"{said} ({NOT_LEARNT.in_language(language)})"
+    return f"{said} ↓" if arm["converged"] is False else said
 
 
 def _order(found: Json, language: Language) -> str:
@@ -109,6 +136,33 @@ def _order(found: Json, language: Language) -> str:
         who = f"{escaped(step['from'])} → {escaped(step['to'])}"
         rows.append([who, str(step["length"]), str(len(step["encodings"])), spearman, *pairs])
     return grid([words.in_language(language) for words in HEAD], rows)
+
+
+def _kept(found: Json, one: Json, language: Language) -> str:
+    """Which pairs never changed places, and the scales at which that was seen."""
+    worse: dict[str, list[str]] = {}
+    for better, other in one["pairs"]:
+        worse.setdefault(better, []).append(other)
+    behind = sorted(worse.items(), key=lambda item: -len(item[1]))
+    pairs = [
+        Words(f"{title(better).en} before {rest.en}", f"{title(better).zh} 优于{rest.zh}")
+        for better, others in behind
+        for rest in [joined(map(title, others), ", ", "、")]
+    ]
+    tokens, sizes = [rung["tokens"] or 0 for rung in found["rungs"]], [rung["size"] for rung in found["rungs"]]
+    largest = max(sizes, key=lambda size: size["n_layers"] * size["d_model"] ** 2)
+    said = KEPT if pairs else NONE_KEPT
+    return escaped(
+        said.in_language(language).format(
+            length=one["length"],
+            kept=len(one["pairs"]),
+            of=one["of"],
+            least=min(tokens),
+            most=max(tokens),
+            size=f"{largest['n_layers']} × {largest['d_model']}",
+            pairs=joined(pairs, "; ", "；").in_language(language),
+        )
+    )
 
 
 def _pairs(pairs: list[list[str]], language: Language) -> str:

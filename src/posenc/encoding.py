@@ -452,6 +452,20 @@ def rotates(encoding: PositionalEncoding, x: Tensor, at: Positions, side: Side) 
     return True
 
 
+def for_heads(
+    encoding: PositionalEncoding, table: Float[Tensor, "b t g ..."], x: Float[Tensor, "b h t d"], what: str
+) -> Float[Tensor, "b h t ..."]:
+    """A table of g key heads for each of the h heads of x: h/g heads in a row share one.
+
+    what    what the table holds, in the plural, for the message
+    Raises ValueError if g does not divide h.
+    """
+    heads, own = x.shape[1], table.shape[2]
+    if heads % own:
+        raise ValueError(f"{type(encoding).__name__}: x: {heads} heads cannot share the {what} of {own}")
+    return table.transpose(1, 2).repeat_interleave(heads // own, dim=1)
+
+
 def into(x: Tensor, out: Tensor | None) -> Tensor:
     """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
     if out is None or out is x:

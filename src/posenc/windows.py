@@ -26,7 +26,8 @@ from torch import Tensor
 
 from posenc.backends import choose
 from posenc.backends.fused import hidden_from
-from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.backends.toeplitz import bias_at
+from posenc.encoding import PositionalEncoding, Site, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.options import PLAIN, Options, softmax_scale
@@ -103,10 +104,7 @@ def by_band(
     reach = longest - 1 if left is None else min(left, longest - 1)
     if (reach + 1) * q.shape[3] > banded.ENTRIES:
         return None
-    bias = None
-    for term in encoding.distance_terms() or ():
-        more = one_per_head(term.at_distance(torch.arange(reach + 1)), q).to(q.dtype)
-        bias = more if bias is None else bias + more
+    bias = bias_at(torch.arange(reach + 1), q, encoding) if encoding.distance_terms() else None
     scale = softmax_scale(encoding, q.shape[-1], options)
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
     for number, runs in enumerate(rows):
@@ -194,8 +192,8 @@ def _slid_blocks(
     """Blocks of queries, the first of which comes `left` keys after the first key."""
     back = left + torch.arange(block)[:, None] - torch.arange(left + block)  # query - key
     mask = torch.zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
-    for term in encoding.distance_terms() or ():
-        mask = mask + one_per_head(term.at_distance(torch.arange(left + 1)), q)[:, back.clamp(0, left)].to(mask.dtype)
+    if encoding.distance_terms():
+        mask = bias_at(torch.arange(left + 1), q, encoding)[None, :, back.clamp(0, left)]
     mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
     scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]
     rows = []
@@ -216,12 +214,11 @@ def by_documents(
 
     Where a backend does the same within one call, it gets the call (`SERVES_DOCUMENTS`).
     """
-    if at.consecutive_in != "document" or exporting() or not readable(at.document):
+    if at.consecutive_in != "document" or exporting():
         return None
     if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
         return None
-    rows = [runs for row in at.document if (runs := runs_of(row)) is not None]
-    if len(rows) < at.batch or not _worth(q, k, rows):
+    if (rows := _runs_of_rows(at)) is None or not _worth(q, k, rows):
         return None
     parts = []
     for row, runs in enumerate(rows):

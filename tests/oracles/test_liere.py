@@ -106,7 +106,7 @@ def test_wrong_arguments():
         LieRE(D, H, block=4)
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
         LieRE(D, H, n_kv_heads=3)
-    with pytest.raises(ValueError, match="LieRE: x: 3 heads cannot be shared evenly by 2 heads of generators"):
+    with pytest.raises(ValueError, match="LieRE: x: 3 heads cannot share the generators of 2"):
         filled().rotate(torch.zeros(1, 3, 4, D), Positions.grid(2, 2), "query")
     with pytest.raises(ValueError, match=r"LieRE: reads 2 coordinate\(s\) per token"):
         filled().rotate(torch.zeros(1, H, 4, D), Positions.arange(1, 4), "query")

@@ -103,7 +103,7 @@ def test_wrong_arguments():
         RePo(M, H, D).read(torch.zeros(1, 4, M - 1), at)
     encoding = RePo(M, H, D, n_kv_heads=2)
     read = encoding.read(torch.zeros(1, 4, M), at)
-    with pytest.raises(ValueError, match="RePo: 3 heads cannot share the positions of 2"):
+    with pytest.raises(ValueError, match="RePo: x: 3 heads cannot share the positions of 2"):
         encoding.rotate(torch.zeros(1, 3, 4, D), read, "key")
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
         RePo(M, H, D, n_kv_heads=3)

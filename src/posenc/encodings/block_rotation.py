@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc import checks
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.tensor_checks import beside, floating
@@ -70,14 +70,10 @@ class BlockRotation(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        if x.shape[1] % self.own:
-            raise ValueError(
-                f"{type(self).__name__}: x: {x.shape[1]} heads cannot be shared evenly by {self.own} heads of generators"
-            )
         (rotation,) = self.tables_at(at, x.dtype)
         with full_precision(x):
             rotation = rotation.unflatten(2, (self.own, self.blocks, self.block, self.block))
-            rotation = rotation.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1)  # [b, h, t, n, s, s]
+            rotation = for_heads(self, rotation, x, "generators")  # [b, h, t, n, s, s]
             blocks = x.to(working_dtype(x.dtype)).contiguous().unflatten(-1, (-1, self.block))
             turned = (rotation * blocks[..., None, :]).sum(dim=-1).flatten(-2)
         return into(turned.to(x.dtype), out)

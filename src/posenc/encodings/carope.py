@@ -22,7 +22,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.content_dependent import FromEarlierTokens, running_sum
-from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
@@ -75,11 +75,8 @@ class CARoPE(FromEarlierTokens):
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
-        if x.shape[1] % self.own:
-            raise ValueError(f"CARoPE: x: {x.shape[1]} heads cannot share the angles of {self.own}")
         with full_precision(x):
-            angle = self.state(at)[0].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
-            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
+            angle = for_heads(self, self.state(at)[0].unflatten(-1, (self.own, -1)), x, "angles")  # [b, h, t, n]
             dtype = working_dtype(x.dtype)
             return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
 

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -125,10 +125,7 @@ class FoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        if x.shape[1] % self.own:
-            raise ValueError(f"FoPE: x: {x.shape[1]} heads cannot share the mixtures of {self.own}")
-        shared = x.shape[1] // self.own
-        cos, sin = (table.transpose(1, 2).repeat_interleave(shared, dim=1) for table in self.tables_at(at, x.dtype))
+        cos, sin = (for_heads(self, table, x, "mixtures") for table in self.tables_at(at, x.dtype))
         return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
 from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.rotation import rotate
@@ -84,11 +84,7 @@ class GrapeM(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        if x.shape[1] % self.own:
-            raise ValueError(f"GrapeM: x: {x.shape[1]} heads cannot share the frequencies of {self.own}")
-        cos, sin = (
-            table.transpose(1, 2).repeat_interleave(x.shape[1] // self.own, dim=1) for table in self.tables_at(at, x.dtype)
-        )
+        cos, sin = (for_heads(self, table, x, "frequencies") for table in self.tables_at(at, x.dtype))
         return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()

@@ -34,7 +34,7 @@ from posenc.content_dependent import (
     short_convolution,
     taken,
 )
-from posenc.encoding import BiasFn, Site, check_width, full_precision
+from posenc.encoding import BiasFn, Site, check_width, for_heads, full_precision
 from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
@@ -128,9 +128,7 @@ class PaTH(FromEarlierTokens):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         _, w, beta = (state.to(q.dtype) for state in self.state(at))
-        shared = self.n_heads // self.paths
-        w, beta = (one.transpose(1, 2).repeat_interleave(shared, dim=1) for one in (w, beta))  # [b, h, j, …]
-        return w, beta
+        return for_heads(self, w, q, "paths"), for_heads(self, beta, q, "paths")
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> PaTH:

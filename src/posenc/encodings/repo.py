@@ -20,7 +20,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.content_dependent import FromEarlierTokens
-from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -91,12 +91,9 @@ class RePo(FromEarlierTokens):
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
-        if x.shape[1] % self.own:
-            raise ValueError(f"RePo: {x.shape[1]} heads cannot share the positions of {self.own}")
         with full_precision(x):
-            position = self.state(at)[0].transpose(1, 2).double()  # [b, g, t]
+            position = for_heads(self, self.state(at)[0], x, "positions").double()  # [b, h, t]
             angle = position[..., None] * constant(self.frequencies, torch.float64, x.device)
-            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
             dtype = working_dtype(x.dtype)
             return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), self.layout, out=out)
 

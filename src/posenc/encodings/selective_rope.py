@@ -19,7 +19,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.content_dependent import FromEarlierTokens, running_sum, short_convolution
-from posenc.encoding import Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -109,12 +109,9 @@ class SelectiveRoPE(FromEarlierTokens):
         if not turns(side):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
-        if x.shape[1] % self.own:
-            raise ValueError(f"SelectiveRoPE: {x.shape[1]} heads cannot share the steps of {self.own}")
         with full_precision(x):
-            sums = self.state(at)[1].unflatten(-1, (self.own, -1)).transpose(1, 2)  # [b, g, t, n]
+            sums = for_heads(self, self.state(at)[1].unflatten(-1, (self.own, -1)), x, "steps")  # [b, h, t, n]
             angle = sums * constant(self.frequencies, torch.float64, x.device)
-            angle = angle.repeat_interleave(x.shape[1] // self.own, dim=1)
             dtype = working_dtype(x.dtype)
             return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
+from posenc.encoding import PositionalEncoding, Side, Site, for_heads, into, rotates
 from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.fast_path import constant
@@ -89,12 +89,7 @@ class TORoPE(PositionalEncoding):
             return into(x, out)
         cos, sin = self.tables_at(at, x.dtype)
         if (rows := len(self.gates)) > 1:
-            if x.shape[1] % rows:
-                raise ValueError(f"TORoPE: x: {x.shape[1]} heads cannot share the gates of {rows}")
-            cos, sin = (
-                table.unflatten(-1, (rows, -1)).transpose(1, 2).repeat_interleave(x.shape[1] // rows, dim=1)
-                for table in (cos, sin)
-            )
+            cos, sin = (for_heads(self, table.unflatten(-1, (rows, -1)), x, "gates") for table in (cos, sin))
         return rotate(x, cos, sin, self.layout, out=out)
 
     def heads(self, start: int, stop: int) -> TORoPE:

@@ -153,6 +153,18 @@ def test_the_mark_moves_with_the_method(opened):
     assert value(page, "check") < 1e-12
 
 
+def test_words_that_are_turned_are_no_sum(opened):
+    page = opened("attention?frame=2&encoding=complex_order&part=embedded&row=1&column=0")
+    expect(page.locator(".pipeline [data-site]")).to_have_text("2Vectorsturned")
+    expect(page.locator(".frame [data-part]")).to_have_count(2)
+    a = arrays(encoding="complex_order", sentence="cat eats fish")
+    assert "position" not in a
+    assert value(page) == pytest.approx(a["embedded"][1, 0], abs=1e-15)
+    assert value(page, "check") < 1e-12
+    lengths = (a[name][..., :2] ** 2 + a[name][..., 2:] ** 2 for name in ("x", "embedded"))
+    np.testing.assert_allclose(*lengths, atol=1e-12)
+
+
 def test_steps_by_button_key_and_player(opened):
     page = opened("attention")
     page.click("[data-frame='4']")

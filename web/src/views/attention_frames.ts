@@ -60,6 +60,7 @@ function addend(data: Data): [string, string] {
 export function framesOf({ sites, causal }: About, data: Data): Frame[] {
   const has = (site: string) => sites.includes(site);
   const turned = has("ROTATE");
+  const turnsWords = has("EMBED") && !("position" in data.arrays);
   const added = has("BIAS") || has("CONTEXT");
   const [query, key] = turned ? ["q_hat", "k_hat"] : ["q", "k"];
   const logits = added ? "scores" : "products";
@@ -71,12 +72,13 @@ export function framesOf({ sites, causal }: About, data: Data): Frame[] {
   return [
     { title: both("Words", "词"), lines: [],
       says: both("A sentence is a sequence of words. The numbers below them are their positions.", "句子是一串有次序的词，词下面的数字是位置。") },
-    { title: both("Vectors", "词向量"), site: has("EMBED") ? "EMBED" : undefined,
-      lines: [has("EMBED") ? [
+    { title: both("Vectors", "词向量"), site: turnsWords ? "ROTATE" : has("EMBED") ? "EMBED" : undefined,
+      lines: [turnsWords ? [channels("x", "x, words", "x，词向量"), "↻", channels("embedded", "x, turned", "x，旋转后")] : has("EMBED") ? [
         channels("x", "x, words", "x，词向量"), "+", channels("position", "p, positions", "p，位置编码"), "=",
         channels("embedded", "x + p", "x + p"),
       ] : [channels("x", "x, words", "x，词向量")]],
-      says: has("EMBED") ? both("Each word becomes a vector. The vector of its position is added once, at this step.", "每个词变成一个向量。它所在位置的向量在这一步加上，只加一次。")
+      says: turnsWords ? both("Each word becomes a vector. Its pairs of channels are then turned by angles that depend on its position.", "每个词变成一个向量。它的通道随后成对旋转，角度取决于词的位置。")
+        : has("EMBED") ? both("Each word becomes a vector. The vector of its position is added once, at this step.", "每个词变成一个向量。它所在位置的向量在这一步加上，只加一次。")
         : both("Each word becomes a vector. It does not depend on the position of the word.", "每个词变成一个向量，与词的位置无关。") },
     { title: both("q, k, v", "q、k、v"), site: turned ? "ROTATE" : undefined,
       lines: turned
@@ -185,7 +187,8 @@ export function made(data: Data, part: string, head: number, row: number, column
       };
     }
     case "embedded":
-      return about.sites.includes("EMBED") ? sumOf([], "x", "position") : given;
+      if (!about.sites.includes("EMBED")) return given;
+      return "position" in data.arrays ? sumOf([], "x", "position") : { ...given, letters: [about.formula] };
     case "q":
     case "k":
     case "v":

@@ -215,12 +215,9 @@ at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
 """
     ]
-    turned_first = BY_NAME[asked.encoding].load().turns_embeddings
-    if Site.EMBED in sites and not turned_first:
+    if Site.EMBED in sites and not BY_NAME[asked.encoding].load().turns_embeddings:
         lines += ["position = encoding.embed(torch.zeros_like(x)[None], at)[0]"]
     lines += ["embedded = encoding.embed(x[None], at)[0]"]
-    if turned_first:
-        lines += ["position = embedded - x"]
     lines += ["q, k, v = embedded @ w_q, embedded @ w_k, embedded @ w_v"]
     turned = "q, k"
     if Site.ROTATE in sites:

@@ -12,17 +12,19 @@ from typing import Any
 import pytest
 
 from lab_results import TASKS, Asked, write
+from posenc.bilingual import LANGUAGES
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.criteria import CONVERGED, MARGIN, NOT_LEARNT
 from posenc.lab.findings.published import table as published
+from posenc.lab.findings.sentences import sentences
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
 from posenc.lab.views.markdown import markdown
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
-KEYS = ["format", "name", "about", "seeds", "exploratory", "posenc", "provenance", "machine", "text", "command", "trials",
-        "size", "tasks", "properties", "cost", "missing", "published", "needs", "summary"]  # fmt: skip
+KEYS = ["format", "name", "about", "seeds", "fewest_seeds", "exploratory", "posenc", "provenance", "machine", "text",
+        "command", "trials", "size", "tasks", "properties", "cost", "missing", "published", "needs", "summary"]  # fmt: skip
 
 
 def plain(asked: Asked) -> float:
@@ -582,6 +584,9 @@ def test_a_disagreement_names_its_cause_and_a_trial(tmp_path: Path) -> None:
     def worst(asked: Asked) -> float:
         return 3.0 if asked.encoding == "rope" else 2.0
 
+    def worst_first(asked: Asked) -> float:
+        return 3.0 if asked.encoding in ("rope", "sinusoidal") else 2.0
+
     begins = "1×: rotary 20.07"
     for name, curve, kind in (("a", None, "scale"), ("b", improving, "budget")):
         found = found_in(tmp_path / name, tasks=["language_model"], value=lambda asked: 5.0 - worst(asked), curve=curve)
@@ -589,6 +594,10 @@ def test_a_disagreement_names_its_cause_and_a_trial(tmp_path: Path) -> None:
         assert (row["verdict"], row["kind"], row["trial"]) == ("disagree", kind, "language_model rope seed 0")
         assert "posenc lab repeat language_model rope seed 0" in row["cause"]["en"]
     assert row["cause"]["en"].startswith("budget: still improving or not learnt: RoPE, Sinusoidal, ALiBi, T5; seen in: ")
+    agreed = verdict(found_in(tmp_path / "d", tasks=["language_model"], value=worst_first, curve=improving), begins)
+    assert (agreed["verdict"], agreed["kind"]) == ("agree", None)
+    assert agreed["why"]["en"].endswith("; still improving or not learnt: RoPE, Sinusoidal, ALiBi, T5")
+    assert agreed["why"]["zh"].endswith("；仍在改善或尚未学会：RoPE、Sinusoidal、ALiBi、T5")
     learned = verdict(found, "learned positions end")
     assert learned["kind"] is None
     interpolation = verdict(found, "interpolation stays flat")
@@ -629,6 +638,18 @@ def test_the_answer_says_what_was_found(plain_found: dict[str, Any]) -> None:
     }
     assert "Sinusoidal 1.01×, Learned 1.02×, ALiBi 1.05×, RoPE 1.30×, T5 1.60×" in said
     assert "Not learnt" not in said
+
+
+def test_a_sweep_in_parts_says_how_far_it_is(plain_found: dict[str, Any]) -> None:
+    plain_found["trials"] |= {"found": 7, "expected": 16}
+    plain_found |= {"seeds": [0, 1, 2, 3, 4], "fewest_seeds": 3, "exploratory": False}
+    said, chinese = ("\n".join(words.in_language(at) for words in sentences(plain_found)) for at in LANGUAGES)
+    assert "7 of 16 models have been trained: 6 encodings with 3 to 5 seeds each" in said
+    assert "Encodings with fewer seeds than 5 have none over seeds" in said
+    assert "计划 16 个模型，已训练 7 个：6 种编码，每种 3 至 5 个随机种子" in chinese
+    assert "不足 5 个种子的编码不给出种子间的区间" in chinese
+    plain_found |= {"seeds": [0, 1, 2, 3, 4], "fewest_seeds": 5}
+    assert not any("Encodings with fewer" in words.en for words in sentences(plain_found))
 
 
 def test_the_answer_follows_the_numbers(tmp_path: Path) -> None:

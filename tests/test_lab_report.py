@@ -150,7 +150,8 @@ def made_up() -> Json:
         for name in names
     }
     made = {
-        "format": 1, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "exploratory": True,
+        "format": 2, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
+        "exploratory": True,
         "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
         "text": {"source": "made <up>", "sha256": "7e47" * 16, "train": {"documents": 9, "bytes": 90000},
@@ -177,7 +178,7 @@ def smallest() -> Json:
     task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
     found = made_up()
     nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
-    return found | nothing | with_tasks([task]) | {"seeds": [0], "name": "at $\\frac$ 5"}
+    return found | nothing | with_tasks([task]) | {"seeds": [0], "fewest_seeds": 1, "name": "at $\\frac$ 5"}
 
 
 def with_tasks(tasks: list[Json]) -> Json:
@@ -350,7 +351,7 @@ def test_windows_side_by_side_are_a_table_of_their_own(page: Element) -> None:
 def test_of_five_seeds_the_interval_is_shown(tmp_path: Path) -> None:
     task = a_task("copy", "exact", 16, [16, 32])
     task["arms"] = [an_arm("rope", task, random.Random(6), seeds=5)]
-    write(made_up() | {"tasks": [task], "seeds": [0, 1, 2, 3, 4], "exploratory": False}, tmp_path)
+    write(made_up() | {"tasks": [task], "seeds": [0, 1, 2, 3, 4], "fewest_seeds": 5, "exploratory": False}, tmp_path)
     page = read((tmp_path / "index.html").read_text("utf-8"))
     value = task["arms"][0]["cells"]["32"]
     shown = rows(task_of(page, "heat", "copy").all("table")[0])["RoPE"][1].text()
@@ -836,8 +837,8 @@ def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
 
 
 def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected format 1, got 2"):
-        write(made_up() | {"format": 2}, tmp_path)
+    with pytest.raises(ValueError, match="expected format 2, got 3"):
+        write(made_up() | {"format": 3}, tmp_path)
     with pytest.raises(ValueError, match="at least one task"):
         write(made_up() | {"tasks": []}, tmp_path)
     assert list(tmp_path.iterdir()) == []

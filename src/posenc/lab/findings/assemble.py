@@ -22,7 +22,7 @@ from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
-FORMAT = 1
+FORMAT = 2
 COMPARE = "compare"  # the preset whose users are told what their budget can tell
 
 
@@ -46,6 +46,7 @@ def findings(folder: Path) -> Json:
         "name": experiment["name"],
         "about": experiment["about"],
         "seeds": _seeds(experiment),
+        "fewest_seeds": min([experiment["seeds"], *experiment.get("fewer_seeds", {}).values()]),
         "exploratory": experiment["seeds"] < criteria.ENOUGH,
         "posenc": origin.pop("posenc", posenc.__version__),
         "provenance": {**origin, "precision": experiment["precision"], "text": text_of(manifest)},

@@ -57,7 +57,7 @@ def _undecided(task: Json, arms: Sequence[Json]) -> Need:
 def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
     tied = best(task, arms, length)
     said = score(task, tied[0]["cells"][str(length)]["mean"])
-    why = Words(f"{said.en} at {length}", f"长度 {length} 时{said.zh}")
+    why = Words(f"{said.en} at {length}", f"长度 {length}：{said.zh}")
     if rise := tied[0]["rise"].get(str(length)):
         lost = loss(task, rise["mean"])
         why = Words(f"{why.en}, {lost.en} from {task['length']}", f"{why.zh}，比 {task['length']} 时 {lost.zh}")

@@ -10,7 +10,7 @@ from posenc.lab.findings import budget_limits, property_sentences
 from posenc.lab.findings.comparing import after_training, ranked, worse
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
 from posenc.lab.findings.titles import change_title, main_task, title
-from posenc.lab.findings.wording import bounds, counted, listed, loss, name, score, task_title, times
+from posenc.lab.findings.wording import bounds, counted, counted_seeds, listed, loss, name, score, task_title, times
 from posenc.lab.trial.training import CAUSAL_ONLY
 
 Json = Mapping[str, Any]
@@ -46,14 +46,18 @@ def sentences(found: Json) -> list[Words]:
 def _trained(found: Json) -> Words:
     arms = {arm["name"] for task in found["tasks"] for arm in task["arms"]}
     names = [task_title(task) for task in found["tasks"]]
-    size, seeds = found["size"], len(found["seeds"])
-    untrained = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"]) * seeds
-    trials = max(0, found["trials"]["found"] - untrained)
+    size, each = found["size"], counted_seeds(found)
+    cannot = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"])
+    untrained = cannot * len(found["seeds"])
+    there, planned = (max(0, found["trials"][which] - untrained) for which in ("found", "expected"))
+    trained = Words(f"{counted(there, 'model was', 'models were')} trained", f"共训练 {there} 个模型")
+    if there < planned:
+        trained = Words(f"{there} of {planned} models have been trained", f"计划 {planned} 个模型，已训练 {there} 个")
     return Words(
-        f"{counted(trials, 'model was', 'models were')} trained: {counted(len(arms), 'encoding', 'encodings')} with "
-        f"{counted(seeds, 'seed', 'seeds')} each. The models differ by the encoding only: {size['n_layers']} layers, "
+        f"{trained.en}: {counted(len(arms), 'encoding', 'encodings')} with {each.en} each. "
+        f"The models differ by the encoding only: {size['n_layers']} layers, "
         f"d_model {size['d_model']}, {size['n_heads']} heads. Tasks: {joined(names, ', ', '').en}.",
-        f"共训练 {trials} 个模型：{len(arms)} 种编码，每种 {seeds} 个随机种子，彼此只有位置编码不同；"
+        f"{trained.zh}：{len(arms)} 种编码，每种 {each.zh}，彼此只有位置编码不同；"
         f"{size['n_layers']} 层，d_model {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",
     )
 
@@ -295,7 +299,13 @@ def _seeds(found: Json) -> Words:
             "Every seed is shown.",
             f"只有 {seeds} 个随机种子，以上为探索性结果：不足 {ENOUGH} 个时不给出种子间的区间。每个种子都已列出。",
         )
+    fewer = Words("", "")
+    if found["fewest_seeds"] < ENOUGH:
+        fewer = Words(
+            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: their worst and best seed are given.",
+            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只给出最差与最好的种子。",
+        )
     return Words(
-        f"Intervals are 95% intervals, over {seeds} seeds and over documents.",
-        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。",
+        f"Intervals are 95% intervals, over {seeds} seeds and over documents.{fewer.en}",
+        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。{fewer.zh}",
     )

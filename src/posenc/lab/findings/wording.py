@@ -20,6 +20,14 @@ def name(arm: Json) -> Words:
     return title(arm["name"])
 
 
+def counted_seeds(found: Json) -> Words:
+    """5 seeds, or 3 to 5 seeds where some encodings have fewer."""
+    most, fewest = len(found["seeds"]), found["fewest_seeds"]
+    if fewest < most:
+        return Words(f"{fewest} to {most} seeds", f"{fewest} 至 {most} 个随机种子")
+    return Words(counted(most, "seed", "seeds"), f"{most} 个随机种子")
+
+
 def listed(arms: Iterable[Json], number: Callable[[Json], Words]) -> Words:
     """ALiBi (+0.01 bits), Shaw (+0.08 bits)."""
     pairs = [(name(arm), number(arm)) for arm in arms]

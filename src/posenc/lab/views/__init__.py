@@ -19,14 +19,15 @@ def write(findings: Findings, directory: Path) -> list[Path]:
 
     Raises ValueError for findings of another format, OSError if a file cannot be written.
     """
+    from posenc.lab.findings.assemble import FORMAT
     from posenc.lab.views.markdown import markdown
     from posenc.lab.views.page import page
     from posenc.lab.views.pictures import pictures
     from posenc.lab.views.tables import tables
 
-    if findings.get("format") != 1:
+    if findings.get("format") != FORMAT:
         raise ValueError(
-            f"findings: expected format 1, got {findings.get('format')!r}; "
+            f"findings: expected format {FORMAT}, got {findings.get('format')!r}; "
             "write the report with the version of posenc that made them"
         )
     if not findings["tasks"]:

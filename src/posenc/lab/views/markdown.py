@@ -37,7 +37,8 @@ def markdown(findings: Findings, language: Language) -> str:
         parts.append(f"*{said(say('exploratory'))}*")
     parts.append(f"## {said(say('answer'))}")
     needs = [{part: said(of(words)) for part, words in need.items()} for need in findings["needs"]]
-    parts.append("\n".join(f"- {need['need']}: **{need['pick']}** ({need['why']})" for need in needs))
+    line = Words("- {need}: **{pick}** ({why})", "- {need}：**{pick}**（{why}）").in_language(language)
+    parts.append("\n".join(line.format(**need) for need in needs))
     parts += [said(of(sentence)) for sentence in findings["summary"]]
     made = stars(findings)
     head = [said(say("encoding")), *(said(name) + (f" ({said(small)})" if small.en else "") for name, small in made.head)]

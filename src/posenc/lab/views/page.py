@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 
 from posenc.bilingual import Words
+from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import counted_seeds
 from posenc.lab.views import charts, depth, svg, tuning
 from posenc.lab.views.attention import attention
 from posenc.lab.views.best_change import best_change
@@ -47,7 +49,6 @@ from posenc.lab.views.words import change_name, listed, of, same, say
 
 BRAND = "posenc lab"
 VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
-MANY = 5  # with this many seeds or more there are intervals over seeds
 PARTS = (
     "answer",
     "stars",
@@ -102,7 +103,7 @@ def _header(findings: Findings) -> str:
         kind,
         arms=len(arms_of(findings)),
         tasks=len(findings["tasks"]),
-        seeds=len(findings["seeds"]),
+        seeds=counted_seeds(findings),
         name=findings["name"],
         about=of(findings["about"]),
     )
@@ -184,7 +185,7 @@ def _learning(findings: Findings, task: Task, wide: bool) -> str:
 
 
 def _heat(findings: Findings) -> str:
-    text = "heat intervals" if len(findings["seeds"]) >= MANY else "heat text"
+    text = "heat intervals" if len(findings["seeds"]) >= ENOUGH else "heat text"
     return tag("p", say(text)) + _per_task(findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task))
 
 
@@ -223,7 +224,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
 def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
     """Every seed; for many seeds the interval, if there is one."""
     interval = arm["cells"][str(length)].get("interval")
-    if len(found.seeds) >= MANY and interval:
+    if len(found.seeds) >= ENOUGH and interval:
         return "–".join(value(task, bound) for bound in interval)
     return " ".join(value(task, seed) for seed in found.seeds)
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import counted_seeds
 from posenc.lab.records import files
 from posenc.lab.views.cells import Arm, Findings, Task, cell, factor, in_order, is_bits, scale, top
 from posenc.lab.views.style import LIGHT, look
@@ -102,7 +103,7 @@ def caption(findings: Findings, task: Task) -> str:
     if any(map(_improving, task["arms"])):
         marks += f" {IMPROVING}~still improved at the end of training."
     return (
-        f"{escaped(task['title']['en'])}: {measure}{spread} {seeds} seed{'s' * (seeds != 1)}; trained at length "
+        f"{escaped(task['title']['en'])}: {measure}{spread} {counted_seeds(findings).en}; trained at length "
         f"{task['length']} for {training['steps']} steps of {training['rows']} rows; {size['n_layers']} layers, "
         f"$d_{{\\mathrm{{model}}}} = {size['d_model']}$, {size['n_heads']} heads.{tuned}{marks}"
     )

@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from posenc.bilingual import LANGUAGES, Language, Words
 from posenc.lab.findings.titles import main_task
+from posenc.lab.findings.wording import counted_seeds
 from posenc.lab.views import charts, svg
 from posenc.lab.views.cells import Findings, Task, learnt, top
 from posenc.lab.views.style import sheet
@@ -64,10 +65,10 @@ def standalone(drawing: str, title: Words, note: Words, language: Language) -> s
 
 
 def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
-    seeds = len(findings["seeds"])
+    seeds = counted_seeds(findings)
     note = Words(
-        f"posenc lab {findings['name']}: every dot is one of {seeds} seeds",
-        f"posenc lab {findings['name']}：每个点是 {seeds} 个随机种子之一",
+        f"posenc lab {findings['name']}: every dot is one of {seeds.en}",
+        f"posenc lab {findings['name']}：每个点是 {seeds.zh}之一",
     )
     for task in findings["tasks"]:
         if drawing := curves_drawn(findings, task):

@@ -15,14 +15,14 @@ from posenc.lab.findings.titles import with_factor
 PROSE = {
     "title": Words("Train short, test long", "短序列训练，长序列测试"),
     "lead": Words(
-        "{arms} positional encodings on {tasks} tasks, {seeds} seeds each, in models that differ by the encoding "
+        "{arms} positional encodings on {tasks} tasks, {seeds} each, in models that differ by the encoding "
         "only. Experiment “{name}”: {about}",
-        "{arms} 种位置编码，{tasks} 个任务，各 {seeds} 个随机种子；各模型只有位置编码不同。实验“{name}”：{about}",
+        "{arms} 种位置编码，{tasks} 个任务，各 {seeds}；各模型只有位置编码不同。实验“{name}”：{about}",
     ),
     "lead one": Words(
-        "{arms} positional encodings on one task, {seeds} seeds each, in models that differ by the encoding only. "
+        "{arms} positional encodings on one task, {seeds} each, in models that differ by the encoding only. "
         "Experiment “{name}”: {about}",
-        "{arms} 种位置编码，一个任务，各 {seeds} 个随机种子；各模型只有位置编码不同。实验“{name}”：{about}",
+        "{arms} 种位置编码，一个任务，各 {seeds}；各模型只有位置编码不同。实验“{name}”：{about}",
     ),
     "exploratory": Words(
         "Fewer than five seeds: exploratory, no intervals over seeds.", "不足五个随机种子：仅供探索，不给出种子间的区间。"

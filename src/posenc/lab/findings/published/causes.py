@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.experiment import read_experiment
+from posenc.lab.findings.criteria import MISSING
 from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
@@ -47,9 +48,7 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
         return known
     if source.startswith(NOTES):
         return Cause("theirs", NOT_MEASURED)
-    if growing := unfinished(found, consulted):
-        names = joined(map(title, growing), ", ", "、")
-        why = Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
+    if why := growing(found, consulted):
         return Cause("budget", why, decided_by("budget", consulted))
     return Cause("scale", SMALLER, decided_by("scale", consulted))
 
@@ -63,11 +62,16 @@ def decided_by(kind: Kind, consulted: Consulted) -> str:
     return ""
 
 
-def unfinished(found: Mapping[str, Any], consulted: Consulted) -> list[str]:
+def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     """The encodings of the claim whose training loss still fell at the end, or that did not learn the trained length."""
     arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
     read = {name: arms[task, name] for task, name in consulted}
-    return [name for name, arm in read.items() if arm["converged"] is False or not arm["learnt"]]
+    run = {name: arm for name, arm in read.items() if arm["state"] != MISSING}
+    short = [name for name, arm in run.items() if arm["converged"] is False or not arm["learnt"]]
+    if not short:
+        return None
+    names = joined(map(title, short), ", ", "、")
+    return Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
 
 
 def trial_of(found: Mapping[str, Any], consulted: Consulted) -> str | None:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from posenc.bilingual import Words
+from posenc.bilingual import Words, clauses
 from posenc.lab.findings import criteria
 from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
 from posenc.lab.findings.published.causes import Cause
@@ -107,6 +107,8 @@ def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
         words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
     except Untested as error:
         verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
+    if verdict == "agree" and (growing := causes.growing(found, consulted)):
+        why = clauses(why, growing)
     if verdict in ("disagree", "undecided"):
         cause, trial = causes.cause_of(claim.cause, claim.source, found, consulted), causes.trial_of(found, consulted)
     told = NOTHING if cause is None else causes.told(cause, trial)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import signal
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import pytest
 import torch
 import typer
 
-from posenc.benchmarks import bars, contenders, gate, machine, peers, plan, report, runner, timing, worker
+from posenc.benchmarks import bars, contenders, gate, machine, peers, plan, report, runner, timing, visible, worker
 from posenc.benchmarks.cpu_contention import Weather
 from posenc.benchmarks.timing import Measured, Round
 from posenc.commands import bench_
@@ -605,6 +606,27 @@ def test_the_share_of_pairs_that_may_attend():
     for pattern in (plan.Pattern(), plan.Pattern(left=3), plan.Pattern(documents=4), plan.Pattern(left=2, documents=2)):
         assert pattern.pairs(16) == counted(16, pattern)
     assert plan.Pattern(documents=4).share(16) == 4 * 10 / 136
+
+
+def test_a_row_says_its_share_of_the_pairs():
+    """Counted in a mask of all pairs, for the patterns as their names have them."""
+    case = case_of("visible", "RoPE", length=1024)
+    back = torch.arange(1024)[:, None] - torch.arange(1024)
+    rows = []
+    for entry in visible.build(case).entries:
+        seen = back >= 0
+        if "window of" in entry.name:
+            seen &= back < int(re.search(r"window of (\d+)", entry.name)[1])
+        if "documents" in entry.name:
+            own = torch.arange(1024) // (1024 // int(entry.name.split()[0]))
+            seen &= own[:, None] == own
+        assert entry.share == pytest.approx(seen.sum().item() / (1024 * 1025 / 2), rel=1e-12), entry.name
+        rows.append(timed(entry.name, 0.5, True, share=entry.share))
+    headings, (floor, *shown) = report.table([result_of(case, *rows)])
+    assert headings[:3] == ["", "ratio (large, 1 thread)", "share of pairs"]
+    assert floor[2] == "1"
+    assert {row[0]: row[2] for row in shown}["16 documents"] == "0.063"
+    assert "share of pairs" not in report.table([result_of(case, timed("a", 0.5))])[0]
 
 
 def test_costs_grow_in_a_sweep():

@@ -37,6 +37,7 @@ class Entry:
     package: str
     make: Callable[[], Made]
     truth: str = ""  # which exact result of the contest it computes
+    share: float | None = None  # pairs that may attend, of the floor's; None where they are the same
     squares: float = 0.0  # how many arrays [b, h, i, j] of float32 it holds at once, at least
 
     @property

@@ -39,19 +39,18 @@ def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
     """Headings and rows of one comparison: the fastest first, then those that did not run."""
     if members[0]["kind"] == "memory":
         return ["", "peak beyond the inputs", "beyond the floor"], list(_memory_rows(members[0]))
-    headings = ["", *(f"ratio ({name})" for name in columns(members)), "ms", "GB/s", "error"]
-    rates = any(row.get("gb_per_s") for row in members[0]["rows"])
-    names = [row["name"] for row in members[0]["rows"] if row["status"] != NOT_ASKED]
+    headings = ["", *(f"ratio ({name})" for name in columns(members)), "share of pairs", "ms", "GB/s", "error"]
+    first = members[0]["rows"]
+    there = {"share of pairs": any("share" in row for row in first), "GB/s": any(row.get("gb_per_s") for row in first)}
+    names = [row["name"] for row in first if row["status"] != NOT_ASKED]
     by_name = [{row["name"]: row for row in one["rows"]} for one in members]
     floor = members[0]["floor"]
-    rows = [[floor["name"] + " (floor)", *["1"] * len(members), ms(floor), gb(floor), NOTHING]]
+    rows = [[floor["name"] + " (floor)", *["1"] * len(members), "1", ms(floor), gb(floor), NOTHING]]
     for name in sorted(names, key=lambda name: by_name[0][name].get("ratio", {}).get("median", float("inf"))):
         own = [one.get(name, {"status": NOTHING}) for one in by_name]
-        rows.append([name, *(ratio(row) for row in own), ms(own[0]), gb(own[0]), error(own)])
-    if not rates:
-        headings.pop(-2)
-        rows = [[*row[:-2], row[-1]] for row in rows]
-    return headings, rows
+        rows.append([name, *(ratio(row) for row in own), share(own[0]), ms(own[0]), gb(own[0]), error(own)])
+    kept = [place for place, heading in enumerate(headings) if there.get(heading, True)]
+    return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def growths(results: list[Result]) -> Iterator[tuple[str, list[Result]]]:
@@ -94,6 +93,10 @@ def ratio(row: dict[str, Any]) -> str:
         return str(row["status"])
     found = row["ratio"]
     return f"{short(found['median'])} ({short(found['low'])} to {short(found['high'])})"
+
+
+def share(row: dict[str, Any]) -> str:
+    return f"{row['share']:.3f}" if "share" in row else NOTHING
 
 
 def short(value: float) -> str:

@@ -2,8 +2,8 @@
 
     floor   attention to all keys before the query: torch's fused kernel, or ours where torch has none (ALiBi, a soft cap)
 
-What a pattern costs should follow the share of pairs that may attend (`plan.PATTERNS`). Rotations and biases are part of
-every call, ours and the floor's.
+What a pattern costs should follow the share of pairs that may attend (`plan.PATTERNS`), which stands beside the ratio.
+Rotations and biases are part of every call, ours and the floor's.
 """
 
 from __future__ import annotations
@@ -57,11 +57,14 @@ def build(case: Case, device: str = "cpu") -> Contest:
         """Roundings of logits up to the largest, and of a sum of weights times values."""
         return [64 * rounding(torch.float32) * max(x.abs().max().item() for x in exact)]
 
+    shares = {name: pattern.share(case.length) for name, pattern in PATTERNS.items()}
     entries = [
-        Entry(name, "posenc", functools.partial(inputs.ours, pattern), truth=name) for name, pattern in PATTERNS.items()
+        Entry(name, "posenc", functools.partial(inputs.ours, pattern), truth=name, share=shares[name])
+        for name, pattern in PATTERNS.items()
     ]
     if case.name == "RoPE":
-        entries.append(Entry("window of 256, as a mask", "torch", mask, truth="window of 256"))
+        window = "window of 256"
+        entries.append(Entry(f"{window}, as a mask", "torch", mask, truth=window, share=shares[window]))
     return Contest(
         Entry("all keys", "torch" if inputs.method == "RoPE" else "posenc", floor),
         entries,

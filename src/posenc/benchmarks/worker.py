@@ -69,6 +69,7 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
     truths, limits = dict[str, Any](), dict[str, list[float]]()
     for number, entry in enumerate(contest.entries):
         row: dict[str, Any] = {"name": entry.name, "package": entry.package, "ours": entry.ours}
+        row |= {} if entry.share is None else {"share": entry.share}
         rows.append(row)
         try:
             take_part(entry, case, request["peers"])

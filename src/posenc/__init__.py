@@ -11,6 +11,7 @@ here: importing it would put it in the function's place.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
 from posenc import _deprecated
@@ -112,9 +113,16 @@ def __getattr__(name: str) -> Any:
         return value
     if f"posenc.{name}" in _deprecated.MODULES:
         return importlib.import_module(f"posenc.{name}")
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}{_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    """What a name may mean; nothing for a module, for which `from posenc import checks` asks before it imports."""
+    if name.startswith("_") or importlib.util.find_spec(f"posenc.{name}") is not None:
+        return ""
     from posenc.catalogue import hint
 
-    raise AttributeError(f"module 'posenc' has no attribute {name!r}{'' if name.startswith('_') else hint(name)}")
+    return hint(name)
 
 
 def __dir__() -> list[str]:

@@ -20,12 +20,12 @@ from posenc import kernels
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.shapes import Float, Int
 
 ENTRIES = 2**18  # of the keys that a query sees: beyond, transposed keys and values leave the second-level cache
 WIDEST = 256  # channels of a head
 
-_pack = struct.Struct("25qd").pack  # struct Banded
+_pack = struct.Struct("26qd").pack  # struct Banded
 
 
 def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
@@ -45,10 +45,12 @@ def attended(
     scale: float,
     left: int,
     out: Float[Tensor, "b h t d"],
+    reach: Int[Tensor, "b h"] | None = None,
 ) -> None:
     """Writes the attention of every query to its own key and the `left` before it into `out`. Only where `served`.
 
     bias    added to the logits at distances 0 … left and perhaps further, fp32, distances side by side in memory
+    reach   for every row and head at most `left`, int64, contiguous: how many keys before its own a query sees there
     """
     kernel = _kernel()
     assert kernel is not None
@@ -60,6 +62,7 @@ def attended(
             v.data_ptr(),
             0 if bias is None else bias.data_ptr(),
             out.data_ptr(),
+            0 if reach is None else reach.data_ptr(),
             batch,
             heads,
             k.shape[1],

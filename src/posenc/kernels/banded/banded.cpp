@@ -1,4 +1,5 @@
-// Causal self-attention of consecutive tokens over a band of keys: every query sees its own key and at most `left` before it.
+// Causal self-attention of consecutive tokens over a band of keys: every query sees its own key and at most `left` before it,
+// or as many as `reach` says for its row and head.
 //
 //   out_i = Σ_j softmax_j(q_i·k_j·scale + bias[i - j])·v_j,   0 ≤ i - j ≤ left
 //
@@ -32,12 +33,13 @@ struct Banded {
   const float *q, *k, *v;
   const float* bias;  // [h or 1, left + 1] by distance, or null
   float* out;
+  const int64_t* reach;  // [b, h] at most left, or null: left
   int64_t batch, heads, key_heads, length, width, left;  // width: a multiple of 16
   int64_t stride[4][3];                                  // of q, k, v, out along b, h, t
   int64_t bias_stride, threads;
   double scale;
 };
-static_assert(sizeof(Banded) == 26 * 8, "__init__.py packs 25 integers and a real");
+static_assert(sizeof(Banded) == 27 * 8, "__init__.py packs 26 integers and a real");
 
 namespace {
 
@@ -153,9 +155,10 @@ ALWAYS_INLINE float softmax(float* row, const float* bias, int64_t begin, int64_
 
 // ROWS queries from `first`, of which those before `last` are real; keys in scratch begin at token `base`.
 template <int ROWS, int WIDE>
-ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t h, int64_t first, int64_t last, int64_t base) {
+ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t h, int64_t left, int64_t first, int64_t last,
+                         int64_t base) {
   const int64_t width = of.width, real = std::min<int64_t>(ROWS, last - first);
-  const int64_t begin = std::max<int64_t>(first - of.left, 0) - base, end = first + real - base;
+  const int64_t begin = std::max<int64_t>(first - left, 0) - base, end = first + real - base;
   const int64_t from = begin / LANES * LANES, to = (end + LANES - 1) / LANES * LANES;
   const float scale = static_cast<float>(of.scale);
   for (int64_t r = 0; r < ROWS; ++r) {  // rows past the last one are the last one again
@@ -206,9 +209,10 @@ ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
     pack(of, s, b, g, base, end);
     for (int64_t h = g * group; h < (g + 1) * group; ++h) {
       std::fill(s.bias, s.bias + of.left + 1 + 2 * MARGIN, -std::numeric_limits<float>::infinity());
-      for (int64_t back = 0; back <= of.left; ++back)
+      const int64_t left = of.reach ? of.reach[b * of.heads + h] : of.left;
+      for (int64_t back = 0; back <= left; ++back)
         s.bias[MARGIN + of.left - back] = of.bias ? of.bias[h * of.bias_stride + back] : 0.0f;
-      for (int64_t first = begin; first < end; first += ROWS) block<ROWS, WIDE>(of, s, b, h, first, end, base);
+      for (int64_t first = begin; first < end; first += ROWS) block<ROWS, WIDE>(of, s, b, h, left, first, end, base);
     }
   }
 }

@@ -41,16 +41,47 @@ def exact(q, k, v, left, scale, bias=None, document=None):
         (37, 5, 16, 2, 1, True),
         (100, 99, 80, 2, 2, True),  # the whole row; channels that are no multiple of 64
         (1100, 31, 48, 2, 1, False),  # two segments
-        (1300, 1100, 32, 1, 1, True),  # segments as long as the window
+        (1300, 1100, 32, 1, 1, True),  # a window longer than a segment
+        (1300, 1299, 256, 2, 1, True),  # three chunks of 512 keys
+        (1100, 600, 256, 1, 1, False),  # a query sees keys of two chunks
     ],
 )
 def test_windows_are_the_formula(length, left, width, heads, key_heads, biased):
     q, k, v = inputs(2, heads, key_heads, length, width)
     bias = torch.randn(heads, left + 1, generator=torch.Generator().manual_seed(1)) if biased else None
     out = torch.full((2, length, heads, width), torch.nan).transpose(1, 2)
-    banded.attended(q, k, v, bias, 0.3, left, out)
-    true = exact(q, k, v, left, 0.3, bias)
+    scale = width**-0.5
+    banded.attended(q, k, v, bias, scale, left, out)
+    true = exact(q, k, v, left, scale, bias)
     torch.testing.assert_close(out.double(), true, rtol=0, atol=8 * 2**-23 * max(1.0, true.abs().max().item()))
+
+
+def test_every_row_and_head_has_its_own_reach():
+    q, k, v = inputs(2, 4, 2, 1100, 128)
+    bias = torch.randn(4, 900, generator=torch.Generator().manual_seed(1))
+    reach = torch.tensor([[0, 899, 899, 40], [700, 31, 5, 500]])
+    out = torch.full((2, 1100, 4, 128), torch.nan).transpose(1, 2)
+    banded.attended(q, k, v, bias, 0.1, 899, out, reach)
+    for row, head in ((row, head) for row in range(2) for head in range(4)):
+        left, group = int(reach[row, head]), head // 2
+        own = (x[row, at][None, None] for x, at in ((q, head), (k, group), (v, group)))
+        true = exact(*own, left, 0.1, bias[head : head + 1, : left + 1])
+        torch.testing.assert_close(out[row, head][None, None].double(), true, rtol=0, atol=2e-6)
+
+
+def test_a_later_chunk_may_hold_all_the_weight_or_none():
+    """Logits of 512 keys of one chunk lie 60 above those of the next, or below them."""
+    q, k, v = inputs(1, 1, 1, 1100, 256)
+    q *= 0.05
+    for high in (slice(0, 512), slice(512, 1024)):
+        more = torch.zeros(1100)
+        more[high] = 60.0
+        q[..., 0], k[..., 0] = 1.0, more
+        out = torch.empty_like(q)
+        banded.attended(q, k, v, None, 1.0, 1099, out)
+        torch.testing.assert_close(
+            out.double(), exact(q, k, v, 1099, 1.0), rtol=0, atol=1e-4
+        )  # logits of 60 round to 2^-19
 
 
 def test_large_logits_and_far_exponents_are_the_formula():

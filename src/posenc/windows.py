@@ -6,8 +6,7 @@
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
 
 Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
-In fp32 on the CPU without gradients, causal windows and documents of up to 4 096 keys of 64 channels are a kernel of our
-own.
+In fp32 on the CPU without gradients, causal windows and documents are a kernel of our own.
 
 Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
@@ -102,8 +101,6 @@ def by_band(
         return None
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
     reach = longest - 1 if left is None else min(left, longest - 1)
-    if (reach + 1) * q.shape[3] > banded.ENTRIES:
-        return None
     bias = bias_at(torch.arange(reach + 1), q, encoding) if encoding.distance_terms() else None
     scale = softmax_scale(encoding, q.shape[-1], options)
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)

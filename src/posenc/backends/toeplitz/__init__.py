@@ -12,18 +12,16 @@ import torch
 from torch import Tensor
 
 from posenc.backends.fused import hidden_from
+from posenc.backends.toeplitz import reach
 from posenc.backends.toeplitz.attention import attend_small, is_small
 from posenc.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
-from posenc.kernels import banded
-from posenc.kernels.banded.reach import can_fall, reaches
 from posenc.kernels.fast_path import exporting, wants_gradient
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions, readable
 
 OPTIONS = frozenset({"scale"})
 SERVES_DOCUMENTS = True
-WIDE, LONG = 64, 1024  # channels and tokens from which heads have a reach: narrower heads, as the lab's, keep their bits
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -63,39 +61,12 @@ def attend(
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
-    if causal and at_q is at_k and (out := within_reach(q, k, v, encoding, at_q, scale)) is not None:
-        return out
+    if reach.served(q, k, v, at_q, at_k, causal) and not wants_gradient(*encoding.parameters()):
+        distances = torch.arange(at_q.length, dtype=at_q.coords.dtype)
+        return reach.attended(q, k, v, bias_at(distances, q, encoding), scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
-
-
-def within_reach(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, scale: float
-) -> Tensor | None:
-    """Causal self-attention under a bias that falls with distance, every head as far back as its weights are not 0.
-
-    fp32 without gradients, in C++. None for calls that this does not serve or would not make faster. Narrower heads and
-    shorter rows are left to torch's kernel: results that the lab has stored, with heads of at most 32 channels, must repeat
-    bit for bit.
-    """
-    if at.consecutive_in != "row" or not banded.served(q, k, v) or wants_gradient(*encoding.parameters()):
-        return None
-    length, width = q.shape[2:]
-    if width < WIDE or length < LONG or length * width > 4 * banded.ENTRIES:
-        return None
-    bias = bias_at(torch.arange(length), q, encoding).contiguous()
-    if not can_fall(bias) or not v.sum().isfinite():  # 0 times what is not finite is NaN, at every distance
-        return None
-    if (reach := reaches(q, k, bias, scale)) is None:
-        return None
-    seen = reach.double() + 1
-    share = (seen * (2 * length + 1 - seen)).mean().item() / (length * (length + 1))  # of the pairs
-    if share > (0.9 if length * width <= banded.ENTRIES else 0.7):  # beyond, torch's kernel may be as fast
-        return None
-    out = q.new_empty(q.shape[0], length, q.shape[1], width).transpose(1, 2)
-    banded.attended(q, k, v, bias, scale, int(reach.max()), out, reach)
-    return out
 
 
 def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:

@@ -2,6 +2,7 @@
 
     out_i = Σ_j softmax_j(q_i·k_j·scale + bias[i - j])·v_j,   0 ≤ i - j ≤ left
 
+A weight below e^-80 (2^-115) of a query's largest is 0.
 Legend: b batch, h query heads, g key heads, t tokens, d channel.
 """
 
@@ -22,7 +23,6 @@ from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 if TYPE_CHECKING:
     from posenc.shapes import Float, Int
 
-ENTRIES = 2**18  # of the keys that a query sees: beyond, transposed keys and values leave the second-level cache
 WIDEST = 256  # channels of a head
 
 _pack = struct.Struct("26qd").pack  # struct Banded
@@ -49,20 +49,22 @@ def attended(
 ) -> None:
     """Writes the attention of every query to its own key and the `left` before it into `out`. Only where `served`.
 
-    bias    added to the logits at distances 0 … left and perhaps further, fp32, distances side by side in memory
-    reach   for every row and head at most `left`, int64, contiguous: how many keys before its own a query sees there
+    bias    added to the logits at distances 0 … left and perhaps further, fp32
+    reach   fewer keys before the own one, for the queries of a row and head: 0 … left each, int64
     """
     kernel = _kernel()
     assert kernel is not None
     batch, heads, length, width = q.shape
+    bias = None if bias is None else bias.contiguous()
+    reach = None if reach is None else reach.contiguous()
     kernel(
         _pack(
             q.data_ptr(),
             k.data_ptr(),
             v.data_ptr(),
             0 if bias is None else bias.data_ptr(),
-            out.data_ptr(),
             0 if reach is None else reach.data_ptr(),
+            out.data_ptr(),
             batch,
             heads,
             k.shape[1],

@@ -1,16 +1,18 @@
-// Causal self-attention of consecutive tokens over a band of keys: every query sees its own key and at most `left` before it,
-// or as many as `reach` says for its row and head.
+// Causal self-attention of consecutive tokens over a band of keys: every query sees its own key and at most `left` before it, or
+// fewer: as many as `reach` says for its row and head.
 //
 //   out_i = Σ_j softmax_j(q_i·k_j·scale + bias[i - j])·v_j,   0 ≤ i - j ≤ left
 //
 // A few queries at a time meet exactly the keys that they may see, so that work is that of the pairs. Keys are transposed in panels
-// of 16, and logits of a few queries and their keys stay in the second-level cache. What a query may not see has a bias of -inf.
-// Sums have an order that depends on neither the batch nor the threads nor the processor. Multiply-adds are fused.
+// of 16. Many keys are taken a chunk at a time, from the first to the query's own, so that what is transposed stays in the
+// second-level cache; a query then keeps the largest logit so far and multiplies its earlier sums when a larger one comes. What a
+// query may not see has a bias of -inf. Sums have an order that depends on neither the batch nor the threads nor the processor.
+// Multiply-adds are fused.
 // Legend: b batch, h query heads, g key heads, t tokens, d channels. Strides count elements; channels are adjacent.
 #include <algorithm>
 #include <cstdint>
 #include <limits>
-#include <vector>
+#include <memory>
 
 #include "exported.h"
 #include "lanes.h"
@@ -31,9 +33,9 @@ namespace posenc {
 // The layout that __init__.py packs.
 struct Banded {
   const float *q, *k, *v;
-  const float* bias;  // [h or 1, left + 1] by distance, or null
+  const float* bias;     // [h or 1, left + 1] by distance, or null
+  const int64_t* reach;  // [b, h], at most left each, or null
   float* out;
-  const int64_t* reach;  // [b, h] at most left, or null: left
   int64_t batch, heads, key_heads, length, width, left;  // width: a multiple of 16
   int64_t stride[4][3];                                  // of q, k, v, out along b, h, t
   int64_t bias_stride, threads;
@@ -44,188 +46,263 @@ static_assert(sizeof(Banded) == 27 * 8, "__init__.py packs 26 integers and a rea
 namespace {
 
 constexpr int64_t MARGIN = 32;     // more than a block of queries and a panel reach beyond the band
-constexpr int64_t SEGMENT = 1024;   // the fewest queries that share transposed keys
+constexpr int64_t SEGMENT = 1024;  // queries that share transposed keys
+constexpr int64_t CHUNK = 1 << 17;  // numbers of transposed keys: half a mebibyte, and as much of values
+constexpr float WEIGHTLESS = -80.0f;  // less than the largest logit: e^-80 times a value is still no subnormal number, which are slow
+constexpr float LOWEST = std::numeric_limits<float>::lowest();
+
+// What a query has seen so far: its largest logit, and the sum of exponentials less that.
+struct Seen {
+  float most, total;
+};
 
 struct Scratch {
-  int64_t pitch;  // of rows of logits
-  std::vector<float> memory;
+  int64_t keys, pitch;  // of a chunk; of rows of logits
+  std::unique_ptr<float[]> memory;
+  std::unique_ptr<Seen[]> seen;  // of the queries of a segment, for every query head of a key head
   float *k, *v, *q, *logits, *bias;
 
-  Scratch(const Banded& of, int64_t keys, int64_t rows) : pitch((keys + LANES - 1) / LANES * LANES) {
-    memory.resize(2 * pitch * of.width + rows * (of.width + pitch) + of.left + 1 + 2 * MARGIN);
-    k = memory.data(), v = k + pitch * of.width, q = v + pitch * of.width, logits = q + rows * of.width;
+  Scratch(const Banded& of, int64_t rows)
+      : keys(std::min(std::max(CHUNK / of.width / LANES, INT64_C(1)) * LANES, whole(std::min(SEGMENT + of.left, of.length)))),
+        pitch(keys),
+        memory(new float[2 * pitch * of.width + rows * (of.width + pitch) + of.left + 1 + 2 * MARGIN]),
+        seen(new Seen[of.heads / of.key_heads * SEGMENT]) {
+    k = memory.get(), v = k + pitch * of.width, q = v + pitch * of.width, logits = q + rows * of.width;
     bias = logits + rows * pitch;
   }
 };
 
-// Swaps lanes of one half with those of the other between rows that stand as far apart; after halves of 1, 2, 4, 8 the 16 rows
-// are the columns.
-template <int HALF>
-ALWAYS_INLINE void swap_halves(Lanes (&rows)[LANES]) {
-#define ALL(lane)                                                                                                      \
-  lane(0), lane(1), lane(2), lane(3), lane(4), lane(5), lane(6), lane(7), lane(8), lane(9), lane(10), lane(11), lane(12), \
-      lane(13), lane(14), lane(15)
-#define LEFT(l) ((l)&HALF ? 16 + (l)-HALF : (l))
-#define RIGHT(l) ((l)&HALF ? 16 + (l) : (l) + HALF)
+// Registers V hold COUNT numbers; a panel's 16 lanes are LANES / COUNT of them.
+
+// Swaps lanes of one half with those of the other between rows that stand as far apart; after halves of 1, 2, 4, … the rows are
+// the columns.
+template <int COUNT, int HALF>
+ALWAYS_INLINE void swap_halves(typename Of<COUNT>::Numbers* rows) {
+  using V = typename Of<COUNT>::Numbers;
+#define FOUR(lane, from) lane(from), lane(from + 1), lane(from + 2), lane(from + 3)
+#define EIGHT(lane, from) FOUR(lane, from), FOUR(lane, from + 4)
+#define ABOVE(l) (((l)&HALF) ? COUNT + (l)-HALF : (l))
+#define BELOW(l) (((l)&HALF) ? COUNT + (l) : (l) + HALF)
 #if defined(__clang__)
-#define TAKE(lane) __builtin_shufflevector(above, below, ALL(lane))
+#define TAKE(...) __builtin_shufflevector(above, below, __VA_ARGS__)
 #else
-#define TAKE(lane) __builtin_shuffle(above, below, Integers{ALL(lane)})
+#define TAKE(...) __builtin_shuffle(above, below, typename Of<COUNT>::Integers{__VA_ARGS__})
 #endif
-  for (int r = 0; r < LANES; ++r) {
+  for (int r = 0; r < COUNT; ++r) {
     if (r & HALF) continue;
-    const Lanes above = rows[r], below = rows[r + HALF];
-    rows[r] = TAKE(LEFT);
-    rows[r + HALF] = TAKE(RIGHT);
+    const V above = rows[r], below = rows[r + HALF];
+    if constexpr (COUNT == 16) {
+      rows[r] = TAKE(EIGHT(ABOVE, 0), EIGHT(ABOVE, 8));
+      rows[r + HALF] = TAKE(EIGHT(BELOW, 0), EIGHT(BELOW, 8));
+    } else if constexpr (COUNT == 8) {
+      rows[r] = TAKE(EIGHT(ABOVE, 0));
+      rows[r + HALF] = TAKE(EIGHT(BELOW, 0));
+    } else {
+      rows[r] = TAKE(FOUR(ABOVE, 0));
+      rows[r + HALF] = TAKE(FOUR(BELOW, 0));
+    }
   }
 #undef TAKE
-#undef RIGHT
-#undef LEFT
-#undef ALL
+#undef BELOW
+#undef ABOVE
+#undef EIGHT
+#undef FOUR
 }
 
 // Keys in panels: panel p holds channel c of key 16p + lane at (p·width + c)·16 + lane. Values one after the other.
+template <int COUNT>
 ALWAYS_INLINE void pack(const Banded& of, const Scratch& s, int64_t b, int64_t g, int64_t begin, int64_t end) {
+  using V = typename Of<COUNT>::Numbers;
   const int64_t count = end - begin;
   const float* const keys = of.k + b * of.stride[1][0] + g * of.stride[1][1] + begin * of.stride[1][2];
   const float* const values = of.v + b * of.stride[2][0] + g * of.stride[2][1] + begin * of.stride[2][2];
-  for (int64_t first = 0; first < count; first += LANES) {
-    float* const panel = s.k + first * of.width;
-    const int64_t real = std::min(LANES, count - first);
-    for (int64_t c = 0; c < of.width; c += LANES) {
-      Lanes rows[LANES];
-      for (int64_t r = 0; r < LANES; ++r) rows[r] = r < real ? *(const Lanes*)(keys + (first + r) * of.stride[1][2] + c) : Lanes{};
-      swap_halves<1>(rows), swap_halves<2>(rows), swap_halves<4>(rows), swap_halves<8>(rows);
-      for (int64_t lane = 0; lane < LANES; ++lane) *(Lanes*)(panel + (c + lane) * LANES) = rows[lane];
+  for (int64_t first = 0; first < whole(count); first += COUNT) {
+    float* const panel = s.k + first / LANES * LANES * of.width + first % LANES;
+    const int64_t real = std::min<int64_t>(COUNT, count - first);
+    for (int64_t c = 0; c < of.width; c += COUNT) {
+      V rows[COUNT];
+      for (int64_t r = 0; r < COUNT; ++r) rows[r] = r < real ? *(const V*)(keys + (first + r) * of.stride[1][2] + c) : V{};
+      swap_halves<COUNT, 1>(rows), swap_halves<COUNT, 2>(rows);
+      if constexpr (COUNT > 4) swap_halves<COUNT, 4>(rows);
+      if constexpr (COUNT > 8) swap_halves<COUNT, 8>(rows);
+      for (int64_t lane = 0; lane < COUNT; ++lane) *(V*)(panel + (c + lane) * LANES) = rows[lane];
     }
   }
   for (int64_t j = 0; j < count; ++j) std::copy_n(values + j * of.stride[2][2], of.width, s.v + j * of.width);
 }
 
-// Logits of ROWS queries and WIDE panels of keys.
-template <int ROWS, int WIDE>
+// Logits of ROWS queries and WIDE registers of keys.
+template <int COUNT, int ROWS, int WIDE>
 ALWAYS_INLINE void products(const float* q, const float* panels, int64_t width, float* logits, int64_t pitch) {
   FUSED_HERE
-  Lanes sum[ROWS][WIDE] = {};
-  for (int64_t c = 0; c < width; ++c) {
-    Lanes k[WIDE];
-    for (int w = 0; w < WIDE; ++w) k[w] = *(const Lanes*)(panels + (w * width + c) * LANES);
-    for (int r = 0; r < ROWS; ++r)
-      for (int w = 0; w < WIDE; ++w) sum[r][w] += q[r * width + c] * k[w];
-  }
+  using V = typename Of<COUNT>::Numbers;
+  constexpr int64_t PER = LANES / COUNT;
+  V sum[ROWS][WIDE] = {};
+  for (int64_t c = 0; c < width; ++c)
+    for (int w = 0; w < WIDE; ++w) {
+      const V k = *(const V*)(panels + (w / PER * width + c) * LANES + w % PER * COUNT);
+      for (int r = 0; r < ROWS; ++r) sum[r][w] += q[r * width + c] * k;
+    }
   for (int r = 0; r < ROWS; ++r)
-    for (int w = 0; w < WIDE; ++w) *(Lanes*)(logits + r * pitch + w * LANES) = sum[r][w];
+    for (int w = 0; w < WIDE; ++w) *(V*)(logits + r * pitch + w * COUNT) = sum[r][w];
 }
 
-// 16·WIDE channels of the sums of probabilities times values.
-template <int ROWS, int WIDE>
+// WIDE registers of channels of the sums of probabilities times values.
+template <int COUNT, int ROWS, int WIDE>
 ALWAYS_INLINE void sums(const float* probs, int64_t pitch, const float* v, int64_t width, int64_t begin, int64_t end,
-                        Lanes (&sum)[ROWS][WIDE]) {
+                        typename Of<COUNT>::Numbers (&sum)[ROWS][WIDE]) {
   FUSED_HERE
+  using V = typename Of<COUNT>::Numbers;
   for (int r = 0; r < ROWS; ++r)
-    for (int w = 0; w < WIDE; ++w) sum[r][w] = Lanes{};
-  for (int64_t j = begin; j < end; ++j) {
-    Lanes value[WIDE];
-    for (int w = 0; w < WIDE; ++w) value[w] = *(const Lanes*)(v + j * width + w * LANES);
-    for (int r = 0; r < ROWS; ++r)
-      for (int w = 0; w < WIDE; ++w) sum[r][w] += probs[r * pitch + j] * value[w];
-  }
+    for (int w = 0; w < WIDE; ++w) sum[r][w] = V{};
+  for (int64_t j = begin; j < end; ++j)
+    for (int w = 0; w < WIDE; ++w) {
+      const V value = *(const V*)(v + j * width + w * COUNT);
+      for (int r = 0; r < ROWS; ++r) sum[r][w] += probs[r * pitch + j] * value;
+    }
 }
 
-// Exponentials of a row less its largest; returns one over their sum.
-ALWAYS_INLINE float softmax(float* row, const float* bias, int64_t begin, int64_t end) {
-  Lanes largest = Lanes{} - std::numeric_limits<float>::infinity(), total = {};
+// Exponentials of a row less the largest so far; returns what earlier sums are multiplied by. Panels between the first two and the
+// last two hold no key that may not be seen.
+template <int COUNT>
+ALWAYS_INLINE float softmax(float* row, const float* bias, int64_t begin, int64_t end, Seen& seen) {
+  using V = typename Of<COUNT>::Numbers;
+  constexpr int64_t PER = LANES / COUNT;
+  const V hidden = V{} - std::numeric_limits<float>::infinity();
+  V largest[PER], total[PER];
+  for (int64_t p = 0; p < PER; ++p) largest[p] = hidden, total[p] = V{};
   for (int64_t j = begin; j < end; j += LANES) {
-    const Lanes x = *(const Lanes*)(row + j) + *(const Lanes*)(bias + j);
-    *(Lanes*)(row + j) = x;
-    largest = x > largest ? x : largest;
+    if (j < begin + 2 * LANES || j >= end - 2 * LANES) {
+      for (int64_t p = 0; p < PER; ++p) {
+        const V more = *(const V*)(bias + j + p * COUNT);
+        V& x = *(V*)(row + j + p * COUNT);
+        x = more < LOWEST ? hidden : x;  // it may be NaN
+      }
+    }
+    for (int64_t p = 0; p < PER; ++p) {
+      const V x = *(const V*)(row + j + p * COUNT) + *(const V*)(bias + j + p * COUNT);
+      *(V*)(row + j + p * COUNT) = x;
+      largest[p] = x > largest[p] ? x : largest[p];
+    }
   }
-  float most = largest[0];
-  for (int lane = 1; lane < LANES; ++lane) most = std::max(most, largest[lane]);
-  for (int64_t j = begin; j < end; j += LANES) {
-    Lanes x = *(const Lanes*)(row + j) - most;
-    exponentiate(x);
-    *(Lanes*)(row + j) = x;
-    total += x;
-  }
+  float most = std::max(seen.most, LOWEST);  // of a row that sees none of these keys too: -inf less -inf is no number
+  for (int64_t lane = 0; lane < LANES; ++lane) most = std::max(most, largest[lane / COUNT][lane % COUNT]);
+  for (int64_t j = begin; j < end; j += LANES)
+    for (int64_t p = 0; p < PER; ++p) {
+      V x = *(const V*)(row + j + p * COUNT) - most;
+      exponentiate<COUNT>(x, WEIGHTLESS);
+      *(V*)(row + j + p * COUNT) = x;
+      total[p] += x;
+    }
   float sum = 0.0f;
-  for (int lane = 0; lane < LANES; ++lane) sum += total[lane];
-  return 1.0f / sum;
+  for (int64_t lane = 0; lane < LANES; ++lane) sum += total[lane / COUNT][lane % COUNT];
+  V factor = V{} + (seen.most - most);
+  exponentiate<COUNT>(factor, WEIGHTLESS);
+  seen = {most, seen.total * factor[0] + sum};
+  return factor[0];
 }
 
-// ROWS queries from `first`, of which those before `last` are real; keys in scratch begin at token `base`.
-template <int ROWS, int WIDE>
-ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t h, int64_t left, int64_t first, int64_t last,
-                         int64_t base) {
-  const int64_t width = of.width, real = std::min<int64_t>(ROWS, last - first);
-  const int64_t begin = std::max<int64_t>(first - left, 0) - base, end = first + real - base;
-  const int64_t from = begin / LANES * LANES, to = (end + LANES - 1) / LANES * LANES;
+// A chunk of tokens, low … high - 1, and how far back queries see: their keys and values are in scratch.
+struct Chunk {
+  int64_t low, high, left;
+};
+
+// ROWS queries from `first`, of which those before `last` are real, and the keys of a chunk that they see.
+template <int COUNT, int ROWS, int WIDE>
+ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t h, int64_t first, int64_t last, const Chunk& chunk,
+                         Seen* seen) {
+  const int64_t width = of.width, real = std::min<int64_t>(ROWS, last - first), base = chunk.low;
+  const int64_t nearest = std::max<int64_t>(first - chunk.left, 0);  // the first key that one of these queries sees
+  const bool starts = nearest >= chunk.low, ends = first + real <= chunk.high;
+  const int64_t begin = std::max(nearest, chunk.low) - base, end = std::min(first + real, chunk.high) - base;
+  const int64_t from = begin / LANES * LANES, to = whole(end);
   const float scale = static_cast<float>(of.scale);
   for (int64_t r = 0; r < ROWS; ++r) {  // rows past the last one are the last one again
     const float* const q =
         of.q + b * of.stride[0][0] + h * of.stride[0][1] + (first + std::min(r, real - 1)) * of.stride[0][2];
     for (int64_t c = 0; c < width; ++c) s.q[r * width + c] = q[c] * scale;
   }
+  using V = typename Of<COUNT>::Numbers;
+  constexpr int64_t PER = LANES / COUNT;
   int64_t j = from;
-  for (; j + WIDE * LANES <= to; j += WIDE * LANES)
-    products<ROWS, WIDE>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
-  if constexpr (WIDE > 2)
-    for (; j + 2 * LANES <= to; j += 2 * LANES) products<ROWS, 2>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
-  for (; j < to; j += LANES) products<ROWS, 1>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
-  float share[ROWS];
+  for (; j + WIDE * COUNT <= to; j += WIDE * COUNT)
+    products<COUNT, ROWS, WIDE>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
+  if constexpr (WIDE > 2 * PER)
+    for (; j + 2 * LANES <= to; j += 2 * LANES) products<COUNT, ROWS, 2 * PER>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
+  for (; j < to; j += LANES) products<COUNT, ROWS, PER>(s.q, s.k + j * width, width, s.logits + j, s.pitch);
+  float before[ROWS], share[ROWS];  // what earlier sums, and what all sums are multiplied by
+  Seen spare[ROWS];  // of rows past the last one
   for (int64_t r = 0; r < ROWS; ++r) {
     const int64_t i = first + std::min(r, real - 1);
-    share[r] = softmax(s.logits + r * s.pitch, s.bias + base - i + of.left + MARGIN, from, to);
+    Seen& own = r < real ? seen[r] : spare[r];
+    if (starts || r >= real) own = {-std::numeric_limits<float>::infinity(), 0.0f};
+    before[r] = softmax<COUNT>(s.logits + r * s.pitch, s.bias + base - i + chunk.left + MARGIN, from, to, own);
+    share[r] = ends ? 1.0f / own.total : 1.0f;
   }
-  const auto write = [&](int64_t r, int64_t c, const Lanes& sum) {
-    float* const out = of.out + b * of.stride[3][0] + h * of.stride[3][1] + (first + r) * of.stride[3][2] + c;
-    if (r < real) *(Lanes*)out = sum * share[r];
+  const auto write = [&](int64_t r, int64_t c, const V& sum) {
+    if (r >= real) return;
+    V* const out = (V*)(of.out + b * of.stride[3][0] + h * of.stride[3][1] + (first + r) * of.stride[3][2] + c);
+    *out = (starts ? sum : *out * before[r] + sum) * share[r];
   };
   int64_t c = 0;
-  for (; c + WIDE * LANES <= width; c += WIDE * LANES) {
-    Lanes sum[ROWS][WIDE];
-    sums<ROWS, WIDE>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
+  for (; c + WIDE * COUNT <= width; c += WIDE * COUNT) {
+    V sum[ROWS][WIDE];
+    sums<COUNT, ROWS, WIDE>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
     for (int r = 0; r < ROWS; ++r)
-      for (int w = 0; w < WIDE; ++w) write(r, c + w * LANES, sum[r][w]);
+      for (int w = 0; w < WIDE; ++w) write(r, c + w * COUNT, sum[r][w]);
   }
   for (; c < width; c += LANES) {
-    Lanes sum[ROWS][1];
-    sums<ROWS, 1>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
-    for (int r = 0; r < ROWS; ++r) write(r, c, sum[r][0]);
+    V sum[ROWS][PER];
+    sums<COUNT, ROWS, PER>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
+    for (int r = 0; r < ROWS; ++r)
+      for (int w = 0; w < PER; ++w) write(r, c + w * COUNT, sum[r][w]);
   }
 }
 
-// Queries that share transposed keys: a segment of a key head's tokens, for all query heads of it.
-inline int64_t segment(const Banded& of) { return std::max(SEGMENT, of.left + 1); }
-inline int64_t segments(const Banded& of) { return (of.length + segment(of) - 1) / segment(of); }
+// The biases of a head from far to near, between what may not be seen.
+ALWAYS_INLINE void biases(const Banded& of, const Scratch& s, int64_t h, int64_t left) {
+  std::fill_n(s.bias, MARGIN, -std::numeric_limits<float>::infinity());
+  std::fill_n(s.bias + MARGIN + left + 1, MARGIN, -std::numeric_limits<float>::infinity());
+  for (int64_t back = 0; back <= left; ++back) s.bias[MARGIN + left - back] = of.bias ? of.bias[h * of.bias_stride + back] : 0.0f;
+}
 
-template <int ROWS, int WIDE>
+// A unit of work is a segment of the queries of a key head, for all its query heads.
+inline int64_t segments(const Banded& of) { return (of.length + SEGMENT - 1) / SEGMENT; }
+
+template <int COUNT, int ROWS, int WIDE>
 ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
-  const int64_t group = of.heads / of.key_heads, queries = segment(of), parts = segments(of);
-  const Scratch s(of, std::min(queries + of.left, of.length), ROWS);
+  const int64_t group = of.heads / of.key_heads, parts = segments(of);
+  const Scratch s(of, ROWS);
   for (int64_t unit = from; unit < to; ++unit) {
-    const int64_t b = unit / (of.key_heads * parts), g = unit / parts % of.key_heads, begin = unit % parts * queries;
-    const int64_t end = std::min(begin + queries, of.length), base = std::max<int64_t>(begin - of.left, 0);
-    pack(of, s, b, g, base, end);
-    for (int64_t h = g * group; h < (g + 1) * group; ++h) {
-      std::fill(s.bias, s.bias + of.left + 1 + 2 * MARGIN, -std::numeric_limits<float>::infinity());
-      const int64_t left = of.reach ? of.reach[b * of.heads + h] : of.left;
-      for (int64_t back = 0; back <= left; ++back)
-        s.bias[MARGIN + of.left - back] = of.bias ? of.bias[h * of.bias_stride + back] : 0.0f;
-      for (int64_t first = begin; first < end; first += ROWS) block<ROWS, WIDE>(of, s, b, h, left, first, end, base);
+    const int64_t b = unit / (of.key_heads * parts), g = unit / parts % of.key_heads, begin = unit % parts * SEGMENT;
+    const int64_t end = std::min(begin + SEGMENT, of.length);
+    const int64_t* const reach = of.reach ? of.reach + (b * of.key_heads + g) * group : nullptr;
+    const int64_t farthest = reach ? *std::max_element(reach, reach + group) : of.left;
+    for (int64_t low = std::max<int64_t>(begin - farthest, 0); low < end; low += s.keys) {
+      const int64_t high = std::min(low + s.keys, end), earliest = begin + std::max<int64_t>(low - begin, 0) / ROWS * ROWS;
+      pack<COUNT>(of, s, b, g, low, high);
+      for (int64_t h = g * group; h < (g + 1) * group; ++h) {
+        const int64_t left = reach ? reach[h - g * group] : of.left;
+        const int64_t latest = std::min(end, high + left);  // later queries see none of these keys
+        const Chunk chunk = {low, high, left};
+        biases(of, s, h, left);
+        Seen* const seen = s.seen.get() + (h - g * group) * SEGMENT - begin;
+        for (int64_t first = earliest; first < latest; first += ROWS)
+          block<COUNT, ROWS, WIDE>(of, s, b, h, first, end, chunk, seen + first);
+      }
     }
   }
 }
 
 #if defined(__x86_64__)
 FUSED OF_512_BITS("avx512f,avx512dq,avx512vl,avx512bw,fma") void with_512_bits(const Banded& of, int64_t from, int64_t to) {
-  some<6, 4>(of, from, to);
+  some<16, 6, 4>(of, from, to);
 }
 FUSED __attribute__((target("avx2,fma"))) void with_256_bits(const Banded& of, int64_t from, int64_t to) {
-  some<3, 2>(of, from, to);
+  some<8, 3, 4>(of, from, to);
 }
 #endif
-FUSED void with_any(const Banded& of, int64_t from, int64_t to) { some<6, 1>(of, from, to); }
+FUSED void with_any(const Banded& of, int64_t from, int64_t to) { some<4, 4, 4>(of, from, to); }
 
 }  // namespace
 }  // namespace posenc

@@ -1,6 +1,7 @@
 """Causal attention whose queries see some of the keys only: windows, packed documents, both under a soft cap.
 
-    floor   attention to all keys before the query: torch's fused kernel, or ours where torch has none (ALiBi, a soft cap)
+    floor   attention to all keys before the query, without a bias: torch's fused kernel, or ours where torch has none (a
+            soft cap). ALiBi over a whole row is no floor: it leaves keys out itself
 
 What a pattern costs should follow the share of pairs that may attend (`plan.PATTERNS`), which stands beside the ratio.
 Rotations and biases are part of every call, ours and the floor's.
@@ -31,7 +32,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     def floor() -> Made:
         q, k, v = inputs.qkv
-        if inputs.method != "RoPE":
+        if inputs.method == "soft cap":
             return inputs.ours(Pattern())
         encoding, at = inputs.encoding, inputs.positions(Pattern())
 
@@ -66,7 +67,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         window = "window of 256"
         entries.append(Entry(f"{window}, as a mask", "torch", mask, truth=window, share=shares[window]))
     return Contest(
-        Entry("all keys", "torch" if inputs.method == "RoPE" else "posenc", floor),
+        Entry("all keys", "posenc" if inputs.method == "soft cap" else "torch", floor),
         entries,
         {name: functools.partial(inputs.exact, pattern) for name, pattern in PATTERNS.items()},
         allowed,

@@ -169,8 +169,6 @@ def test_every_contender_agrees_with_the_formulas(benchmark, name, changes):
         if row["package"] in peers.PEERS:
             assert row["status"] == "not asked for"
             continue
-        if row["name"] == "posenc, optional operator" and row["status"].startswith("not built"):
-            continue
         assert row["status"] == "measured", row
         assert row["ratio"]["low"] <= row["ratio"]["median"] <= row["ratio"]["high"]
         assert max(row.get("errors", {"": 0.0}).values()) < coarse

@@ -58,7 +58,7 @@ NAMED = {
     "kernels/lanes": "toeplitz_attention banded",
     "kernels/derivatives": "toeplitz_attention relative_attention rotation",
     "kernels/fast_path": "fast_path rotation sin_cos sinusoidal",
-    "kernels/rotation/build_door": "door",
+    "kernels/rotation/few_tokens": "few_tokens",
     "kernels/rotation/__init__": "rotation input_rotation",
     "kernels/rotation/exported": "export",
     "kernels/rotation/native": "rotation",

@@ -54,7 +54,7 @@ BARS: list[Bar] = [
     *_both("rope", "forward + backward", "posenc", "speedup", 2, 2, against="transformers, compiled"),
     *_both("rope", "forward + backward", "posenc", "speedup", 4, 4, against="transformers"),
     *_both("rope", "decode", "posenc", "speedup", 5, 5, against="transformers"),
-    Bar("rope", "decode", "posenc, optional operator", "ratio", 3.3),
+    Bar("rope", "decode", "posenc", "ratio", 3.3),
     Bar("table", "sinusoidal table", "posenc", "speedup", 5, against="fastest peer"),
     Bar("table", "sinusoidal table", "posenc", "ratio", 2),
     *(bar for method in ("ALiBi", "T5") for bar in _both("bias", method, "posenc", "ratio", 1.15, 1.15)),

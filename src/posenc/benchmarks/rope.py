@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.benchmarks import truth
-from posenc.benchmarks.contest import Contest, Entry, Made, Unavailable, made
+from posenc.benchmarks.contest import Contest, Entry, Made, made
 from posenc.benchmarks.gate import rounding
 from posenc.benchmarks.plan import Case
 
@@ -138,12 +138,12 @@ def _ours(inputs: Inputs) -> list[Entry]:
 
         return RoPE(inputs.case.width, layout=layout)  # type: ignore[arg-type]
 
-    def new(layout: str) -> Rotate:
+    def new(layout: str, prepared: bool = False) -> Rotate:
         encoding = rope(layout)
         at = inputs.posenc(encoding)
 
         def rotate(q: Tensor, k: Tensor) -> Pair:
-            here = encoding.prepare(at) if inputs.decoding else at
+            here = encoding.prepare(at) if prepared else at
             return encoding.rotate_both(q, k, here, here)  # type: ignore[no-any-return]
 
         return rotate
@@ -168,19 +168,12 @@ def _ours(inputs: Inputs) -> list[Entry]:
             return Made(lambda: rotate(*target, target), own_copy)
         return made(lambda: rotate(q, k, target))
 
-    def by_operator() -> Rotate:
-        from posenc.kernels.rotation import door
-
-        if (reason := door.why_not()) is not None:
-            raise Unavailable(reason)
-        return new("half")
-
     entries = [
         _entry(inputs, "posenc", "posenc", "half", lambda: new("half")),
         _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: new("interleaved")),
     ]
-    if inputs.decoding:  # "posenc" too takes it where it is built
-        entries.append(_entry(inputs, "posenc, optional operator", "posenc", "half", by_operator))
+    if inputs.decoding:
+        entries.append(_entry(inputs, "posenc, prepared first", "posenc", "half", lambda: new("half", prepared=True)))
     if not inputs.backward:
         entries += [
             Entry("posenc, out=", "posenc", lambda: into("half", False), "half"),

@@ -22,7 +22,7 @@ from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
 from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
-from posenc.kernels.rotation import door, rotate, rotate_both
+from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -102,7 +102,7 @@ class RoPE(PositionalEncoding):
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
         self.reverse, self.turning = reverse, frozenset(sides)
-        self._by_door = door.serves(self.frequencies) and not reverse and type(self).tables is RoPE.tables
+        self._tables_within = few_tokens.serves(self.frequencies) and not reverse and type(self).tables is RoPE.tables
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
         if ("value" in sides) != ("output" in sides):  # what is mixed keeps the positions it came from
@@ -132,9 +132,9 @@ class RoPE(PositionalEncoding):
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         if at_q is not at_k or not {"query", "key"} <= self.turning:
             return super().rotate_both(q, k, at_q, at_k)
-        if self._by_door and not at_q.tables and q.shape[-1] == self.d_head:
-            half, returns_half = self.layout == "half", self.returns == "half"
-            if (found := door.rotated_at(q, k, at_q, self.frequencies.values, self.start, half, returns_half)) is not None:
+        if self._tables_within and not at_q.tables and q.shape[-1] == self.d_head:
+            half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
+            if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
                 return found
         for x in (q, k):
             check_width(self, "d_head", x.shape[-1], self.d_head)

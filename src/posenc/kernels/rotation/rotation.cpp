@@ -10,8 +10,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "exported.h"
 #include "processor.h"
+#include "rotation.h"
 #include "threads.h"
 
 #if defined(__x86_64__)
@@ -26,15 +26,6 @@
 #define INLINE inline __attribute__((always_inline))
 
 namespace posenc {
-
-// The layout that native.py packs.
-struct Rotation {
-  int64_t x, out, cos, sin;  // addresses
-  int64_t size[4], table_size[4], start;
-  int64_t x_stride[4], out_stride[4], cos_stride[4], sin_stride[4];
-  int64_t type, half_in, half_out, back, threads;
-};
-static_assert(sizeof(Rotation) == 34 * sizeof(int64_t), "native.py packs 34 integers");
 
 template <class To, class From>
 INLINE To bits(From from) {

@@ -14,9 +14,9 @@
 #include <cstring>
 #include <vector>
 
-#include "exported.h"
 #include "pages.h"
 #include "processor.h"
+#include "sin_cos.h"
 #include "threads.h"
 
 #if defined(__x86_64__)
@@ -264,7 +264,6 @@ Table<Out> table(void* sin, void* cos, const int64_t* strides) {
 
 }  // namespace
 
-// sin and cos of (starts[b] + t) · frequencies[n] to sin and cos at strides[0]·b + strides[1]·t + strides[2]·n.
 EXPORTED void posenc_sin_cos_consecutive(const int64_t* starts, int64_t rows, int64_t length, const double* frequencies, int64_t n,
                                        void* sin, void* cos, const int64_t* strides, int fp64, int threads) {
   if (fp64) return consecutive(starts, rows, length, frequencies, n, table<double>(sin, cos, strides), threads);

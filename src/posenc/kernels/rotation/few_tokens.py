@@ -1,0 +1,86 @@
+"""Queries and keys of a few tokens turned in one call of the C++ kernels, with cos and sin computed within.
+
+For one decoded token, tables cost as much as the rotation: two tensors, a call, and checks. Here the kernels of tables and
+of rotations run one after the other in memory of their own (few_tokens.cpp), so that the results are the same bits.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from posenc import kernels
+from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.rotation.native import TYPES
+
+if TYPE_CHECKING:
+    from posenc.frequencies import Frequencies
+    from posenc.positions import Positions
+
+MOST = 64  # tokens of all rows; for more, tables that all layers share are worth their memory
+
+_pack = struct.Struct("35q").pack  # struct FewTokens
+
+
+@functools.cache
+def kernel() -> Callable[[bytes], None] | None:
+    """Takes one packed call; None where the C++ kernels are not built."""
+    library = kernels.library()
+    if library is None:
+        return None
+    native: Any = library.posenc_rotate_few
+    native.argtypes, native.restype = [ctypes.c_char_p], None
+    return native  # type: ignore[no-any-return]
+
+
+def serves(frequencies: Frequencies) -> bool:
+    """Whether cos and sin of these can be computed within: of one axis, in fp64, not scaled."""
+    return frequencies.arithmetic == "float64" and frequencies.n_axes == 1 and frequencies.cos_sin_scale == 1
+
+
+def both_turned_at(
+    q: Tensor, k: Tensor, at: Positions, frequencies: tuple[float, ...], start: int, half_in: bool, half_out: bool
+) -> tuple[Tensor, Tensor] | None:
+    """q and k [b, h, t, d] turned at the same positions; None for calls that are not served, or wrong.
+
+    Served are few tokens at consecutive positions, in eager code on the CPU without a gradient.
+    """
+    coords = at.coords
+    if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k) or (native := kernel()) is None:
+        return None
+    of_q, of_k, of_at, kind = q.shape, k.shape, coords.shape, TYPES.get(q.dtype)
+    if kind is None or k.dtype != q.dtype or coords.dtype != torch.int64 or len(of_q) != 4 or len(of_k) != 4:
+        return None
+    rows, tokens = of_at
+    fits = of_q[0] == of_k[0] and of_q[2] == of_k[2] == tokens and rows in (1, of_q[0]) and of_q[3] == of_k[3]
+    if not fits or not 0 < rows * tokens <= MOST or start + 2 * len(frequencies) > of_q[3]:
+        return None
+    step = coords.stride(0)
+    numbers, address = _numbers(frequencies)
+    turned_q, turned_k = torch.empty_like(q), torch.empty_like(k)
+    native(
+        _pack(
+            *(coords.data_ptr(), step, rows if step else 1, address, len(numbers)),
+            *(start, kind, half_in, half_out, torch.get_num_threads(), of_k[1]),
+            *of_q,
+            *(q.data_ptr(), k.data_ptr(), turned_q.data_ptr(), turned_k.data_ptr()),
+            *q.stride(),
+            *k.stride(),
+            *turned_q.stride(),
+            *turned_k.stride(),
+        )
+    )
+    return turned_q, turned_k
+
+
+@functools.lru_cache(256)
+def _numbers(frequencies: tuple[float, ...]) -> tuple[Any, int]:
+    """The numbers as a C array, and its address."""
+    numbers = (ctypes.c_double * len(frequencies))(*frequencies)
+    return numbers, ctypes.addressof(numbers)

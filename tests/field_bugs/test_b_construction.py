@@ -18,6 +18,7 @@ from posenc import Positions
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.window_bias import WindowBias
+from posenc.kernels.rotation import few_tokens
 from sampling import ENCODINGS, IN_A_ROW, OnTheDiagonal
 from test_laws import OPTIONS, SIZES, build
 
@@ -83,6 +84,7 @@ def buffer_without_a_checkpoint(patch):
         turn = at.coords[..., None] * self.inv_freq.to(dtype)
         return turn.cos(), turn.sin()
 
+    patch.setattr(few_tokens, "serves", lambda frequencies: False)  # which makes its tables itself
     patch.setattr(RoPE, "__init__", init)
     patch.setattr(RoPE, "tables", tables)
 

@@ -103,12 +103,14 @@ def test_twenty_thousand_tokens_over_a_growing_cache(name):
 def test_drift_and_growth_are_noticed(monkeypatch):
     """Planted: decoded tokens whose positions run away, and a list that keeps every table."""
     from posenc.encodings.rope import RoPE
+    from posenc.kernels.rotation import few_tokens
 
     made, kept = RoPE.tables, []
 
     def drifts(self, at, dtype):
         return made(self, at.replaced(coords=at.coords * (1 + 1e-5)) if at.length == 1 else at, dtype)
 
+    monkeypatch.setattr(few_tokens, "serves", lambda frequencies: False)  # which makes its tables itself
     monkeypatch.setattr(RoPE, "tables", drifts)
     with pytest.raises(AssertionError, match="differ"):
         rolled("rope", 1500)

@@ -29,7 +29,7 @@ from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.relative_vectors import RelativeVectors
-    from posenc.shapes import Bool, Float, Num
+    from posenc.shapes import Bool, Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
@@ -466,6 +466,20 @@ def for_heads(
     return table.transpose(1, 2).repeat_interleave(heads // own, dim=1)
 
 
+def own_rows(b: Int[Tensor, "..."], at_q: Positions, at_k: Positions) -> Int[Tensor, "..."]:
+    """b of a BiasFn that reads positions alone, or 0 where `same_rows`: the term is then computed once for the batch.
+    A backend that asks for one pair at a time keeps its b."""
+    return b.new_zeros([1] * b.ndim) if b.ndim and same_rows(at_q, at_k) else b
+
+
+def same_rows(at_q: Positions, at_k: Positions) -> bool:
+    """Whether all rows of a batch are seen to have the same positions: one row was expanded, which the memory layout tells.
+    A graph is made for any layout, so that it is not seen there."""
+    if torch.compiler.is_compiling() or at_q.batch <= 1:
+        return False
+    return not any(tensor.stride(0) for at in (at_q, at_k) for tensor in (at.coords, at.order, at.document))
+
+
 def into(x: Tensor, out: Tensor | None) -> Tensor:
     """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
     if out is None or out is x:
@@ -548,10 +562,11 @@ class DistanceBias(PositionalEncoding):
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]
             delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]
             vector = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype).unflatten(1, delta.shape)  # [h, b, n]
-            return lambda b, h, i, j: vector[h, b, i - j + (keys - 1)]
+            return lambda b, h, i, j: vector[h, own_rows(b, at_q, at_k), i - j + (keys - 1)]
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
             delta = query[b, i] - key[b, j]
             flat = one_per_head(self.at_distance(delta.reshape(-1)), q).to(q.dtype)
             return flat[h, torch.arange(delta.numel(), device=delta.device).view(delta.shape)]

@@ -71,7 +71,7 @@ def test_the_oracle_sees_a_broken_formula(mistake):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_without_gradients_hidden_units_are_computed_a_few_rows_at_a_time(dtype, monkeypatch):
     """The numbers are those of one pass over all pairs, which gradients need."""
-    encoding, at = FIRE(H, first_length=64), Positions.arange(2, 120)
+    encoding, at = FIRE(H, first_length=64), Positions.arange(2, 120, start=torch.tensor([0, 7]))
     q, sizes, of = torch.zeros(2, H, 120, 5, dtype=dtype), [], FIRE._of
     monkeypatch.setattr(FIRE, "_of", lambda self, x, *rest: sizes.append(x.numel()) or of(self, x, *rest))
     tokens = torch.arange(120)

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.backends.fused import hidden_from
-from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, Site, same_rows, working_dtype
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
 from posenc.positions import Positions, readable
@@ -63,7 +63,8 @@ def attend(
         parts = [_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)]
         return torch.cat([part.transpose(1, 2) for part in parts], dim=1).transpose(1, 2)  # in memory token by token
 
-    seen = mask = allowed(at_q, at_k, causal, options)
+    rows = (at_q.rows(0, 1), at_k.rows(0, 1)) if same_rows(at_q, at_k) else (at_q, at_k)
+    seen = mask = allowed(*rows, causal, options)
     if bias is not None:
         term = bias(*_index_grid(q, k)).to(dtype)
         mask = _added(term, options.mask).masked_fill(~seen, float("-inf"))

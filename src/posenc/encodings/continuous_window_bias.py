@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, own_rows, turns, working_dtype
 from posenc.encodings.window_bias import InWindow, check_window
 from posenc.positions import Positions
 
@@ -89,7 +89,12 @@ class ContinuousWindowBias(InWindow):
         with full_precision(q):
             table = self.table(q.dtype)
         query, key = at_q.coords, at_k.coords
-        return lambda b, h, i, j: table[self.offset(query[b, i], key[b, j]), h]
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
+            return table[self.offset(query[b, i], key[b, j]), h]
+
+        return of_pair
 
     def softmax_scale(self, d_head: int) -> float:
         return 1.0

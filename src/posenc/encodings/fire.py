@@ -19,7 +19,16 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Site, check_distances, full_precision, one_per_head
+from posenc.encoding import (
+    BiasFn,
+    DistanceBias,
+    PositionalEncoding,
+    Site,
+    check_distances,
+    full_precision,
+    one_per_head,
+    own_rows,
+)
 from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
@@ -67,6 +76,7 @@ class FIRE(PositionalEncoding):
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
             position = query[b, i]
             found = self._by_rows((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
             flat = one_per_head(found.flatten(0, -2).T, q)

@@ -20,7 +20,7 @@ from torch import Tensor
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import BiasFn, PositionalEncoding, Site
+from posenc.encoding import BiasFn, PositionalEncoding, Site, own_rows
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
@@ -117,6 +117,7 @@ class LookHere(PositionalEncoding):
         edges = constant(numbers, torch.float64, device).view(-1, 2, 2)  # [h, edge, (down, across)]
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
             offset = (key[b, j] - query[b, i]).double()
             down, across = offset[..., 0], offset[..., 1]
             hidden = down * edges[h, 0, 0] + across * edges[h, 0, 1] > 0

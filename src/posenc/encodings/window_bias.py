@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted, own_rows
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -103,7 +103,12 @@ class WindowBias(InWindow):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         self.check_window(at_q, at_k)
         table, query, key = self.table.to(q.dtype), at_q.coords, at_k.coords
-        return lambda b, h, i, j: table[self.row(query[b, i], key[b, j]), h]
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
+            return table[self.row(query[b, i], key[b, j]), h]
+
+        return of_pair
 
     @torch.no_grad()
     def resized(self, window: tuple[int, int]) -> WindowBias:

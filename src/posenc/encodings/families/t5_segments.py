@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_between
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_between, own_rows
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 
@@ -58,7 +58,12 @@ class SegmentedT5(PositionalEncoding):
             self.check_coords(at, integers=True)
             self._check_segments(at.coords[..., 1])
         table, query, key = self.table.to(q.dtype), at_q.coords, at_k.coords
-        return lambda b, h, i, j: table[self.row(query[b, i], key[b, j]), h]
+
+        def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
+            b = own_rows(b, at_q, at_k)
+            return table[self.row(query[b, i], key[b, j]), h]
+
+        return of_pair
 
     def _check_segments(self, segments: Int[Tensor, "b t"]) -> None:
         check_between(segments, 0, self.n_segments - 1, "SegmentedT5: segment")

@@ -189,8 +189,7 @@ def test_blocks_hold_no_matrix_of_all_pairs(name):
 
 
 @pytest.mark.parametrize("name", ["wall", "path"])
-def test_decoding_after_a_long_row_is_the_prefill(name, monkeypatch):
-    monkeypatch.setattr(PaTH, "blocks_beyond", BLOCK)
+def test_decoding_after_a_long_row_is_the_prefill(name):
     layer = Attention(24, H, create(name, d_model=24, n_heads=H, d_head=6), n_kv_heads=H).double()
     length = LENGTHS[1]
     x = torch.from_numpy(draw(5, 1, length, 24))
@@ -206,14 +205,12 @@ def test_auto_takes_blocks_for_long_causal_rows_alone():
         return next(name for name, one in BACKENDS.items() if one is choose("auto", q, encoding, at_q, at_k, causal))
 
     short, long, later = (Positions.arange(1, n) for n in (BLOCK, BLOCK + 1, BLOCK + 1))
+    assert path.QUERIES == BLOCK
     assert [taken(Wall(M, H, D), at, at) for at in (short, long)] == ["sdpa", "blocks"]
     assert taken(Wall(M, H, D), long, later) == "sdpa"
     documents = Positions.packed([0, 50, BLOCK + 1])
     assert taken(Wall(M, H, D), documents, documents) == "sdpa"
-    assert [taken(PaTH(M, H, D), at, at) for at in (Positions.arange(1, 2048), Positions.arange(1, 2049))] == [
-        "sdpa",
-        "blocks",
-    ]
+    assert [taken(PaTH(M, H, D), at, at) for at in (short, long)] == ["sdpa", "blocks"]
     with_wall = (
         Stack(RoPE(D), Wall(M, H, D)),
         Stack(Wall(M, H, D), FoX(M, H)),

@@ -29,7 +29,7 @@ from typing import Any
 
 import torch
 
-from posenc import catalogue
+from posenc import catalogue, kernels
 from posenc.attention_module import Attention
 from posenc.benchmarks import machine
 from posenc.benchmarks.memory import forget_peak, resident
@@ -253,6 +253,9 @@ def conditions(load: float) -> dict[str, Any]:
 
 def main(asked: list[str]) -> int:
     torch.set_num_threads(1)
+    if (why := kernels.why_not()) is not None:  # the published costs are those of an installation with its kernels
+        print(f"costs: the C++ kernels do not run: {why}", file=sys.stderr)
+        return 1
     made = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {"entries": {}}
     known = made["entries"]
     chosen = [

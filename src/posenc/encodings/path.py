@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from posenc.shapes import Float, Int
 
 BLOCK = 64  # tokens of the path that queries pass at once where all pairs are held
-QUERIES = 128  # queries of a block in long rows, and the tokens that keys pass at once there
+QUERIES = 128  # queries of a block in longer rows, and the tokens that keys pass at once there
 SMALLEST = 1e-6  # added under the root of the length of w
 
 
@@ -60,14 +60,14 @@ class PaTH(FromEarlierTokens):
     Parameters: down [rank, d_model] and up [n_kv_heads·d_head, rank]; taps [n_kv_heads·d_head, conv_size];
     turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read(x, at) once a layer; `Attention` does. With
     β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
-    Time O(queries·keys·(d + 64)); memory O(queries·keys). A causal row of more than 2048 tokens is taken by blocks of 128
-    queries, in memory O(queries·(d + 128 + d²/128)) without gradients; shorter rows are not, so that results stored before
-    keep their bits. For every token the cache holds two vectors of n_kv_heads·d_head more.
+    Time O(queries·keys·(d + 64)); memory O(queries·keys). A causal row of more than 128 tokens is taken by blocks of 128
+    queries, in memory O(queries·(d + 128 + d²/128)) without gradients. For every token the cache holds two vectors of
+    n_kv_heads·d_head more.
     """
 
     sites = Site.BIAS
     replaces_products = True
-    blocks_beyond = 2048
+    blocks_beyond = QUERIES
 
     @checked
     def __init__(
@@ -223,11 +223,9 @@ ENTRY = Entry(
     ),
     latex=r"k_j^\top H_{j+1} H_{j+2} \cdots H_i\, q_i, \quad H_t = I - \beta_t w_t w_t^\top",
     breaks=Words(
-        "Only causal attention, and slower than RoPE without a kernel of its own: see the costs. Texts of more than 2048 "
-        "tokens are computed by blocks; shorter ones hold a matrix of all pairs and take more time than the blocks would, "
-        "so that stored results keep their bits.",
-        "只适用于因果注意力；没有专用内核时比 RoPE 慢，代价见下表。超过 2048 个词的文本按块计算；"
-        "较短的文本使用所有词对的矩阵，比按块慢，为的是已存结果逐位不变。",
+        "Only causal attention, and slower than RoPE without a kernel of its own: see the costs. With a mask of one's own "
+        "and in a compiled graph it holds a matrix of all pairs.",
+        "只适用于因果注意力；没有专用内核时比 RoPE 慢，代价见上表。使用自带掩码时以及在编译图中，它保存所有词对的矩阵。",
     ),
     code="fla-org/flash-linear-attention",
     options={

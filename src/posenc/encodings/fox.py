@@ -42,8 +42,8 @@ class FoX(ForgetGates):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         one_per_head(self.offset, q)
-        query, key, dtype = self.sums(at_q), self.sums(at_k), q.dtype
-        return lambda b, h, i, j: (query[b, i, h] - key[b, j, h]).to(dtype)
+        query, less, dtype = self.sums(at_q), -self.sums(at_k), q.dtype  # so the gradient of no pair is negated
+        return lambda b, h, i, j: (query[b, i, h] + less[b, j, h]).to(dtype)
 
 
 ENTRY = Entry(

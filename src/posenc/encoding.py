@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.checked import check_arguments, checked, explained
 from posenc.identity import Configuration, Identity, described
-from posenc.positions import Positions, readable
+from posenc.positions import Positions, readable, repeats_one_row
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -272,7 +272,7 @@ class PositionalEncoding(nn.Module):
         q: Float[Tensor, "b h i d"],
         at_q: Positions,
         at_k: Positions,
-        may_attend: Bool[Tensor, "b 1 i j"],
+        may_attend: Bool[Tensor, "b #h i j"],
     ) -> Float[Tensor, "b h i j"]:
         """Changes the logits after reading all of them."""
         return logits
@@ -467,17 +467,9 @@ def for_heads(
 
 
 def own_rows(b: Int[Tensor, "..."], at_q: Positions, at_k: Positions) -> Int[Tensor, "..."]:
-    """b of a BiasFn that reads positions alone, or 0 where `same_rows`: the term is then computed once for the batch.
+    """b of a BiasFn that reads positions alone, or 0 where all rows have the same: it is then computed once for a batch.
     A backend that asks for one pair at a time keeps its b."""
-    return b.new_zeros([1] * b.ndim) if b.ndim and same_rows(at_q, at_k) else b
-
-
-def same_rows(at_q: Positions, at_k: Positions) -> bool:
-    """Whether all rows of a batch are seen to have the same positions: one row was expanded, which the memory layout tells.
-    A graph is made for any layout, so that it is not seen there."""
-    if torch.compiler.is_compiling() or at_q.batch <= 1:
-        return False
-    return not any(tensor.stride(0) for at in (at_q, at_k) for tensor in (at.coords, at.order, at.document))
+    return b.new_zeros([1] * b.ndim) if b.ndim and repeats_one_row(at_q) and repeats_one_row(at_k) else b
 
 
 def into(x: Tensor, out: Tensor | None) -> Tensor:
@@ -557,7 +549,7 @@ class DistanceBias(PositionalEncoding):
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""
         self.check_coords(at_q)
         self.check_coords(at_k)
-        if at_q.consecutive_in == at_k.consecutive_in == "row":
+        if at_q.consecutive_in == at_k.consecutive_in == "row" and at_q.length and at_k.length:
             keys = at_k.length
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]
             delta = offset + torch.arange(1 - keys, at_q.length, device=offset.device)  # [b, n]

@@ -56,7 +56,8 @@ class Positions:
     order        causal order, global over shards: a query sees keys of the same or a smaller order
     document     tokens see their own document only; -1 is padding, which no token sees
     consecutive_in
-                 "row": coordinates and order rise by one from token to token; every row is one document without padding.
+                 "row": coordinates and order rise by one from token to token; every row is document 0 without padding, so
+                 that tokens of two such positions are of one document.
                  "document": they rise by one within each document; padding has document -1. None: not known. Set by the
                  builders that know it, kept by `shift`, dropped by `take`; never inferred from values, except that `cat`
                  of two such parts checks whether the second begins where the first ends
@@ -340,13 +341,12 @@ class Positions:
     def narrow(self, start: int, stop: int) -> Positions:
         """The tokens start … stop-1 with their tables and states, without copying. They are consecutive if all tokens are.
 
-        Tokens of one document, of packed ones for example, are seen to be consecutive in the row: in eager code on the CPU.
+        Tokens of document 0 alone are seen to be consecutive in the row: in eager code on the CPU.
         """
         part = slice(start, stop)
         document, consecutive_in = self.document[:, part], self.consecutive_in
-        if consecutive_in == "document" and readable(document) and document.numel():
-            one = bool((document == document[:, :1]).all()) and bool((document[:, 0] >= 0).all())
-            consecutive_in = "row" if one else consecutive_in
+        if consecutive_in == "document" and readable(document) and document.numel() and not bool(document.any()):
+            consecutive_in = "row"
         return _made(
             self.coords[:, part],
             self.order[:, part],
@@ -355,6 +355,14 @@ class Positions:
             _each(self.tables, lambda table: table[:, part]),
             _each(self.states, lambda state: state[:, part]),
         )
+
+    def alone(self) -> Positions:
+        """The tokens of one document, as if there were no other: it has number 0, and they are consecutive in the row.
+
+        For attention of a document to itself. That it is one, counted from token to token, the caller knows.
+        """
+        numbers = torch.zeros_like(self.document[:1]).expand_as(self.document)
+        return _made(self.coords, self.order, numbers, "row", self.tables, self.states)
 
     @checked
     def rows(self, start: int, stop: int) -> Positions:
@@ -459,6 +467,16 @@ def readable(tensor: Tensor) -> bool:
     if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
         return False
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+
+
+def repeats_one_row(at: Positions) -> bool:
+    """Whether all rows of a batch are known to be the same: arange() and expand() repeat one without copying.
+
+    The memory layout tells, which a graph does not fix: while one is made, it is not known.
+    """
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or at.batch <= 1:
+        return False
+    return all(tensor.stride(0) == 0 for tensor in (at.coords, at.order, at.document))
 
 
 def _is_one_run(parts: Sequence[Positions]) -> bool:

@@ -99,9 +99,15 @@ def by_band(
         return None
     if hidden_from(encoding) or encoding.distance_terms() is None or (rows := _runs_of_rows(at)) is None:
         return None
+    for term in encoding.distance_terms() or ():
+        term.check_coords(at)
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
     reach = longest - 1 if left is None else min(left, longest - 1)
-    bias = bias_at(torch.arange(reach + 1), q, encoding) if encoding.distance_terms() else None
+    bias = None
+    if encoding.distance_terms():
+        bias = bias_at(torch.arange(reach + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
+        if wants_gradient(bias):  # of what is no parameter of the encoding
+            return None
     scale = softmax_scale(encoding, q.shape[-1], options)
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
     for number, runs in enumerate(rows):
@@ -187,10 +193,11 @@ def _slid_blocks(
     block: int,
 ) -> Float[Tensor, "b h i dv"]:
     """Blocks of queries, the first of which comes `left` keys after the first key."""
-    back = left + torch.arange(block)[:, None] - torch.arange(left + block)  # query - key
-    mask = torch.zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
+    queries, keys = (torch.arange(size, device=q.device) for size in (block, left + block))
+    back = left + queries[:, None] - keys  # query - key
+    mask = q.new_zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
     if encoding.distance_terms():
-        mask = bias_at(torch.arange(left + 1), q, encoding)[None, :, back.clamp(0, left)]
+        mask = bias_at(keys[: left + 1], q, encoding)[None, :, back.clamp(0, left)]
     mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
     scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]
     rows = []
@@ -215,7 +222,7 @@ def by_documents(
         return None
     if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
         return None
-    if (rows := _runs_of_rows(at)) is None or not _worth(q, k, rows):
+    if not at.batch or (rows := _runs_of_rows(at)) is None or not _worth(q, k, rows):
         return None
     parts = []
     for row, runs in enumerate(rows):
@@ -228,7 +235,7 @@ def by_documents(
             if document < 0:
                 outs.append(_of_padding(q_part, v_part, options))
                 continue
-            here, given = of_row.narrow(tokens.start, tokens.stop), options
+            here, given = of_row.narrow(tokens.start, tokens.stop).alone(), options
             if mask is not None:
                 given = replace(options, mask=narrowed_mask(mask, tokens, tokens))
             outs.append(by_pieces(q_part, k_part, v_part, encoding, here, here, causal, given, "auto"))
@@ -271,7 +278,7 @@ def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> 
     """Blocks of queries with the range of keys that each may see; None where ranges are unknown or would be all keys."""
     if torch.compiler.is_compiling() or not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return None
-    if at_q is not at_k and not (readable(at_q.order) and readable(at_k.order)):
+    if not at_q.batch or (at_q is not at_k and not (readable(at_q.order) and readable(at_k.order))):
         return None
     found = list(_ranges(at_q, at_k, causal, options))
     return None if all(keys == slice(0, at_k.length) for _, keys in found) else found
@@ -299,7 +306,10 @@ def _ranges(at_q: Positions, at_k: Positions, causal: bool, options: Options) ->
                 high, max(_chunk_ends(start + by + end - 1, options.chunk) - start for start, by in _rows(starts, ahead))
             )
         low = min(max(low, 0), at_k.length)
-        yield slice(begin, end), slice(low, min(max(high, low), at_k.length))
+        high = min(max(high, low), at_k.length)
+        if low == high and at_k.length:  # no key is seen: one that is masked gives zeros
+            low, high = (low - 1, low) if low else (0, 1)
+        yield slice(begin, end), slice(low, high)
 
 
 def _rows(starts: list[int], ahead: list[int]) -> Iterator[tuple[int, int]]:

@@ -28,7 +28,7 @@ from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
 from posenc.options import PLAIN, Options, allowed
-from posenc.positions import Positions
+from posenc.positions import Positions, repeats_one_row
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float
@@ -156,8 +156,7 @@ def pieces_of(
 
 def _distinct_rows(at: Positions) -> Positions:
     """One row of positions where all rows are known to be the same: arange() repeats one without copying."""
-    repeated = all(tensor.stride(0) == 0 for tensor in (at.coords, at.order, at.document))
-    return at.rows(0, 1) if at.batch > 1 and repeated else at
+    return at.rows(0, 1) if repeats_one_row(at) else at
 
 
 def _stretches(pairs: Bool[Tensor, "b i j"]) -> list[tuple[slice, bool]]:

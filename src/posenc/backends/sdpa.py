@@ -14,10 +14,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.backends.fused import hidden_from
-from posenc.encoding import BiasFn, PositionalEncoding, Site, same_rows, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
-from posenc.positions import Positions, readable
+from posenc.positions import Positions, readable, repeats_one_row
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
 KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
@@ -63,8 +63,10 @@ def attend(
         parts = [_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)]
         return torch.cat([part.transpose(1, 2) for part in parts], dim=1).transpose(1, 2)  # in memory token by token
 
-    rows = (at_q.rows(0, 1), at_k.rows(0, 1)) if same_rows(at_q, at_k) else (at_q, at_k)
-    seen = mask = allowed(*rows, causal, options)
+    here, there = at_q, at_k
+    if repeats_one_row(at_q) and repeats_one_row(at_k):
+        here, there = at_q.rows(0, 1), at_k.rows(0, 1)
+    seen = mask = allowed(here, there, causal, options)
     if bias is not None:
         term = bias(*_index_grid(q, k)).to(dtype)
         mask = _added(term, options.mask).masked_fill(~seen, float("-inf"))
@@ -81,7 +83,7 @@ def attend(
 def sees_all(at_q: Positions, at_k: Positions) -> bool:
     """Whether these positions are one query in every row that comes after all keys, as a decoded token does. False where
     that cannot be read."""
-    if at_q.length != 1 or not at_k.length or not (readable(at_q.order) and readable(at_k.order)):
+    if at_q.length != 1 or not at_k.length or not at_q.batch or not (readable(at_q.order) and readable(at_k.order)):
         return False
     after = (at_q.order >= at_k.order[:, -1:]) & (at_q.document == at_k.document[:, :1])
     return bool(after.all())

@@ -55,7 +55,7 @@ class CoPE(PositionalEncoding):
         q: Float[Tensor, "b h i d"],
         at_q: Positions,
         at_k: Positions,
-        may_attend: Bool[Tensor, "b 1 i j"],
+        may_attend: Bool[Tensor, "b #h i j"],
     ) -> Float[Tensor, "b h i j"]:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
@@ -95,7 +95,7 @@ class CoPE(PositionalEncoding):
 
     @checked
     def positions(
-        self, logits: Float[Tensor, "b h i j"], at_k: Positions, may_attend: Bool[Tensor, "b 1 i j"]
+        self, logits: Float[Tensor, "b h i j"], at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
     ) -> Float[Tensor, "b h i j"]:
         """How many gated tokens lie from each key up to the query, itself included; keys may be stored in any order."""
         return self._counts(logits, at_k, may_attend)

@@ -70,7 +70,7 @@ class DAPE(PositionalEncoding):
         q: Float[Tensor, "b h i d"],
         at_q: Positions,
         at_k: Positions,
-        may_attend: Bool[Tensor, "b 1 i j"],
+        may_attend: Bool[Tensor, "b #h i j"],
     ) -> Float[Tensor, "b h i j"]:
         check_width(self, "n_heads", logits.shape[1], self.n_heads, "logits")
         bias = self._bias(logits, q, at_q, at_k)
@@ -78,6 +78,11 @@ class DAPE(PositionalEncoding):
             read = torch.cat([logits, bias], dim=1)  # [b, 2h, i, j]
             if self.kernel == 1:
                 return logits + bias + self._network(read, None)
+            if may_attend.shape[1] > 1:
+                raise ValueError(
+                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.owner} reads neighbouring "
+                    f"keys in the scores of all heads; got one for each of {may_attend.shape[1]} heads"
+                )
             index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)
             read, seen = _along_keys(read, index), _along_keys(may_attend, index)
             added = self._network(read.masked_fill(~seen, 0), seen)

@@ -10,7 +10,7 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -29,6 +29,9 @@ from posenc.positions import Positions
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
+
+
+OF_TABLES = frozenset({"tables", "tables_at", "check_coords"})  # the methods that say cos and sin of a call
 
 
 class RoPE(PositionalEncoding):
@@ -52,6 +55,12 @@ class RoPE(PositionalEncoding):
     """
 
     sites = Site.ROTATE
+
+    _tables_by_subclass: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls._tables_by_subclass = any(getattr(cls, name) is not getattr(RoPE, name) for name in OF_TABLES)
 
     @checked
     def __init__(
@@ -102,7 +111,6 @@ class RoPE(PositionalEncoding):
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
         self.reverse, self.turning = reverse, frozenset(sides)
-        self._tables_within = few_tokens.serves(self.frequencies) and not reverse and type(self).tables is RoPE.tables
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
         if ("value" in sides) != ("output" in sides):  # what is mixed keeps the positions it came from
@@ -132,7 +140,7 @@ class RoPE(PositionalEncoding):
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         if at_q is not at_k or not {"query", "key"} <= self.turning:
             return super().rotate_both(q, k, at_q, at_k)
-        if self._tables_within and not at_q.tables and q.shape[-1] == self.d_head:
+        if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head and at_q.coords.ndim == 2:
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
             if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
                 return found
@@ -141,6 +149,11 @@ class RoPE(PositionalEncoding):
             check_tokens(self, x, at_q, axis=2)
         cos, sin = self.tables_at(at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
+
+    def _tables_within(self) -> bool:
+        """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
+        said_elsewhere = self._tables_by_subclass or self.reverse or vars(self).keys() & OF_TABLES
+        return not said_elsewhere and few_tokens.serves(self.frequencies)
 
     def softmax_scale(self, d_head: int) -> float:
         return super().softmax_scale(d_head) * self.frequencies.softmax_scale

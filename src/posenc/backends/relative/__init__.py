@@ -29,6 +29,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
     if exporting():
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
+    if not (at_q.length and at_k.length):
+        return "there are no queries or no keys"
     if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
     if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):

@@ -60,6 +60,7 @@ def relative_attention(
             f"keys, values: expected [b, h, R, channels] alike up to the channels, got {list(keys.shape)} and "
             f"{list(values.shape)}"
         )
+    q, k, v = (x if x.stride(3) == 1 else x.contiguous() for x in (q, k, v))  # torch's kernel reads channels side by side
     parts = []
     if q.shape[2] == 1:
         for rows, first, last in alike(row, seen, q.shape[0]):

@@ -39,6 +39,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
+    if not (at_q.length and at_k.length):
+        return "there are no queries or no keys"
     if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
         return "tokens have several coordinates"
     if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):
@@ -59,11 +61,12 @@ def attend(
     scale = softmax_scale(encoding, q.shape[-1], options)
     if at_q is at_k and at_q.consecutive_in == "row" and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
         length = at_q.length
-        delta = torch.arange(length - 1, -1 if causal else -length, -1)
+        delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
     if reach.served(q, k, v, at_q, at_k, causal) and not wants_gradient(*encoding.parameters()):
-        distances = torch.arange(at_q.length, dtype=at_q.coords.dtype)
-        return reach.attended(q, k, v, bias_at(distances, q, encoding), scale)
+        bias = bias_at(torch.arange(at_q.length, dtype=at_q.coords.dtype, device=q.device), q, encoding)
+        if not wants_gradient(bias):  # of what is no parameter of the encoding
+            return reach.attended(q, k, v, bias, scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)

@@ -182,7 +182,7 @@ def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Ite
     """One piece if all rows are alike, else one for each row; with documents, one for each document of each row."""
     batch, length = q.shape[0], q.shape[2]
     if document is None:
-        counts = ahead.tolist()
+        counts = ahead.tolist() if batch else [0]
         if all(count == counts[0] for count in counts):
             yield Piece(slice(None), None, length, length, counts[0])
         else:
@@ -453,7 +453,7 @@ def _small_in_torch(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, scale: floa
     length = q.shape[2]
     causal = vector.shape[1] == length
     every = F.pad(vector, (0, length - 1)) if causal else vector
-    return in_torch(q, k, v, every[:, None], torch.zeros(1, dtype=torch.int64), None, scale, causal)[0]
+    return in_torch(q, k, v, every[:, None], q.new_zeros(1, dtype=torch.int64), None, scale, causal)[0]
 
 
 def _small_backward(

@@ -28,9 +28,9 @@ WEIGHTLESS = 82.0  # a logit as far below the largest has no weight in our kerne
 
 def served(q: Tensor, k: Tensor, v: Tensor, at_q: Positions, at_k: Positions, causal: bool) -> bool:
     """Whether `attended` can compute this, and is meant to."""
-    if q.shape[2] <= STORED and q.shape[3] < WIDE:
+    if not (causal and at_q is at_k and at_q.consecutive_in == "row" and banded.served(q, k, v)):
         return False
-    return causal and at_q is at_k and at_q.consecutive_in == "row" and banded.served(q, k, v)
+    return q.shape[2] > STORED or q.shape[3] >= WIDE
 
 
 def attended(
@@ -65,4 +65,4 @@ def reach_of(
     if not all(bool(end.isfinite()) for end in torch.aminmax(v)):
         spread = torch.full_like(spread, torch.inf)
     weightless = (bias[:, :1] - bias) > (WEIGHTLESS + spread)[..., None]  # [b, h, n]; False for NaN
-    return torch.arange(bias.shape[1]).where(~weightless, 0).amax(-1)
+    return torch.arange(bias.shape[1], device=q.device).where(~weightless, 0).amax(-1)

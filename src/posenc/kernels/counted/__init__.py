@@ -29,8 +29,10 @@ _pack = struct.Struct("17q").pack  # struct Counted
 
 
 def served(logits: Tensor, scores: Tensor, seen: Tensor) -> bool:
-    """Whether `added` can compute this: eager fp32 on the CPU, with the C++ kernels."""
-    return logits.dtype == torch.float32 and plain_on_cpu(logits, scores, seen) and _kernel() is not None
+    """Whether `added` can compute this: eager fp32 on the CPU, with the C++ kernels, and one mask for all heads."""
+    if logits.dtype != torch.float32 or not plain_on_cpu(logits, scores, seen) or _kernel() is None:
+        return False
+    return seen.shape[1] == 1
 
 
 def added(

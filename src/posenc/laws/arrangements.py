@@ -150,6 +150,21 @@ def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Non
             same(strides_do_not_matter, encoding, turned, dense, f"rotate {side}")
     dense = world.attend(encoding, q.contiguous(), k.contiguous(), v.contiguous(), at)
     close(strides_do_not_matter, encoding, world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
+    q, k, v, at = world.heads(encoding, world.x[:1], Positions.arange(1, setting.length, device=setting.device))
+    q, k, v = (x.contiguous() for x in (q, k, v))
+    for first in (0, setting.length - 1):  # of consecutive tokens; the last is decoded
+        queries = at if first == 0 else at.narrow(first, setting.length)
+        dense = world.attend(encoding, q[:, :, first:], k, v, queries, at)
+        of_q, of_k, of_v = (x.mT.contiguous().mT for x in (q[:, :, first:], k, v))  # [b, h, d, t] in memory
+        apart = world.attend(encoding, of_q, of_k, of_v, queries, at)
+        close(
+            strides_do_not_matter,
+            encoding,
+            apart,
+            dense,
+            setting.dtype,
+            f"attention from token {first}, channel by channel",
+        )
 
 
 @law
@@ -162,6 +177,13 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
     for begin, end in itertools.pairwise(ends):
         alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
         close(packed_equals_separate, encoding, packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
+    q, k, v, at = world.heads(encoding, x, Positions.packed(ends, device=setting.device))
+    first, second = slice(0, ends[1]), slice(ends[1], ends[2])
+    elsewhere = world.attend(
+        encoding, q[:, :, second], k[:, :, first], v[:, :, first], at.narrow(*ends[1:]), at.narrow(*ends[:2])
+    )
+    if bool(elsewhere.any()):
+        raise LawBroken(f"packed_equals_separate: {encoding.owner}: queries see the keys of another document's part")
 
 
 @law

@@ -463,6 +463,17 @@ def test_verdicts_follow_the_numbers(tmp_path: Path, plain_found: dict[str, Any]
         assert (verdict(plain_found, begins)["verdict"], verdict(other, begins)["verdict"]) == (before, after), begins
 
 
+def test_a_length_that_was_not_cut_up_is_not_called_missing(plain_found: dict[str, Any]) -> None:
+    """As with cut_up: longest. Only the longest length has a score of windows side by side."""
+    alibi = arms_of(plain_found)["alibi"]
+    alibi["non_overlapping"] = {"512": alibi["non_overlapping"]["512"]}
+    plain_found["published"] = published.table(plain_found)
+    row = verdict(plain_found, "ALiBi gains by fewer tokens")
+    assert row["why"]["en"] == "ALiBi: not scored in windows side by side at the trained length"
+    assert row["why"]["zh"] == "ALiBi：没有在训练长度上以首尾相接的窗口评测"
+    assert row["needs"]["en"].startswith("cut_up: every length")
+
+
 def copied(**right: int) -> Callable[[Asked], float]:
     """Of 20 examples, so many are right beyond the trained length."""
     return lambda asked: float(asked.times <= 1 or asked.item < right[asked.encoding])

@@ -31,6 +31,9 @@ CONSULTED = "consulted"  # the key under which a check collects what it has read
 MORE_STEPS = Words("more training steps", "更多训练步数")
 UNFINISHED = Words("the trials that are missing: posenc lab run --resume", "补上缺少的试验：posenc lab run --resume")
 LONGER = Words("a longer scored length", "评测更长的长度")
+CUT_UP = Words(
+    "cut_up: every length, in the language model of the experiment", "实验的语言模型任务中设置 cut_up: every length"
+)
 
 
 class Untested(Exception):
@@ -102,8 +105,22 @@ def length_of(task: Found, times: float | None) -> int:
     return int(best)
 
 
-def score(arm: Found, length: int, cells: str = "cells") -> Score:
-    return _score(arm["name"], arm[cells].get(str(length)))
+def score(arm: Found, length: int) -> Score:
+    return _score(arm["name"], arm["cells"].get(str(length)))
+
+
+def side_by_side(task: Found, arm: Found, length: int) -> Score:
+    """The score of windows that do not overlap. With `cut_up: longest`, only the longest length has one."""
+    cell, state = arm["non_overlapping"].get(str(length)), arm["cells"].get(str(length), {}).get("state")
+    if cell is None and state is None:
+        at = Words("the trained length", "训练长度") if length == task["length"] else Words(*(times(task, length),) * 2)
+        name = title(arm["name"])
+        en, zh = (
+            f"{name.en}: not scored in windows side by side at {at.en}",
+            f"{name.zh}：没有在{at.zh}上以首尾相接的窗口评测",
+        )
+        raise Untested(en, zh, CUT_UP)
+    return _score(arm["name"], cell or arm["cells"].get(str(length)))
 
 
 def _score(name: str, cell: Mapping[str, Any] | None) -> Score:

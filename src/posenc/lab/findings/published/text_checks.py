@@ -24,6 +24,7 @@ from posenc.lab.findings.published.our_scores import (
     reachable,
     rise,
     score,
+    side_by_side,
     task_of,
     times,
 )
@@ -87,7 +88,7 @@ def gains_side_by_side(name: str) -> Judge:
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
         arm, length = arm_of(task, name), length_of(task, None)
-        home, far = (score(arm, at, "non_overlapping") for at in (task["length"], length))
+        home, far = (side_by_side(task, arm, at) for at in (task["length"], length))
         shared = far.seeds.keys() & home.seeds.keys()
         apart = Score(far.mean - home.mean, {seed: far.seeds[seed] - home.seeds[seed] for seed in shared})
         same = rise(arm, length)

@@ -509,7 +509,43 @@ def test_seeds_that_disagree_are_counted(tmp_path: Path) -> None:
     """In one seed of three NTK beats YaRN."""
     value = but(lambda asked: {"ntk": 2.5, "yarn": 2.4 + 0.2 * (asked.seed == 2)}.get(asked.change))
     row = verdict(found_in(tmp_path, value=value), "at the factor, 2×: NTK 3.59 > YaRN")
-    assert (row["verdict"], row["why"]["en"]) == ("undecided", "holds for 2 of 3 seeds")
+    said = "holds for 2 of 3 seeds; undecided: NTK > YaRN by +0.033, 3 seeds detect 0.358"
+    assert (row["verdict"], row["why"]["en"].partition("; other setting")[0]) == ("undecided", said)
+
+
+def test_a_known_setting_is_said_with_every_verdict(tmp_path: Path) -> None:
+    """Interpolation may be 0.04 bits better or worse than YaRN, and not 1 bit worse."""
+    begins, setting = "at the factor, 2×: YaRN", "other setting: theirs was trained on at the longer length"
+    rows = {}
+    for name, bits in (("near", 2.04), ("far", 3.0)):
+        value = but(lambda asked, bits=bits: {"interpolation": bits, "yarn": 2.0}.get(asked.change))
+        rows[name] = verdict(found_in(tmp_path / name, value=value), begins)
+    assert [row["verdict"] for row in rows.values()] == ["agree", "disagree"]
+    assert setting in rows["near"]["why"]["en"]
+    assert rows["near"]["why"]["zh"].startswith("3 个种子中有 3 个成立；设置不同：原文在改动之后又")
+    assert rows["far"]["cause"]["en"].startswith(setting)
+    assert setting not in rows["far"]["why"]["en"]  # the cause says it already
+
+
+def test_the_trial_is_of_the_encoding_that_contradicts(tmp_path: Path) -> None:
+    """T5 and RoPE are better than ALiBi at the longest length, T5 most."""
+    value = but(lambda asked: {"t5": 2.0, "rope": 2.1}.get(asked.encoding))
+    row = verdict(found_in(tmp_path, value=value), "ALiBi extrapolates best")
+    assert (row["verdict"], row["trial"]) == ("disagree", "language_model t5 seed 0")
+    assert "fails: RoPE > ALiBi, T5 > ALiBi" in row["why"]["en"]
+    assert "seen in: posenc lab repeat language_model t5 seed 0 --in OUT" in row["cause"]["en"]
+
+
+def test_what_is_undecided_is_not_called_a_mistake(tmp_path: Path) -> None:
+    """RoPE loses nothing at the longest length in two seeds of three; then there are two seeds."""
+    value = but(lambda asked: 2.3 + (asked.seed == 1) * (asked.times > 1) if asked.encoding == "rope" else None)
+    begins = "RoPE extrapolates smoothly"
+    row = verdict(found_in(tmp_path / "a", value=value), begins)
+    assert (row["verdict"], row["kind"]) == ("undecided", "budget")
+    assert "their mistake" not in row["cause"]["en"]
+    row = verdict(found_in(tmp_path / "b", value=value, seeds=2), begins)
+    assert (row["verdict"], row["cause"]["en"].partition(";")[0]) == ("undecided", "budget: only 2 seeds")
+    assert row["cause"]["zh"].startswith("预算：只有 2 个种子")
 
 
 def test_masked_models_and_word_order_without_positions(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Our scores for a published claim, and whether they satisfy its inequality.
+"""Our scores for a published claim.
 
-    findings ─► our scores, mean and by seed ─► does the inequality hold in every seed? in none? otherwise undecided
+    findings ─► our scores, mean and by seed ─► deciding
                       └ one is missing ─► not tested, and why
 
 A length is taken at the same multiple of the trained one, or at the nearest scored one within a factor of 1.25. An encoding
@@ -10,20 +10,20 @@ that did not learn the trained length is left out and named, as long as enough o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
+from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores, paired
 from posenc.lab.findings.titles import change_title, title
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
 NEAR = 1.25  # a scored length may differ from the published one by this factor
-NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
+BITS, PLAIN = Words(" bits", " 比特"), Words("", "")
 STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
 
 
@@ -44,25 +44,7 @@ class Untested(Exception):
         self.words, self.needs = Words(en, zh), needs
 
 
-class Score(NamedTuple):
-    """A number, and the same for every seed."""
-
-    mean: float
-    seeds: Mapping[str, float]
-
-
-class Ours(NamedTuple):
-    """Our numbers, whether they satisfy the claim (None: undecided), and remarks."""
-
-    words: Words
-    holds: bool | None
-    why: Words = NOTHING
-
-
 Judge = Callable[[Found], Ours]
-Scores = Mapping[str, Score]  # by name
-Means = Mapping[str, float]
-Groups = Sequence[Sequence[str]]
 
 
 # Looking up ---------------------------------------------------------------------------------------------------------
@@ -158,36 +140,7 @@ def changed(task: Found, change: str, length: int) -> Score:
     raise Untested(f"{name.en} was not tried after training", f"训练后未试：{name.zh}", needs)
 
 
-# Deciding -----------------------------------------------------------------------------------------------------------
-
-
-def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes: Words) -> Ours:
-    """Paired by seed: the claim holds if it does for the means and in every seed, fails if it does for neither, and is
-    undecided otherwise. Adds the number of seeds in which it holds. Without seeds, the means decide.
-    """
-    shared = set.intersection(*(set(one.seeds) for one in scores.values()))
-    agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
-    by_means = holds({name: one.mean for name, one in scores.items()})
-    verdict = by_means if agree == (len(shared) if by_means else 0) else None
-    told = Words(
-        f"holds for {agree} of {len(shared)} seed{'s' * (len(shared) != 1)}", f"{len(shared)} 个种子中有 {agree} 个成立"
-    )
-    why = joined([told, *(note for note in notes if note.en)], "; ", "；")
-    return Ours(words, verdict, why)
-
-
-def descending(groups: Groups) -> Callable[[Means], bool]:
-    """True if every score of a group is above every score of the next group."""
-    return lambda at: all(
-        min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
-    )
-
-
-def not_ascending(groups: Groups) -> Callable[[Means], bool]:
-    """True if no score of a group is below a score of the next group."""
-    return lambda at: all(
-        min(at[name] for name in above) >= max(at[name] for name in below) for above, below in pairwise(groups)
-    )
+# Telling -------------------------------------------------------------------------------------------------------------
 
 
 def listed(
@@ -223,4 +176,4 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     if len(left) < min(2, len(groups)):
         raise gone[0]
     without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
-    return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
+    return paired(scores), left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from posenc.bilingual import Words, joined
 from posenc.lab.findings.criteria import FLAT
+from posenc.lab.findings.published.deciding import Link, Ours, Score, at_least, decide, paired, worst_first
 from posenc.lab.findings.published.our_scores import (
     BITS,
     TEXT,
     Found,
     Judge,
-    Means,
-    Ours,
-    Score,
     Untested,
     arm_of,
     changed,
-    decide,
-    descending,
     length_of,
     listed,
     reachable,
@@ -28,7 +24,7 @@ from posenc.lab.findings.published.our_scores import (
     task_of,
     times,
 )
-from posenc.lab.findings.titles import change_title
+from posenc.lab.findings.titles import change_title, title
 
 COMPETITIVE = 0.1  # bits; the paper reports log₂(20.97 / 20.42) = 0.04
 
@@ -40,19 +36,19 @@ def order(at: float, *groups: Sequence[str]) -> Judge:
         task = task_of(found, TEXT)
         length = length_of(task, at)
         scores, left, without = reachable(groups, lambda name: score(arm_of(task, name), length))
-        return decide(scores, descending(left), listed(scores, times(task, length)), without)
+        return decide(scores, worst_first(left), listed(scores, times(task, length)), without)
 
     return judge
 
 
-def loses(name: str, at: float | None, holds: Callable[[float], bool]) -> Judge:
+def loses(name: str, at: float | None, link: Link) -> Judge:
     """Bits lost by one encoding at a multiple of the trained length, or at the longest."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
         length = length_of(task, at)
         scores = {name: rise(arm_of(task, name), length)}
-        return decide(scores, lambda lost: holds(lost[name]), listed(scores, times(task, length), "+.3f"))
+        return decide(scores, [link], listed(scores, times(task, length), "+.3f"))
 
     return judge
 
@@ -64,9 +60,8 @@ def loses_most(first: str, others: Sequence[str], at: float) -> Judge:
         task = task_of(found, TEXT)
         length = length_of(task, at)
         scores, left, without = reachable([[first], others], lambda name: rise(arm_of(task, name), length))
-        more = descending(left)
         said = listed(scores, times(task, length), "+.3f")
-        return decide(scores, lambda lost: more(lost) and lost[first] > FLAT["bits"], said, without)
+        return decide(scores, [*worst_first(left), at_least(first, FLAT["bits"])], said, without)
 
     return judge
 
@@ -77,7 +72,10 @@ def stays_flat(name: str) -> Judge:
         arm, _ = arm_of(task, name), length_of(task, None)
         lost = {times(task, length): rise(arm, length) for length in task["lengths"] if task["length"] < length}
         said = joined((Words(*(f"{at} {one.mean:+.3f}",) * 2) for at, one in lost.items()), ", ", "，")
-        return decide(lost, lambda at: max(at.values()) <= FLAT["bits"], joined([said, BITS], "", ""))
+        links = [
+            Link(Words(*(f"{at} ≤ {FLAT['bits']:g}",) * 2), lambda lost, at=at: FLAT["bits"] - lost[at]) for at in lost
+        ]
+        return decide(lost, links, joined([said, BITS], "", ""))
 
     return judge
 
@@ -96,7 +94,13 @@ def gains_side_by_side(name: str) -> Judge:
             f"{times(task, length)}: {apart.mean:+.3f} bits in windows side by side, {same.mean:+.3f} on the same targets",
             f"{times(task, length)}：窗口首尾相接时 {apart.mean:+.3f} 比特，目标相同时 {same.mean:+.3f} 比特",
         )
-        return decide({"apart": apart, "same": same}, lambda at: at["apart"] < 0 and at["same"] > at["apart"] / 2, words)
+        gains = Link(Words("side by side < 0", "首尾相接 < 0"), lambda at: -at["apart"], strict=True)
+        half = Link(
+            Words("same targets > half of side by side", "目标相同 > 首尾相接的一半"),
+            lambda at: at["same"] - at["apart"] / 2,
+            strict=True,
+        )
+        return decide({"apart": apart, "same": same}, [gains, half], words)
 
     return judge
 
@@ -109,8 +113,8 @@ def best_at_longest(name: str) -> Judge:
         if not others:
             raise Untested("nothing else learnt the trained length", "没有其他编码学会训练长度")
         scores, left, without = reachable([others], lambda other: score(arm_of(task, other), length))
-        scores[name] = score(arm_of(task, name), length)
-        return decide(scores, descending([*left, [name]]), listed(scores, times(task, length)), without)
+        scores = paired({**scores, name: score(arm_of(task, name), length)})
+        return decide(scores, worst_first([*left, [name]]), listed(scores, times(task, length)), without)
 
     return judge
 
@@ -134,13 +138,18 @@ def competitive(name: str, other: str) -> Judge:
 
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
-        scores = {word: score(arm_of(task, word), task["length"]) for word in (name, other)}
-        return decide(scores, lambda at: at[name] - at[other] <= COMPETITIVE, listed(scores, "1×"))
+        scores = paired({word: score(arm_of(task, word), task["length"]) for word in (name, other)})
+        near = Link(_at_most_behind(name, other), lambda at: COMPETITIVE - (at[name] - at[other]), shows=name)
+        return decide(scores, [near], listed(scores, "1×"))
 
     return judge
 
 
-def changes(at: float, names: Sequence[str], holds: Callable[[Means], bool], *notes: Words) -> Judge:
+def _at_most_behind(name: str, other: str) -> Words:
+    return Words(*(f"{one} - {two} ≤ {COMPETITIVE:g}" for one, two in zip(title(name), title(other), strict=True)))
+
+
+def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
     """Bits of the changed models, and of the unchanged one at the trained length as `home`."""
 
     def judge(found: Found) -> Ours:
@@ -150,6 +159,6 @@ def changes(at: float, names: Sequence[str], holds: Callable[[Means], bool], *no
         home = changed(task, "", task["length"])
         said = listed(scores, times(task, length), called=change_title)
         words = Words(f"{said.en}; 1×: {home.mean:.2f}", f"{said.zh}；1×：{home.mean:.2f}")
-        return decide({**scores, "home": home}, holds, words, *notes)
+        return decide({**scores, "home": home}, links, words)
 
     return judge

@@ -474,6 +474,60 @@ def test_a_length_that_was_not_cut_up_is_not_called_missing(plain_found: dict[st
     assert row["needs"]["en"].startswith("cut_up: every length")
 
 
+def longer_helps(asked: Asked) -> float | None:
+    """In windows side by side ALiBi gains by length, which it does not on the same targets."""
+    if asked.encoding != "alibi":
+        return None
+    return 2.4 - 0.1 * math.log2(asked.times) if asked.mode == NON_OVERLAPPING else 2.4 + 0.1 * math.log2(asked.times)
+
+
+def test_press_is_judged_in_windows_side_by_side(tmp_path: Path) -> None:
+    """Where all encodings have such scores at the lengths asked; FIRE's and KERPLE's claims are not of that kind."""
+    found = found_in(tmp_path, value=but(longer_helps))
+    flat, order = verdict(found, "ALiBi loses nothing"), verdict(found, "6.9×:")
+    assert (flat["verdict"], flat["ours"]["en"]) == ("agree", "1.5× -0.058, 2× -0.100, 4× -0.200, 8× -0.300 bits")
+    assert "; windows side by side, as theirs" in flat["why"]["en"]
+    assert "；与原文相同，窗口首尾相接" in flat["why"]["zh"]
+    assert "ALiBi 2.10 bits" in order["ours"]["en"]
+    assert "side by side" not in verdict(found, "ALiBi extrapolates best")["why"]["en"]
+    for arm in found["tasks"][0]["arms"]:
+        arm["non_overlapping"] = {"512": arm["non_overlapping"]["512"]} if arm["name"] in ("alibi", "t5", "rope") else {}
+    arms_of(found)["sinusoidal"]["learnt"] = False
+    found["published"] = published.table(found)
+    flat, order = verdict(found, "ALiBi loses nothing"), verdict(found, "6.9×:")
+    assert (flat["verdict"], flat["kind"]) == ("disagree", "task")
+    assert flat["cause"]["en"].startswith(
+        "other setting: theirs cuts the text into windows side by side; here every length"
+    )
+    assert "; the same targets at every length" in flat["why"]["en"]
+    assert "fails: 1.5× ≤ 0.05, 2× ≤ 0.05" in flat["why"]["en"]
+    assert "ALiBi 2.10 bits" in order["ours"]["en"]  # at the longest length all that learnt have one
+
+
+def test_buckets_of_t5_that_were_not_trained_are_named(plain_found: dict[str, Any]) -> None:
+    said = "T5's buckets distinguish distances up to 128, and training at 64 never uses those of longer distances"
+    told = [row["claim"]["en"].partition(":")[0] for row in plain_found["published"] if said in row["why"]["en"]]
+    assert told == ["sinusoidal fails first", "2×", "4.9×", "6.9×", "ALiBi extrapolates best"]
+    plain_found["tasks"][0] |= {"length": 128, "lengths": [128, 256, 512]}
+    assert not any(said[:20] in row["why"]["en"] for row in published.table(plain_found))
+
+
+def test_nearly_as_good_is_a_matter_of_bits_a_byte(tmp_path: Path) -> None:
+    """0.02 bits a byte are 0.1 bits a word of 5.6 bytes."""
+    for behind, verdict_ in ((0.015, "agree"), (0.03, "disagree")):
+        value = but(lambda asked, behind=behind: 2.6 + behind if asked.encoding == "nope" else None)
+        found = found_in(tmp_path / verdict_, value=lambda asked, value=value: value(asked._replace(seed=0)))
+        row = verdict(found, "a causal model needs no encoding")
+        assert row["verdict"] == verdict_
+        assert "0.02 bits a byte behind here, about 0.1 a word" in row["claim"]["en"]
+
+
+def test_a_reason_is_told_in_chinese_too(plain_found: dict[str, Any]) -> None:
+    why = verdict(plain_found, "ALiBi extrapolates best")["why"]
+    assert "without Learned: cannot: table ends at 64" in why["en"]
+    assert "未计入 Learned：无法做到：位置表止于 64" in why["zh"]
+
+
 def copied(**right: int) -> Callable[[Asked], float]:
     """Of 20 examples, so many are right beyond the trained length."""
     return lambda asked: float(asked.times <= 1 or asked.item < right[asked.encoding])

@@ -10,14 +10,17 @@ that did not learn the trained length is left out and named, as long as enough o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores, paired
 from posenc.lab.findings.titles import change_title, title
+from posenc.lab.trial.limits import TABLE_ENDS
+from posenc.lab.trial.training import CAUSAL_ONLY
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
@@ -121,10 +124,18 @@ def rise(arm: Found, length: int) -> Score:
 
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
-    zh = STATES.get(state) or STATES.get(state.partition(":")[0], state)
+    kind, _, why = state.partition(": ")
+    zh = STATES.get(kind, kind) + f"：{_reason(why)}" * bool(why)
     en = "not run" if state == "missing" else state
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
     return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}", needs)
+
+
+def _reason(why: str) -> str:
+    """In Chinese; error messages stay as they are."""
+    if why == CAUSAL_ONLY:
+        return "仅用于因果注意力"
+    return f"位置表止于 {why.removeprefix(TABLE_ENDS).strip()}" if why.startswith(TABLE_ENDS) else why
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -159,6 +170,21 @@ def times(task: Found, length: int) -> str:
 
 def place(task: Found, length: int) -> Words:
     return Words(*(f"{word} {times(task, length)}" for word in Words(**task["title"])))
+
+
+def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
+    """T5 beyond a trained length that its buckets reach past: they were not all trained. Otherwise empty."""
+    if "t5" not in names or length <= task["length"]:
+        return NOTHING
+    reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
+    trained = tasks.load(task["name"]).model_construct(length=task["length"]).tokens(task["length"])
+    if trained >= reach:
+        return NOTHING
+    return Words(
+        f"T5's buckets distinguish distances up to {reach}, and training at {trained} never uses those of longer "
+        "distances; the T5 paper trained at 512",
+        f"T5 的距离桶一直区分到 {reach}，而训练长度为 {trained}，更远的桶从未训练过，而 T5 论文的训练长度是 512",
+    )
 
 
 def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str, Score], Groups, Words]:

@@ -86,6 +86,7 @@ AS_GOOD = Link(
     Words(f"|YaRN - interpolation| ≤ {FLAT:g}", f"|YaRN - 位置插值| ≤ {FLAT:g}"),
     lambda at: FLAT - abs(at["yarn"] - at["interpolation"]),
 )
+FOUR = ["sinusoidal", "rope", "t5", "alibi"]
 FACTOR_2 = ["interpolation@2", "ntk@2", "yarn@2"]
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
 WITH_RECORDS = Words("the preset standard, whose trials record it", "预设 standard，其试验记录了这些")
@@ -148,7 +149,7 @@ CLAIMS = (
             "1×: rotary 20.07, sinusoidal 20.05 > ALiBi 19.73, T5 19.65",
             "1×：旋转 20.07、正弦 20.05 > ALiBi 19.73、T5 19.65",
         ),
-        text_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"]),
+        text_checks.in_windows([1], FOUR, text_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"])),
     ),
     PublishedClaim(
         PRESS,
@@ -156,7 +157,7 @@ CLAIMS = (
             "sinusoidal fails first: at 1.4× it has lost most (20.05 → 24.86)",
             "正弦最先失效：1.4× 时它变差最多（20.05 → 24.86）",
         ),
-        text_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4),
+        text_checks.in_windows([1, 1.4], FOUR, text_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4)),
     ),
     PublishedClaim(
         PRESS,
@@ -164,7 +165,7 @@ CLAIMS = (
             f"rotary fails later: at 1.4× it has lost nothing yet (20.07 → 19.79); at most {FLAT:g} bits here",
             f"旋转失效较晚：1.4× 时尚未变差（20.07 → 19.79）；此处至多 {FLAT:g} 比特",
         ),
-        text_checks.loses("rope", 1.4, at_most("rope", FLAT)),
+        text_checks.in_windows([1, 1.4], ["rope"], text_checks.loses("rope", 1.4, at_most("rope", FLAT))),
     ),
     PublishedClaim(
         PRESS,
@@ -172,7 +173,7 @@ CLAIMS = (
             "2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73",
             "2×：正弦 43.54 > 旋转 21.37 > T5 18.79、ALiBi 18.73",
         ),
-        text_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"]),
+        text_checks.in_windows([2], FOUR, text_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -180,7 +181,7 @@ CLAIMS = (
             "4.9×: sinusoidal 132.41 > rotary 31.58 > T5 20.41 > ALiBi 18.41",
             "4.9×：正弦 132.41 > 旋转 31.58 > T5 20.41 > ALiBi 18.41",
         ),
-        text_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.in_windows([4.9], FOUR, text_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -188,7 +189,7 @@ CLAIMS = (
             "6.9×: sinusoidal 178.97 > rotary 35.54 > T5 22.91 > ALiBi 18.40",
             "6.9×：正弦 178.97 > 旋转 35.54 > T5 22.91 > ALiBi 18.40",
         ),
-        text_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.in_windows([6.9], FOUR, text_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -196,7 +197,7 @@ CLAIMS = (
             f"ALiBi loses nothing up to 6.9× (19.73 → 18.40); at most {FLAT:g} bits here at any length",
             f"直到 6.9×，ALiBi 都没有变差（19.73 → 18.40）；此处任何长度至多 {FLAT:g} 比特",
         ),
-        text_checks.stays_flat("alibi"),
+        text_checks.in_windows(None, ["alibi"], text_checks.stays_flat("alibi")),
     ),
     PublishedClaim(
         PRESS,
@@ -226,8 +227,10 @@ CLAIMS = (
     PublishedClaim(
         HAVIV,
         Words(
-            f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits behind",
-            f"因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；此处至多差 {COMPETITIVE:g} 比特",
+            f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits a byte behind here, "
+            "about 0.1 a word",
+            "因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；"
+            f"此处每字节至多差 {COMPETITIVE:g} 比特，约合每词 0.1 比特",
         ),
         text_checks.competitive("nope", "learned"),
     ),

@@ -8,6 +8,7 @@ from posenc.bilingual import Words
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.published.deciding import (
+    NOTHING,
     Groups,
     Link,
     Means,
@@ -37,6 +38,7 @@ from posenc.lab.findings.published.our_scores import (
     score,
     task_of,
     times,
+    untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
 
@@ -81,7 +83,14 @@ def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
     def judge(found: Found) -> Ours:
         task = task_of(found, COPY)
         scores, left, without = reachable(groups, lambda name: _beyond(task, name))
-        return decide(scores, best_first(left, equal=equal), listed(scores, form=".3f", unit=PLAIN), without, *notes)
+        return decide(
+            scores,
+            best_first(left, equal=equal),
+            listed(scores, form=".3f", unit=PLAIN),
+            without,
+            untrained_buckets(task, 2 * task["length"], scores),
+            *notes,
+        )
 
     return judge
 
@@ -114,7 +123,11 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
             raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
         whole = sum(block.keys() >= names for block in blocks)
         words = listed({name: Score(rank, {}) for name, rank in ranks.items()}, unit=PLAIN)
-        return by_numbers(ranks, worst_first(groups), words, Words(f"{whole} complete cells", f"{whole} 个完整单元"))
+        cells = Words(f"{whole} complete cells", f"{whole} 个完整单元")
+        buckets = (
+            untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
+        )
+        return by_numbers(ranks, worst_first(groups), words, cells, next((note for note in buckets if note.en), NOTHING))
 
     return judge
 

@@ -28,7 +28,7 @@ def test_what_the_seeds_cannot_detect_is_undecided() -> None:
     """
     wide = decide(scores(rope=[1.1, 1.2, 1.3], t5=[1.0, 1.0, 1.0]), [above("rope", "t5")], WORDS)
     assert (wide.holds, wide.why.en) == (
-        None, "holds for 3 of 3 seeds; undecided: RoPE > T5 by +0.200, 3 seeds detect 0.310"
+        None, "holds for 3 of 3 seeds; undecided: RoPE > T5 by +0.200, 3 seeds can detect 0.310"
     )  # fmt: skip
     assert wide.why.zh == "3 个种子中有 3 个成立；未定：RoPE > T5，相差 +0.200，3 个种子能分辨 0.310"
     assert decide(scores(rope=[1.15, 1.2, 1.25], t5=[1.0, 1.0, 1.0]), [above("rope", "t5")], WORDS).holds

@@ -563,7 +563,7 @@ def test_seeds_that_disagree_are_counted(tmp_path: Path) -> None:
     """In one seed of three NTK beats YaRN."""
     value = but(lambda asked: {"ntk": 2.5, "yarn": 2.4 + 0.2 * (asked.seed == 2)}.get(asked.change))
     row = verdict(found_in(tmp_path, value=value), "at the factor, 2×: NTK 3.59 > YaRN")
-    said = "holds for 2 of 3 seeds; undecided: NTK > YaRN by +0.033, 3 seeds detect 0.358"
+    said = "holds for 2 of 3 seeds; undecided: NTK > YaRN by +0.033, 3 seeds can detect 0.358"
     assert (row["verdict"], row["why"]["en"].partition("; other setting")[0]) == ("undecided", said)
 
 

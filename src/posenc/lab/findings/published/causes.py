@@ -19,12 +19,13 @@ from typing import Any, Literal, NamedTuple
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.criteria import MISSING
+from posenc.lab.findings.published.counting import from_notes
 from posenc.lab.findings.published.deciding import FEWEST, Ours
 from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
 Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read
-NOTES, TEXT = "notes", "language_model"
+TEXT = "language_model"
 
 KINDS: Mapping[Kind, Words] = {
     "scale": Words("scale", "规模"),
@@ -53,7 +54,7 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
         return Cause("budget", only(ours.seeds))
     if known is not None:
         return known
-    if source.startswith(NOTES) and not undecided:
+    if from_notes(source) and not undecided:
         return Cause("theirs", NOT_MEASURED)
     if why := growing(found, consulted):
         return Cause("budget", why, decided_by("budget", consulted))

@@ -153,7 +153,7 @@ def _contradicted(judged: Sequence[Judged]) -> str:
 
 
 def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
-    """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012, 3 seeds detect 0.031.
+    """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012, 3 seeds can detect 0.031.
 
     The only link of a claim needs no name where it fails.
     """
@@ -165,7 +165,7 @@ def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
         if one.holds is None and one.detectable is not None:
             by, limit, says = f"{one.margin:+.3f}", f"{one.detectable:.3f}", one.link.says
             yield Words(
-                f"undecided: {says.en} by {by}, {seeds} seeds detect {limit}",
+                f"undecided: {says.en} by {by}, {seeds} seeds can detect {limit}",
                 f"未定：{says.zh}，相差 {by}，{seeds} 个种子能分辨 {limit}",
             )
 

@@ -183,7 +183,7 @@ def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
     return Words(
         f"T5's buckets distinguish distances up to {reach}, and training at {trained} never uses those of longer "
         "distances; the T5 paper trained at 512",
-        f"T5 的距离桶一直区分到 {reach}，而训练长度为 {trained}，更远的桶从未训练过，而 T5 论文的训练长度是 512",
+        f"T5 的距离桶一直区分到 {reach}，训练长度却是 {trained}，更远的桶从未训练过；T5 论文的训练长度是 512",
     )
 
 

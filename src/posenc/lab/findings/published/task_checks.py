@@ -123,11 +123,11 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
             raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
         whole = sum(block.keys() >= names for block in blocks)
         words = listed({name: Score(rank, {}) for name, rank in ranks.items()}, unit=PLAIN)
-        cells = Words(f"{whole} complete cells", f"{whole} 个完整单元")
+        complete = Words(f"{whole} complete cells", f"{whole} 个完整单元")
         buckets = (
             untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
         )
-        return by_numbers(ranks, worst_first(groups), words, cells, next((note for note in buckets if note.en), NOTHING))
+        return by_numbers(ranks, worst_first(groups), words, complete, next((note for note in buckets if note.en), NOTHING))
 
     return judge
 

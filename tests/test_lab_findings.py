@@ -463,6 +463,71 @@ def test_verdicts_follow_the_numbers(tmp_path: Path, plain_found: dict[str, Any]
         assert (verdict(plain_found, begins)["verdict"], verdict(other, begins)["verdict"]) == (before, after), begins
 
 
+def test_a_length_that_was_not_cut_up_is_not_called_missing(plain_found: dict[str, Any]) -> None:
+    """As with cut_up: longest. Only the longest length has a score of windows side by side."""
+    alibi = arms_of(plain_found)["alibi"]
+    alibi["non_overlapping"] = {"512": alibi["non_overlapping"]["512"]}
+    plain_found["published"] = published.table(plain_found)
+    row = verdict(plain_found, "ALiBi gains by fewer tokens")
+    assert row["why"]["en"] == "ALiBi: not scored in windows side by side at the trained length"
+    assert row["why"]["zh"] == "ALiBi：没有在训练长度上以首尾相接的窗口评测"
+    assert row["needs"]["en"].startswith("cut_up: every length")
+
+
+def longer_helps(asked: Asked) -> float | None:
+    """In windows side by side ALiBi gains by length, which it does not on the same targets."""
+    if asked.encoding != "alibi":
+        return None
+    return 2.4 - 0.1 * math.log2(asked.times) if asked.mode == NON_OVERLAPPING else 2.4 + 0.1 * math.log2(asked.times)
+
+
+def test_press_is_judged_in_windows_side_by_side(tmp_path: Path) -> None:
+    """Where all encodings have such scores at the lengths asked; FIRE's and KERPLE's claims are not of that kind."""
+    found = found_in(tmp_path, value=but(longer_helps))
+    flat, order = verdict(found, "ALiBi loses nothing"), verdict(found, "6.9×:")
+    assert (flat["verdict"], flat["ours"]["en"]) == ("agree", "1.5× -0.058, 2× -0.100, 4× -0.200, 8× -0.300 bits")
+    assert "; windows side by side, as theirs" in flat["why"]["en"]
+    assert "；与原文相同，窗口首尾相接" in flat["why"]["zh"]
+    assert "ALiBi 2.10 bits" in order["ours"]["en"]
+    assert "side by side" not in verdict(found, "ALiBi extrapolates best")["why"]["en"]
+    for arm in found["tasks"][0]["arms"]:
+        arm["non_overlapping"] = {"512": arm["non_overlapping"]["512"]} if arm["name"] in ("alibi", "t5", "rope") else {}
+    arms_of(found)["sinusoidal"]["learnt"] = False
+    found["published"] = published.table(found)
+    flat, order = verdict(found, "ALiBi loses nothing"), verdict(found, "6.9×:")
+    assert (flat["verdict"], flat["kind"]) == ("disagree", "task")
+    assert flat["cause"]["en"].startswith(
+        "other setting: theirs cuts the text into windows side by side; here every length"
+    )
+    assert "; the same targets at every length" in flat["why"]["en"]
+    assert "fails: 1.5× ≤ 0.05, 2× ≤ 0.05" in flat["why"]["en"]
+    assert "ALiBi 2.10 bits" in order["ours"]["en"]  # at the longest length all that learnt have one
+
+
+def test_buckets_of_t5_that_were_not_trained_are_named(plain_found: dict[str, Any]) -> None:
+    said = "T5's buckets distinguish distances up to 128, and training at 64 never uses those of longer distances"
+    told = [row["claim"]["en"].partition(":")[0] for row in plain_found["published"] if said in row["why"]["en"]]
+    assert told == ["sinusoidal fails first", "2×", "4.9×", "6.9×", "ALiBi extrapolates best"]
+    plain_found["tasks"][0] |= {"length": 128, "lengths": [128, 256, 512]}
+    assert not any(said[:20] in row["why"]["en"] for row in published.table(plain_found))
+
+
+def test_nearly_as_good_is_a_matter_of_bits_a_byte(tmp_path: Path) -> None:
+    """0.02 bits a byte are 0.1 bits a word of 5.6 bytes."""
+    for behind, verdict_ in ((0.015, "agree"), (0.03, "disagree")):
+        value = but(lambda asked, behind=behind: 2.6 + behind if asked.encoding == "nope" else None)
+        found = found_in(tmp_path / verdict_, value=lambda asked, value=value: value(asked._replace(seed=0)))
+        row = verdict(found, "a causal model needs no encoding")
+        assert row["verdict"] == verdict_
+        assert "0.02 bits a byte behind here, about 0.1 a word" in row["claim"]["en"]
+
+
+def test_a_reason_is_told_in_chinese_too(plain_found: dict[str, Any]) -> None:
+    why = verdict(plain_found, "ALiBi extrapolates best")["why"]
+    assert "without Learned: cannot: table ends at 64" in why["en"]
+    assert "未计入 Learned：无法做到：位置表止于 64" in why["zh"]
+
+
 def copied(**right: int) -> Callable[[Asked], float]:
     """Of 20 examples, so many are right beyond the trained length."""
     return lambda asked: float(asked.times <= 1 or asked.item < right[asked.encoding])
@@ -498,7 +563,43 @@ def test_seeds_that_disagree_are_counted(tmp_path: Path) -> None:
     """In one seed of three NTK beats YaRN."""
     value = but(lambda asked: {"ntk": 2.5, "yarn": 2.4 + 0.2 * (asked.seed == 2)}.get(asked.change))
     row = verdict(found_in(tmp_path, value=value), "at the factor, 2×: NTK 3.59 > YaRN")
-    assert (row["verdict"], row["why"]["en"]) == ("undecided", "holds for 2 of 3 seeds")
+    said = "holds for 2 of 3 seeds; undecided: NTK > YaRN by +0.033, 3 seeds can detect 0.358"
+    assert (row["verdict"], row["why"]["en"].partition("; other setting")[0]) == ("undecided", said)
+
+
+def test_a_known_setting_is_said_with_every_verdict(tmp_path: Path) -> None:
+    """Interpolation may be 0.04 bits better or worse than YaRN, and not 1 bit worse."""
+    begins, setting = "at the factor, 2×: YaRN", "other setting: theirs was trained on at the longer length"
+    rows = {}
+    for name, bits in (("near", 2.04), ("far", 3.0)):
+        value = but(lambda asked, bits=bits: {"interpolation": bits, "yarn": 2.0}.get(asked.change))
+        rows[name] = verdict(found_in(tmp_path / name, value=value), begins)
+    assert [row["verdict"] for row in rows.values()] == ["agree", "disagree"]
+    assert setting in rows["near"]["why"]["en"]
+    assert rows["near"]["why"]["zh"].startswith("3 个种子中有 3 个成立；设置不同：原文在改动之后又")
+    assert rows["far"]["cause"]["en"].startswith(setting)
+    assert setting not in rows["far"]["why"]["en"]  # the cause says it already
+
+
+def test_the_trial_is_of_the_encoding_that_contradicts(tmp_path: Path) -> None:
+    """T5 and RoPE are better than ALiBi at the longest length, T5 most."""
+    value = but(lambda asked: {"t5": 2.0, "rope": 2.1}.get(asked.encoding))
+    row = verdict(found_in(tmp_path, value=value), "ALiBi extrapolates best")
+    assert (row["verdict"], row["trial"]) == ("disagree", "language_model t5 seed 0")
+    assert "fails: RoPE > ALiBi, T5 > ALiBi" in row["why"]["en"]
+    assert "seen in: posenc lab repeat language_model t5 seed 0 --in OUT" in row["cause"]["en"]
+
+
+def test_what_is_undecided_is_not_called_a_mistake(tmp_path: Path) -> None:
+    """RoPE loses nothing at the longest length in two seeds of three; then there are two seeds."""
+    value = but(lambda asked: 2.3 + (asked.seed == 1) * (asked.times > 1) if asked.encoding == "rope" else None)
+    begins = "RoPE extrapolates smoothly"
+    row = verdict(found_in(tmp_path / "a", value=value), begins)
+    assert (row["verdict"], row["kind"]) == ("undecided", "budget")
+    assert "their mistake" not in row["cause"]["en"]
+    row = verdict(found_in(tmp_path / "b", value=value, seeds=2), begins)
+    assert (row["verdict"], row["cause"]["en"].partition(";")[0]) == ("undecided", "budget: only 2 seeds")
+    assert row["cause"]["zh"].startswith("预算：只有 2 个种子")
 
 
 def test_masked_models_and_word_order_without_positions(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from lab_results import SIZES
 from posenc import catalogue
 from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
+from posenc.lab.views.cells import verdicts
+from posenc.lab.views.markdown import markdown
 from posenc.lab.views.style import DARK, LIGHT
 
 Json = dict[str, Any]
@@ -658,7 +660,22 @@ def test_sections_stand_in_their_order(page: Element) -> None:
 def test_agreements_and_disagreements(page: Element) -> None:
     shown = section(page, "published")
     assert [one.text() for one in shown.all("td", "verdict")] == ["✓ agree", "✗ disagree", "✗ disagree", "– not tested"]
-    assert shown.all("p")[0].text().startswith("1 agree, 2 disagree, 0 undecided because the seeds differ, 1 not tested.")
+    said = shown.all("p")[0].text()
+    assert said.startswith("Claims of papers: 1 agree, 2 disagree, 0 undecided, 1 not tested. Statements of the founding")
+    assert "measured nothing: 0 agree, 0 disagree, 0 undecided, 0 not tested. Agree: every inequality" in said
+
+
+def test_what_the_notes_say_is_counted_apart() -> None:
+    found = made_up()
+    found["published"][0]["source"] = "notes 000, 001"
+    for language, papers, notes in (
+        ("en", "papers: 0 agree, 2 disagree, 0 undecided, 1 not tested", "nothing: 1 agree, 0 disagree"),
+        ("zh", "论文的论断：0 项一致，2 项不一致，0 项未定，1 项未检验", "（未作测量）：1 项一致，0 项不一致"),
+    ):
+        said = verdicts(found).in_language(language)  # type: ignore[arg-type]
+        assert papers in said
+        assert notes in said
+        assert said in markdown(found, language)  # type: ignore[arg-type]
 
 
 def test_how_it_was_done(page: Element) -> None:

@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 from posenc.bilingual import Words, clauses
 from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import NOT_LEARNT
+from posenc.lab.findings.published.counting import of_notes, of_papers
+from posenc.lab.findings.published.deciding import FEWEST
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.training import CAUSAL_ONLY
 from posenc.lab.views.words import of, same, say
@@ -230,3 +232,13 @@ def explained(row: Mapping[str, Any]) -> Words:
     if (needs := of(row.get("needs", NOTHING))).en:
         parts.append(say("would take", needs=needs))
     return clauses(*(part for part in parts if part.en))
+
+
+def verdicts(findings: Findings) -> Words:
+    """How many published claims have each verdict, and what the verdicts mean."""
+    rows = findings["published"]
+    return say("published text", papers=_verdicts(of_papers(rows)), notes=_verdicts(of_notes(rows)), fewest=FEWEST)
+
+
+def _verdicts(count: Mapping[str, int]) -> Words:
+    return say("verdicts", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})

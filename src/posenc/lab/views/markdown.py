@@ -20,6 +20,7 @@ from posenc.lab.views.cells import (
     remark,
     top,
     value,
+    verdicts,
 )
 from posenc.lab.views.pictures import ENDING, curves_drawn
 from posenc.lab.views.provenance import gate, lost, rate, training
@@ -87,7 +88,7 @@ def markdown(findings: Findings, language: Language) -> str:
             ]
             for row in findings["published"]
         ]
-        parts += [f"## {said(say('published'))}", grid(head, rows)]
+        parts += [f"## {said(say('published'))}", said(verdicts(findings)), grid(head, rows)]
     parts += [f"## {said(say('how'))}", said(say("how text")), _tasks(findings, language), f"### {said(say('lost'))}"]
     rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
     parts.append(

@@ -38,6 +38,7 @@ from posenc.lab.views.cells import (
     stretch,
     top,
     value,
+    verdicts,
 )
 from posenc.lab.views.costs import costs
 from posenc.lab.views.html import both, document, header, heat, section, span, table, tag
@@ -379,7 +380,6 @@ def _published(findings: Findings) -> str:
     rows = findings["published"]
     if not rows:
         return ""
-    count = {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}
     head = [span(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
 
     def verdict(row: Arm) -> str:
@@ -396,8 +396,7 @@ def _published(findings: Findings) -> str:
         ]
         for row in rows
     ]
-    text = say("published text", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})
-    return tag("p", text) + table("published", head, body)
+    return tag("p", verdicts(findings)) + table("published", head, body)
 
 
 # Pieces ---------------------------------------------------------------------------------------------------------------

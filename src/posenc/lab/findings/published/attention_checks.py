@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc.bilingual import Words
+from posenc.lab.findings.published.deciding import Ours
 from posenc.lab.findings.published.our_scores import (
     TEXT,
     Found,
     Judge,
-    Ours,
     Untested,
     arm_of,
     task_of,

@@ -1,9 +1,12 @@
 """Why a result differs from a published claim, the trial that shows it, and the experiment that would decide it.
 
+    too few seeds were compared ─► budget
     what is known of the paper's setting ─► task
-    a statement of the notes, which measured nothing ─► theirs
+    a statement of the notes that our numbers contradict ─► theirs
     an encoding of the claim still improved at its end, or did not learn the task ─► budget
-    otherwise ─► scale
+    what the setting of the paper had and these results lack ─► task
+    the seeds do not separate the encodings ─► budget
+    otherwise it is not known ─► scale
 
 The first that applies is given. `ours` is a mistake of this lab that is known and not corrected yet; there is none.
 """
@@ -16,11 +19,13 @@ from typing import Any, Literal, NamedTuple
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.criteria import MISSING
+from posenc.lab.findings.published.counting import from_notes
+from posenc.lab.findings.published.deciding import FEWEST, Ours
 from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
 Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read
-NOTES, TEXT = "notes", "language_model"
+TEXT = "language_model"
 
 KINDS: Mapping[Kind, Words] = {
     "scale": Words("scale", "规模"),
@@ -30,7 +35,7 @@ KINDS: Mapping[Kind, Words] = {
     "ours": Words("our mistake", "此处有误"),
 }
 DECIDED_BY: Mapping[Kind, Sequence[str]] = {"budget": ("ladder", "study"), "scale": ("gpu",)}  # presets, of text
-SMALLER = Words("the models of the paper are larger, and trained for far longer", "原文的模型更大，训练量也大得多")
+SMALLER = Words("not known; their models are larger and trained for far longer", "原因不明；原文的模型更大，训练量也大得多")
 NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
 
 
@@ -42,15 +47,26 @@ class Cause(NamedTuple):
     experiment: str = ""
 
 
-def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consulted: Consulted) -> Cause:
+def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> Cause:
     """The cause of a disagreement or of an open verdict. `known` is what is known of the paper's setting."""
+    undecided = ours.holds is None
+    if undecided and ours.seeds is not None and ours.seeds < FEWEST:
+        return Cause("budget", only(ours.seeds))
     if known is not None:
         return known
-    if source.startswith(NOTES):
+    if from_notes(source) and not undecided:
         return Cause("theirs", NOT_MEASURED)
     if why := growing(found, consulted):
         return Cause("budget", why, decided_by("budget", consulted))
+    if ours.setting.en:
+        return Cause("task", ours.setting)
+    if undecided:
+        return Cause("budget", Words("more seeds are needed", "需要更多种子"), decided_by("budget", consulted))
     return Cause("scale", SMALLER, decided_by("scale", consulted))
+
+
+def only(seeds: int) -> Words:
+    return Words(f"only {seeds} seed{'s' * (seeds != 1)}", f"只有 {seeds} 个种子")
 
 
 def decided_by(kind: Kind, consulted: Consulted) -> str:
@@ -74,17 +90,21 @@ def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     return Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
 
 
-def trial_of(found: Mapping[str, Any], consulted: Consulted) -> str | None:
-    """The first trial that the check has read, in the words that posenc lab repeat takes; None without one."""
-    return next((f"{task} {name} seed {found['seeds'][0]}" for task, name in consulted), None)
+def trial_of(found: Mapping[str, Any], consulted: Consulted, shows: str) -> str | None:
+    """The trial of the encoding that contradicts the claim, otherwise the first that the check has read; None without any.
+    In the words that posenc lab repeat takes.
+    """
+    task, name = next((pair for pair in reversed(consulted) if pair[1] == shows), next(iter(consulted), ("", "")))
+    return f"{task} {name} seed {found['seeds'][0]}" if task else None
 
 
-def told(cause: Cause, trial: str | None) -> Words:
-    """The cause, the trial and the experiment in one sentence."""
+def told(cause: Cause, trial: str | None = None) -> Words:
+    """The cause, the trial and the experiment in one sentence. OUT stands for the folder of the results."""
     kind = KINDS[cause.kind]
     parts = [Words(f"{kind.en}: {cause.why.en}", f"{kind.zh}：{cause.why.zh}")]
     if trial:
-        parts.append(Words(f"seen in: posenc lab repeat {trial}", f"可见于：posenc lab repeat {trial}"))
+        command = f"posenc lab repeat {trial} --in OUT"
+        parts.append(Words(f"seen in: {command}", f"可见于：{command}"))
     if cause.experiment:
         parts.append(Words(f"would decide it: {cause.experiment}", f"可作判定：{cause.experiment}"))
     return clauses(*parts)

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.bilingual import Words, joined
+from posenc.bilingual import Words
+from posenc.lab.findings.published.deciding import Ours, Score, by_numbers, worst_first
 from posenc.lab.findings.published.our_scores import (
     Found,
     Judge,
-    Ours,
-    Score,
     Untested,
-    descending,
     listed,
     reachable,
 )
@@ -37,8 +35,8 @@ def slower(*groups: Sequence[str]) -> Judge:
             return Score(rows[name]["training"]["median"], {})
 
         scores, left, without = reachable(groups, look_up)
-        told = joined([Words(f"measured on {device}", f"在 {device} 上测量"), *[without] * bool(without.en)], "; ", "；")
+        told = Words(f"measured on {device}", f"在 {device} 上测量")
         words = listed(scores, unit=Words("× the time of NoPE", "（以 NoPE 的耗时为 1）"))
-        return Ours(words, descending(left)({name: one.mean for name, one in scores.items()}), told)
+        return by_numbers({name: one.mean for name, one in scores.items()}, worst_first(left), words, told, without)
 
     return judge

@@ -1,6 +1,6 @@
-"""Our scores for a published claim, and whether they satisfy its inequality.
+"""Our scores for a published claim.
 
-    findings ─► our scores, mean and by seed ─► does the inequality hold in every seed? in none? otherwise undecided
+    findings ─► our scores, mean and by seed ─► deciding
                       └ one is missing ─► not tested, and why
 
 A length is taken at the same multiple of the trained one, or at the nearest scored one within a factor of 1.25. An encoding
@@ -10,20 +10,23 @@ that did not learn the trained length is left out and named, as long as enough o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, NamedTuple
+from collections.abc import Callable, Container, Mapping
+from typing import Any
 
+from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
+from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores, paired
 from posenc.lab.findings.titles import change_title, title
+from posenc.lab.trial.limits import TABLE_ENDS
+from posenc.lab.trial.training import CAUSAL_ONLY
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
 NEAR = 1.25  # a scored length may differ from the published one by this factor
-NOTHING, BITS, PLAIN = Words("", ""), Words(" bits", " 比特"), Words("", "")
+BITS, PLAIN = Words(" bits", " 比特"), Words("", "")
 STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
 
 
@@ -31,6 +34,9 @@ CONSULTED = "consulted"  # the key under which a check collects what it has read
 MORE_STEPS = Words("more training steps", "更多训练步数")
 UNFINISHED = Words("the trials that are missing: posenc lab run --resume", "补上缺少的试验：posenc lab run --resume")
 LONGER = Words("a longer scored length", "评测更长的长度")
+CUT_UP = Words(
+    "cut_up: every length, in the language model of the experiment", "实验的语言模型任务中设置 cut_up: every length"
+)
 
 
 class Untested(Exception):
@@ -41,25 +47,7 @@ class Untested(Exception):
         self.words, self.needs = Words(en, zh), needs
 
 
-class Score(NamedTuple):
-    """A number, and the same for every seed."""
-
-    mean: float
-    seeds: Mapping[str, float]
-
-
-class Ours(NamedTuple):
-    """Our numbers, whether they satisfy the claim (None: undecided), and remarks."""
-
-    words: Words
-    holds: bool | None
-    why: Words = NOTHING
-
-
 Judge = Callable[[Found], Ours]
-Scores = Mapping[str, Score]  # by name
-Means = Mapping[str, float]
-Groups = Sequence[Sequence[str]]
 
 
 # Looking up ---------------------------------------------------------------------------------------------------------
@@ -102,8 +90,22 @@ def length_of(task: Found, times: float | None) -> int:
     return int(best)
 
 
-def score(arm: Found, length: int, cells: str = "cells") -> Score:
-    return _score(arm["name"], arm[cells].get(str(length)))
+def score(arm: Found, length: int) -> Score:
+    return _score(arm["name"], arm["cells"].get(str(length)))
+
+
+def side_by_side(task: Found, arm: Found, length: int) -> Score:
+    """The score of windows that do not overlap. With `cut_up: longest`, only the longest length has one."""
+    cell, state = arm["non_overlapping"].get(str(length)), arm["cells"].get(str(length), {}).get("state")
+    if cell is None and state is None:
+        at = Words("the trained length", "训练长度") if length == task["length"] else Words(*(times(task, length),) * 2)
+        name = title(arm["name"])
+        en, zh = (
+            f"{name.en}: not scored in windows side by side at {at.en}",
+            f"{name.zh}：没有在{at.zh}上以首尾相接的窗口评测",
+        )
+        raise Untested(en, zh, CUT_UP)
+    return _score(arm["name"], cell or arm["cells"].get(str(length)))
 
 
 def _score(name: str, cell: Mapping[str, Any] | None) -> Score:
@@ -122,10 +124,18 @@ def rise(arm: Found, length: int) -> Score:
 
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
-    zh = STATES.get(state) or STATES.get(state.partition(":")[0], state)
+    kind, _, why = state.partition(": ")
+    zh = STATES.get(kind, kind) + f"：{_reason(why)}" * bool(why)
     en = "not run" if state == "missing" else state
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
     return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}", needs)
+
+
+def _reason(why: str) -> str:
+    """In Chinese; error messages stay as they are."""
+    if why == CAUSAL_ONLY:
+        return "仅用于因果注意力"
+    return f"位置表止于 {why.removeprefix(TABLE_ENDS).strip()}" if why.startswith(TABLE_ENDS) else why
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -141,36 +151,7 @@ def changed(task: Found, change: str, length: int) -> Score:
     raise Untested(f"{name.en} was not tried after training", f"训练后未试：{name.zh}", needs)
 
 
-# Deciding -----------------------------------------------------------------------------------------------------------
-
-
-def decide(scores: Scores, holds: Callable[[Means], bool], words: Words, *notes: Words) -> Ours:
-    """Paired by seed: the claim holds if it does for the means and in every seed, fails if it does for neither, and is
-    undecided otherwise. Adds the number of seeds in which it holds. Without seeds, the means decide.
-    """
-    shared = set.intersection(*(set(one.seeds) for one in scores.values()))
-    agree = sum(holds({name: one.seeds[seed] for name, one in scores.items()}) for seed in shared)
-    by_means = holds({name: one.mean for name, one in scores.items()})
-    verdict = by_means if agree == (len(shared) if by_means else 0) else None
-    told = Words(
-        f"holds for {agree} of {len(shared)} seed{'s' * (len(shared) != 1)}", f"{len(shared)} 个种子中有 {agree} 个成立"
-    )
-    why = joined([told, *(note for note in notes if note.en)], "; ", "；")
-    return Ours(words, verdict, why)
-
-
-def descending(groups: Groups) -> Callable[[Means], bool]:
-    """True if every score of a group is above every score of the next group."""
-    return lambda at: all(
-        min(at[name] for name in above) > max(at[name] for name in below) for above, below in pairwise(groups)
-    )
-
-
-def not_ascending(groups: Groups) -> Callable[[Means], bool]:
-    """True if no score of a group is below a score of the next group."""
-    return lambda at: all(
-        min(at[name] for name in above) >= max(at[name] for name in below) for above, below in pairwise(groups)
-    )
+# Telling -------------------------------------------------------------------------------------------------------------
 
 
 def listed(
@@ -191,6 +172,21 @@ def place(task: Found, length: int) -> Words:
     return Words(*(f"{word} {times(task, length)}" for word in Words(**task["title"])))
 
 
+def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
+    """T5 beyond a trained length that its buckets reach past: they were not all trained. Otherwise empty."""
+    if "t5" not in names or length <= task["length"]:
+        return NOTHING
+    reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
+    trained = tasks.load(task["name"]).model_construct(length=task["length"]).tokens(task["length"])
+    if trained >= reach:
+        return NOTHING
+    return Words(
+        f"T5's buckets distinguish distances up to {reach}, and training at {trained} never uses those of longer "
+        "distances; the T5 paper trained at 512",
+        f"T5 的距离桶一直区分到 {reach}，训练长度却是 {trained}，更远的桶从未训练过；T5 论文的训练长度是 512",
+    )
+
+
 def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str, Score], Groups, Words]:
     """The existing scores, the groups without the missing ones, and the names left out.
 
@@ -206,4 +202,4 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     if len(left) < min(2, len(groups)):
         raise gone[0]
     without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
-    return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
+    return paired(scores), left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING

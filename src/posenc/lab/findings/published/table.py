@@ -2,8 +2,8 @@
 
     claim          2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73
     ours           2×: Sinusoidal 3.22, RoPE 2.87, T5 2.54, ALiBi 2.38 bits
-    verdict        agree: the inequality holds for the means and in every seed; disagree: in none; undecided: in some
-    why            in how many seeds it holds, and what is left out
+    verdict        agree, disagree or undecided, by the rule of `deciding`
+    why            in how many seeds it holds, which part of it fails, and what is left out
     cause          why we disagree: scale, budget, another setting, a mistake; and the trial that shows it
     needs          what a test would take, where there is none
 
@@ -19,9 +19,11 @@ from posenc.bilingual import Words, clauses
 from posenc.lab.findings import criteria
 from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
 from posenc.lab.findings.published.causes import Cause
-from posenc.lab.findings.published.our_scores import BITS, CONSULTED, NOTHING, PLAIN, Judge, Untested
+from posenc.lab.findings.published.deciding import NOTHING, Groups, Link, at_least, at_most, worst_first
+from posenc.lab.findings.published.our_scores import BITS, CONSULTED, PLAIN, Judge, Untested
 from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
 from posenc.lab.findings.published.text_checks import COMPETITIVE
+from posenc.lab.findings.titles import change_title
 
 FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"
@@ -76,9 +78,23 @@ BLOCKWISE = Cause(
 )
 
 
+STAYS = Link(
+    Words(f"interpolation - 1× ≤ {FLAT:g}", f"位置插值 - 1× ≤ {FLAT:g}"),
+    lambda at: FLAT - (at["interpolation"] - at["home"]),
+)
+AS_GOOD = Link(
+    Words(f"|YaRN - interpolation| ≤ {FLAT:g}", f"|YaRN - 位置插值| ≤ {FLAT:g}"),
+    lambda at: FLAT - abs(at["yarn"] - at["interpolation"]),
+)
+FOUR = ["sinusoidal", "rope", "t5", "alibi"]
 FACTOR_2 = ["interpolation@2", "ntk@2", "yarn@2"]
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
 WITH_RECORDS = Words("the preset standard, whose trials record it", "预设 standard，其试验记录了这些")
+
+
+def order_of(groups: Groups) -> list[Link]:
+    """The changes after training, the worst group first."""
+    return worst_first(groups, change_title)
 
 
 class PublishedClaim(NamedTuple):
@@ -101,16 +117,20 @@ def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
     consulted: list[tuple[str, str]] = []
-    words, needs, cause, trial = NOTHING, NOTHING, None, None
+    words, needs, known, cause, trial = NOTHING, NOTHING, claim.cause, None, None
     try:
         ours = claim.judge({**found, CONSULTED: consulted})
-        words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
     except Untested as error:
         verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
-    if verdict == "agree" and (growing := causes.growing(found, consulted)):
-        why = clauses(why, growing)
-    if verdict in ("disagree", "undecided"):
-        cause, trial = causes.cause_of(claim.cause, claim.source, found, consulted), causes.trial_of(found, consulted)
+    else:
+        words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
+        if verdict != "agree":
+            cause = causes.cause_of(known, claim.source, found, consulted, ours)
+            trial = causes.trial_of(found, consulted, ours.shows)
+        if known and known.kind == "task" and cause is not known:
+            why = clauses(why, causes.told(known))
+        if verdict == "agree" and (growing := causes.growing(found, consulted)):
+            why = clauses(why, growing)
     told = NOTHING if cause is None else causes.told(cause, trial)
     said = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
     return {
@@ -129,7 +149,7 @@ CLAIMS = (
             "1×: rotary 20.07, sinusoidal 20.05 > ALiBi 19.73, T5 19.65",
             "1×：旋转 20.07、正弦 20.05 > ALiBi 19.73、T5 19.65",
         ),
-        text_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"]),
+        text_checks.in_windows([1], FOUR, text_checks.order(1, ["rope", "sinusoidal"], ["alibi", "t5"])),
     ),
     PublishedClaim(
         PRESS,
@@ -137,7 +157,7 @@ CLAIMS = (
             "sinusoidal fails first: at 1.4× it has lost most (20.05 → 24.86)",
             "正弦最先失效：1.4× 时它变差最多（20.05 → 24.86）",
         ),
-        text_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4),
+        text_checks.in_windows([1, 1.4], FOUR, text_checks.loses_most("sinusoidal", ["rope", "t5", "alibi"], 1.4)),
     ),
     PublishedClaim(
         PRESS,
@@ -145,7 +165,7 @@ CLAIMS = (
             f"rotary fails later: at 1.4× it has lost nothing yet (20.07 → 19.79); at most {FLAT:g} bits here",
             f"旋转失效较晚：1.4× 时尚未变差（20.07 → 19.79）；此处至多 {FLAT:g} 比特",
         ),
-        text_checks.loses("rope", 1.4, lambda lost: lost <= FLAT),
+        text_checks.in_windows([1, 1.4], ["rope"], text_checks.loses("rope", 1.4, at_most("rope", FLAT))),
     ),
     PublishedClaim(
         PRESS,
@@ -153,7 +173,7 @@ CLAIMS = (
             "2×: sinusoidal 43.54 > rotary 21.37 > T5 18.79, ALiBi 18.73",
             "2×：正弦 43.54 > 旋转 21.37 > T5 18.79、ALiBi 18.73",
         ),
-        text_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"]),
+        text_checks.in_windows([2], FOUR, text_checks.order(2, ["sinusoidal"], ["rope"], ["t5", "alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -161,7 +181,7 @@ CLAIMS = (
             "4.9×: sinusoidal 132.41 > rotary 31.58 > T5 20.41 > ALiBi 18.41",
             "4.9×：正弦 132.41 > 旋转 31.58 > T5 20.41 > ALiBi 18.41",
         ),
-        text_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.in_windows([4.9], FOUR, text_checks.order(4.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -169,7 +189,7 @@ CLAIMS = (
             "6.9×: sinusoidal 178.97 > rotary 35.54 > T5 22.91 > ALiBi 18.40",
             "6.9×：正弦 178.97 > 旋转 35.54 > T5 22.91 > ALiBi 18.40",
         ),
-        text_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"]),
+        text_checks.in_windows([6.9], FOUR, text_checks.order(6.9, ["sinusoidal"], ["rope"], ["t5"], ["alibi"])),
     ),
     PublishedClaim(
         PRESS,
@@ -177,7 +197,7 @@ CLAIMS = (
             f"ALiBi loses nothing up to 6.9× (19.73 → 18.40); at most {FLAT:g} bits here at any length",
             f"直到 6.9×，ALiBi 都没有变差（19.73 → 18.40）；此处任何长度至多 {FLAT:g} 比特",
         ),
-        text_checks.stays_flat("alibi"),
+        text_checks.in_windows(None, ["alibi"], text_checks.stays_flat("alibi")),
     ),
     PublishedClaim(
         PRESS,
@@ -207,8 +227,10 @@ CLAIMS = (
     PublishedClaim(
         HAVIV,
         Words(
-            f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits behind",
-            f"因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；此处至多差 {COMPETITIVE:g} 比特",
+            f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits a byte behind here, "
+            "about 0.1 a word",
+            "因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；"
+            f"此处每字节至多差 {COMPETITIVE:g} 比特，约合每词 0.1 比特",
         ),
         text_checks.competitive("nope", "learned"),
     ),
@@ -253,7 +275,7 @@ CLAIMS = (
             f"RoPE unchanged breaks at 2×: 7.20 → over 1000; by {BREAKS:g} bits or more here",
             f"RoPE 不作改动，2× 即失效：7.20 → 1000 以上；此处至少变差 {BREAKS:g} 比特",
         ),
-        text_checks.loses("rope", 2, lambda lost: lost >= BREAKS),
+        text_checks.loses("rope", 2, at_least("rope", BREAKS)),
     ),
     PublishedClaim(
         CHEN,
@@ -261,28 +283,28 @@ CLAIMS = (
             f"interpolation stays flat: 7.23 at 1×, 7.04 at 2×; at most {FLAT:g} bits lost here",
             f"位置插值保持平稳：1× 为 7.23，2× 为 7.04；此处至多变差 {FLAT:g} 比特",
         ),
-        text_checks.changes(2, ["", "interpolation"], lambda at: at["interpolation"] - at["home"] <= FLAT),
+        text_checks.changes(2, ["", "interpolation"], [STAYS]),
         ADAPTED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > YaRN 3.35", "在扩展倍数 2× 处：NTK 3.59 > YaRN 3.35"),
-        text_checks.changes(2, ["ntk", "yarn"], lambda at: at["ntk"] > at["yarn"]),
+        text_checks.changes(2, ["ntk", "yarn"], order_of([["ntk"], ["yarn"]])),
         ADAPTED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > interpolation 3.34", "在扩展倍数 2× 处：NTK 3.59 > 位置插值 3.34"),
-        text_checks.changes(2, ["ntk", "interpolation"], lambda at: at["ntk"] > at["interpolation"]),
+        text_checks.changes(2, ["ntk", "interpolation"], order_of([["ntk"], ["interpolation"]])),
         ADAPTED,
     ),
     PublishedClaim(
         PENG,
         Words(
-            f"at the factor, 2×: YaRN 3.35 as good as interpolation 3.34; at most {FLAT:g} bits worse here",
-            f"在扩展倍数 2× 处：YaRN 3.35 与位置插值 3.34 相当；此处至多差 {FLAT:g} 比特",
+            f"at the factor, 2×: YaRN 3.35 as good as interpolation 3.34; at most {FLAT:g} bits apart here",
+            f"在扩展倍数 2× 处：YaRN 3.35 与位置插值 3.34 相当；此处至多相差 {FLAT:g} 比特",
         ),
-        text_checks.changes(2, ["interpolation", "yarn"], lambda at: at["yarn"] - at["interpolation"] <= FLAT),
+        text_checks.changes(2, ["interpolation", "yarn"], [AS_GOOD]),
         ADAPTED,
     ),
     PublishedClaim(
@@ -291,7 +313,7 @@ CLAIMS = (
             "without training on, NTK and YaRN beat unchanged frequencies; at 4× here",
             "不继续训练，NTK 与 YaRN 也优于不改频率；此处取 4×",
         ),
-        text_checks.changes(4, ["", "ntk", "yarn"], lambda at: max(at["ntk"], at["yarn"]) < at[""]),
+        text_checks.changes(4, ["", "ntk", "yarn"], order_of([[""], ["ntk", "yarn"]])),
     ),
     PublishedClaim(
         PENG,
@@ -299,7 +321,7 @@ CLAIMS = (
             "beyond the factor, 2.5×: interpolation 8.07 > NTK 6.24 > YaRN 6.04",
             "超出扩展倍数，2.5×：位置插值 8.07 > NTK 6.24 > YaRN 6.04",
         ),
-        text_checks.changes(2.5, FACTOR_2, lambda at: at["interpolation@2"] > at["ntk@2"] > at["yarn@2"]),
+        text_checks.changes(2.5, FACTOR_2, order_of([["interpolation@2"], ["ntk@2"], ["yarn@2"]])),
         ADAPTED,
     ),
     PublishedClaim(
@@ -308,7 +330,7 @@ CLAIMS = (
             "changed within the trained length, ½×: NTK 4.20 > interpolation 3.92, YaRN 3.91",
             "在训练长度以内也作改动，½×：NTK 4.20 > 位置插值 3.92、YaRN 3.91",
         ),
-        text_checks.changes(0.5, FACTOR_2, lambda at: at["ntk@2"] > max(at["interpolation@2"], at["yarn@2"])),
+        text_checks.changes(0.5, FACTOR_2, order_of([["ntk@2"], ["interpolation@2", "yarn@2"]])),
         ADAPTED,
     ),
     PublishedClaim(
@@ -351,7 +373,7 @@ CLAIMS = (
             "without training on: interpolation > NTK > YaRN; at 4× here",
             "不继续训练：位置插值 > NTK > YaRN；此处取 4×",
         ),
-        text_checks.changes(4, ["interpolation", "ntk", "yarn"], lambda at: at["interpolation"] > at["ntk"] > at["yarn"]),
+        text_checks.changes(4, ["interpolation", "ntk", "yarn"], order_of([["interpolation"], ["ntk"], ["yarn"]])),
     ),
     PublishedClaim(
         SUN,
@@ -413,7 +435,7 @@ CLAIMS = (
             f"sinusoidal extrapolates without limit: at most {FLAT:g} bits lost at the longest",
             f"正弦可无限外推：最长处至多变差 {FLAT:g} 比特",
         ),
-        text_checks.loses("sinusoidal", None, lambda lost: lost <= FLAT),
+        text_checks.loses("sinusoidal", None, at_most("sinusoidal", FLAT)),
     ),
     PublishedClaim(
         "notes 001",
@@ -421,7 +443,7 @@ CLAIMS = (
             f"slightly beyond training sinusoidal holds: less than {BREAKS:g} bits lost at 1.4×",
             f"略超训练长度时正弦不会崩溃：1.4× 处变差不到 {BREAKS:g} 比特",
         ),
-        text_checks.loses("sinusoidal", 1.4, lambda lost: lost < BREAKS),
+        text_checks.loses("sinusoidal", 1.4, at_most("sinusoidal", BREAKS)),
     ),
     PublishedClaim(
         "notes 000, 003",
@@ -429,7 +451,7 @@ CLAIMS = (
             f"RoPE extrapolates smoothly to any length: at most {FLAT:g} bits lost at the longest",
             f"RoPE 可平滑外推到任意长度：最长处至多变差 {FLAT:g} 比特",
         ),
-        text_checks.loses("rope", None, lambda lost: lost <= FLAT),
+        text_checks.loses("rope", None, at_most("rope", FLAT)),
     ),
     PublishedClaim(
         "notes 000",

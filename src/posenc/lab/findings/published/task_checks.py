@@ -7,30 +7,38 @@ from collections.abc import Callable, Sequence
 from posenc.bilingual import Words
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, FLAT
+from posenc.lab.findings.published.deciding import (
+    NOTHING,
+    Groups,
+    Link,
+    Means,
+    Ours,
+    Score,
+    above,
+    best_first,
+    by_numbers,
+    decide,
+    paired,
+    worst_first,
+)
 from posenc.lab.findings.published.our_scores import (
     PLAIN,
     RETRIEVAL,
     TEXT,
     Found,
-    Groups,
     Judge,
-    Means,
-    Ours,
-    Score,
     Untested,
     arm_of,
     changed,
-    decide,
-    descending,
     length_of,
     listed,
-    not_ascending,
     place,
     reachable,
     rise,
     score,
     task_of,
     times,
+    untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
 
@@ -38,8 +46,8 @@ MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"
 CHANCE = 0.05  # exact match: a score this near to one half counts as chance
 
 
-def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Words) -> Judge:
-    """Compares NoPE with the worst encoding that learnt the task: holds(task, NoPE's score, that score)."""
+def blind(task_name: str, links: Callable[[Found, Sequence[str]], Sequence[Link]], unit: Words) -> Judge:
+    """Compares NoPE with the encodings that learnt the task: links(task, their names)."""
 
     def judge(found: Found) -> Ours:
         task = task_of(found, task_name)
@@ -47,23 +55,26 @@ def blind(task_name: str, holds: Callable[[Found, float, float], bool], unit: Wo
         if not learnt:
             raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
         read = [arm_of(task, "nope", learnt=False), *(arm_of(task, arm["name"]) for arm in learnt)]
-        scores = {arm["name"]: score(arm, task["length"]) for arm in read}
-        worst = max if task["measure"] == "bits" else min
-
-        def found_to_hold(at: Means) -> bool:
-            return holds(task, at["nope"], worst(at[arm["name"]] for arm in learnt))
-
-        return decide(scores, found_to_hold, listed(scores, unit=unit))
+        scores = paired({arm["name"]: score(arm, task["length"]) for arm in read})
+        return decide(scores, links(task, [arm["name"] for arm in learnt]), listed(scores, unit=unit))
 
     return judge
 
 
-def masked_fails(task: Found, nope: float, theirs: float) -> bool:
-    return nope - theirs >= BREAKS["bits"]
+def masked_fails(task: Found, others: Sequence[str]) -> list[Link]:
+    """NoPE has more bits than every other."""
+    return [_behind(other, BREAKS["bits"]) for other in others]
 
 
-def at_chance(task: Found, nope: float, theirs: float) -> bool:
-    return bool(abs(nope - task["chance"][str(task["length"])]) <= CHANCE)
+def _behind(other: str, by: float) -> Link:
+    says = Words(*(f"{nope} ≥ {one} + {by:g}" for nope, one in zip(title("nope"), title(other), strict=True)))
+    return Link(says, lambda at: at["nope"] - at[other] - by, shows="nope")
+
+
+def at_chance(task: Found, others: Sequence[str]) -> list[Link]:
+    chance = task["chance"][str(task["length"])]
+    says = Words(f"NoPE within {CHANCE:g} of chance", f"NoPE 与随机水平相差不超过 {CHANCE:g}")
+    return [Link(says, lambda at: CHANCE - abs(at["nope"] - chance), shows="nope")]
 
 
 def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
@@ -72,8 +83,14 @@ def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
     def judge(found: Found) -> Ours:
         task = task_of(found, COPY)
         scores, left, without = reachable(groups, lambda name: _beyond(task, name))
-        ordered = not_ascending if equal else descending
-        return decide(scores, ordered(left), listed(scores, form=".3f", unit=PLAIN), without, *notes)
+        return decide(
+            scores,
+            best_first(left, equal=equal),
+            listed(scores, form=".3f", unit=PLAIN),
+            without,
+            untrained_buckets(task, 2 * task["length"], scores),
+            *notes,
+        )
 
     return judge
 
@@ -106,7 +123,11 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
             raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
         whole = sum(block.keys() >= names for block in blocks)
         words = listed({name: Score(rank, {}) for name, rank in ranks.items()}, unit=PLAIN)
-        return Ours(words, descending(groups)(ranks), Words(f"{whole} complete cells", f"{whole} 个完整单元"))
+        complete = Words(f"{whole} complete cells", f"{whole} 个完整单元")
+        buckets = (
+            untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
+        )
+        return by_numbers(ranks, worst_first(groups), words, complete, next((note for note in buckets if note.en), NOTHING))
 
     return judge
 
@@ -115,29 +136,35 @@ def retrieves_nothing(found: Found) -> Ours:
     """RoPE at twice the trained length."""
     task = task_of(found, *RETRIEVAL)
     length, arm = length_of(task, 2), arm_of(task, "rope")
-    scores = {"far": score(arm, length), "home": score(arm, task["length"])}
+    scores = paired({"far": score(arm, length), "home": score(arm, task["length"])})
     home, far, at = f"{scores['home'].mean:.2f}", f"{scores['far'].mean:.2f}", times(task, length)
     name = Words(**task["title"])
     words = Words(f"{name.en}: RoPE 1× {home}, {at} {far}", f"{name.zh}：RoPE 1× {home}，{at} {far}")
-    return decide(scores, lambda at: at["far"] < BREAKS["exact"] * at["home"], words)
+    says = Words(f"{at} < half of 1×", f"{at} < 1× 的一半")
+    return decide(scores, [Link(says, lambda at: BREAKS["exact"] * at["home"] - at["far"], strict=True)], words)
 
 
 def flat_is_not_use(found: Found) -> Ours:
     """ALiBi is flat on text but retrieves less than NoPE."""
     text, task = task_of(found, TEXT), task_of(found, *RETRIEVAL)
     lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
-    scores = {name: score(arm_of(task, name), length) for name in ("nope", "alibi")}
+    scores = paired({name: score(arm_of(task, name), length) for name in ("nope", "alibi")})
     said = listed(scores, place(task, length), unit=PLAIN)
     words = Words(f"{said.en}; ALiBi on text {lost.mean:+.3f} bits", f"{said.zh}；ALiBi 在文本上 {lost.mean:+.3f} 比特")
-    return decide({**scores, "lost": lost}, lambda at: at["lost"] <= FLAT["bits"] and at["nope"] > at["alibi"], words)
+    flat = Link(Words(f"ALiBi on text ≤ {FLAT['bits']:g}", f"ALiBi 在文本上 ≤ {FLAT['bits']:g}"), _flat)
+    return decide({**scores, "lost": lost}, [flat, above("nope", "alibi", shows="alibi")], words)
+
+
+def _flat(at: Means) -> float:
+    return FLAT["bits"] - at["lost"]
 
 
 def changes_retrieve(found: Found) -> Ours:
     task = task_of(found, *RETRIEVAL)
     length = length_of(task, 2)
-    scores = {change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")}
+    scores = paired({change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")})
     words = listed(scores, place(task, length), unit=PLAIN, called=change_title)
-    return decide(scores, descending([["ntk", "yarn"], ["interpolation"]]), words)
+    return decide(scores, best_first([["ntk", "yarn"], ["interpolation"]], called=change_title), words)
 
 
 def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
@@ -149,7 +176,7 @@ def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
         task = task_of(found, task_name)
         length = length_of(task, at)
         scores, left, without = reachable(groups, lambda name: score(arm_of(task, name, learnt=False), length))
-        return decide(scores, descending(left), listed(scores, place(task, length), ".3f", PLAIN), without)
+        return decide(scores, best_first(left), listed(scores, place(task, length), ".3f", PLAIN), without)
 
     return judge
 
@@ -160,10 +187,11 @@ def keeps(task_name: str, name: str, at: float) -> Judge:
     def judge(found: Found) -> Ours:
         task = task_of(found, task_name)
         length, arm = length_of(task, at), arm_of(task, name)
-        scores = {"home": score(arm, task["length"]), "far": score(arm, length)}
+        scores = paired({"home": score(arm, task["length"]), "far": score(arm, length)})
         home, far = (f"{scores[where].mean:.2f}" for where in ("home", "far"))
         each = (f"{word} 1× {home}, {times(task, length)} {far}" for word in title(name))
-        return decide(scores, lambda at: at["far"] >= FLAT["exact"] * at["home"], Words(*each))
+        says = Words(f"{times(task, length)} ≥ {FLAT['exact']:g} of 1×", f"{times(task, length)} ≥ 1× 的 {FLAT['exact']:g}")
+        return decide(scores, [Link(says, lambda at: at["far"] - FLAT["exact"] * at["home"])], Words(*each))
 
     return judge
 
@@ -175,6 +203,6 @@ def retrieves_best(name: str, others: Sequence[str]) -> Judge:
         task = task_of(found, *RETRIEVAL)
         length = length_of(task, 2)
         scores, left, without = reachable([[name], others], lambda one: score(arm_of(task, one, learnt=False), length))
-        return decide(scores, descending(left), listed(scores, place(task, length), ".3f", PLAIN), without)
+        return decide(scores, best_first(left), listed(scores, place(task, length), ".3f", PLAIN), without)
 
     return judge

@@ -113,6 +113,12 @@ def detectable(differences: Sequence[Sequence[float]], seeds: int | None = None)
     return float(reach * math.sqrt(np.mean(variances) / n))
 
 
+def half_width(differences: Sequence[float]) -> float | None:
+    """Half the width of the 95 % interval of the mean of paired differences, t(97.5 %, n - 1) · s / √n; None below two."""
+    n = len(differences)
+    return None if n < 2 else float(t.ppf((1 + LEVEL) / 2, n - 1) * np.std(differences, ddof=1) / math.sqrt(n))
+
+
 def mean_ranks(measure: Measure, blocks: Sequence[Mapping[str, float]], names: Sequence[str]) -> dict[str, float] | None:
     """Mean rank by name, over the blocks in which every name has a score; None without such a block."""
     complete = np.array([[block[name] for name in names] for block in blocks if block.keys() >= set(names)])

@@ -2,7 +2,7 @@
 
 claim     Sinusoidal > RoPE > T5          two links
 margin    Sinusoidal - RoPE, RoPE - T5    by seed, over the seeds that all encodings share; a link holds where it is > 0
-a link    holds if it does in every seed and its mean margin is larger than the seeds can detect; fails if it does in no
+a link    holds if it does in every seed and the 95 % interval of its mean margin leaves out 0; fails if it does in no
           seed and likewise; is undecided otherwise, and with fewer than FEWEST seeds
 a claim   agrees if every link holds, disagrees if one fails, is undecided otherwise
 """
@@ -61,12 +61,12 @@ class Link(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """A link, whether it holds (None: undecided), its margin, and the smallest margin that the seeds can detect."""
+    """A link, whether it holds (None: undecided), its mean margin, and half the width of the interval of that."""
 
     link: Link
     holds: bool | None
     margin: float
-    detectable: float | None
+    half_width: float | None
 
 
 def at_most(name: str, limit: float) -> Link:
@@ -129,13 +129,13 @@ def by_numbers(means: Means, links: Sequence[Link], words: Words, *notes: Words)
 
 def _judged(link: Link, margins: Sequence[float]) -> Judged:
     mean = sum(margins) / len(margins) if margins else 0.0
-    limit = statistics.detectable([margins])
-    if len(margins) < FEWEST or limit is None:
+    half_width = statistics.half_width(margins)
+    if len(margins) < FEWEST or half_width is None:
         return Judged(link, None, mean, None)
     right = {link.holds(margin) for margin in margins}
     equal = not link.strict and not any(margins)  # what may be equal, and is in every seed
-    apart = len(right) == 1 and (abs(mean) > limit or equal)
-    return Judged(link, right.pop() if apart else None, mean, limit)
+    apart = len(right) == 1 and (abs(mean) > half_width or equal)
+    return Judged(link, right.pop() if apart else None, mean, half_width)
 
 
 def _all(judged: Sequence[Judged]) -> bool | None:
@@ -153,7 +153,7 @@ def _contradicted(judged: Sequence[Judged]) -> str:
 
 
 def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
-    """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012, 3 seeds can detect 0.031.
+    """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012 ± 0.031 over 3 seeds.
 
     The only link of a claim needs no name where it fails.
     """
@@ -162,11 +162,11 @@ def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
         said = joined(fails, ", ", "，")
         yield Words(f"fails: {said.en}", f"不成立：{said.zh}")
     for one in judged:
-        if one.holds is None and one.detectable is not None:
-            by, limit, says = f"{one.margin:+.3f}", f"{one.detectable:.3f}", one.link.says
+        if one.holds is None and one.half_width is not None:
+            by, says = f"{one.margin:+.3f} ± {one.half_width:.3f}", one.link.says
             yield Words(
-                f"undecided: {says.en} by {by}, {seeds} seeds can detect {limit}",
-                f"未定：{says.zh}，相差 {by}，{seeds} 个种子能分辨 {limit}",
+                f"undecided: {says.en} by {by} over {seeds} seeds",
+                f"未定：{says.zh}，{seeds} 个种子上相差 {by}",
             )
 
 

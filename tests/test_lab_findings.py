@@ -15,11 +15,13 @@ from lab_results import TASKS, Asked, write
 from posenc.bilingual import LANGUAGES
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
+from posenc.lab.findings.comparing import best
 from posenc.lab.findings.criteria import CONVERGED, MARGIN, NOT_LEARNT
 from posenc.lab.findings.published import table as published
 from posenc.lab.findings.sentences import sentences
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
 from posenc.lab.views.markdown import markdown
+from posenc.lab.views.summary_table import introduction
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
@@ -433,6 +435,47 @@ def test_the_smallest_difference_that_seeds_can_show() -> None:
     )
     assert statistics.detectable([[0.1]]) is None
     assert statistics.detectable([]) is None
+
+
+def unequal_seeds(asked: Asked) -> float:
+    """RoPE has five seeds and ALiBi three, in each of which RoPE is better; RoPE's mean over five is worse."""
+    if asked.encoding == "alibi":
+        return 2.3 + 0.1 * asked.seed
+    return 2.0 + 0.1 * asked.seed + 1.0 * (asked.seed > 2)
+
+
+FEWER = {("language_model", "alibi", 3), ("language_model", "alibi", 4)}
+
+
+def test_unequal_seeds_are_compared_over_those_that_both_have(tmp_path: Path) -> None:
+    found = found_in(tmp_path, encodings=["alibi", "rope"], seeds=5, value=unequal_seeds, left_out=FEWER)
+    arms = arms_of(found)
+    assert arms["rope"]["cells"]["64"]["mean"] > arms["alibi"]["cells"]["64"]["mean"]
+    assert [arm["name"] for arm in best(found["tasks"][0], list(arms.values()), 64)] == ["rope"]
+    assert "at the trained length 64, RoPE is best" in said_of(found)
+    assert needs_of(found)["Text no longer than in training"].startswith("RoPE (")
+    assert [arm["rank"] for arm in (arms["rope"], arms["alibi"])] == [1.0, 2.0]
+    assert found["tasks"][0]["rank_seeds"] == [0, 1, 2]
+    for language in LANGUAGES:
+        assert "0, 1, 2" in introduction(found).in_language(language)
+
+
+def test_the_smallest_difference_is_told_apart_by_seeds_in_common(tmp_path: Path) -> None:
+    """T5 and RoPE share five seeds; ALiBi shares three with each. Differences by seed: ±0.1 and ±0.2."""
+
+    def value(asked: Asked) -> float:
+        return 2.3 + {"rope": 0.0, "t5": 0.1, "alibi": 0.2}[asked.encoding] * (-1) ** asked.seed
+
+    found = found_in(tmp_path, encodings=["alibi", "rope", "t5"], seeds=5, value=value, left_out=FEWER)
+    five, three = found["tasks"][0]["detectable"]
+    assert (five["seeds"], three["seeds"]) == (5, 3)
+    assert five["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1, -0.1, 0.1]]))
+    assert three["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1], [0.2, -0.2, 0.2]]))
+    said = said_of(found)
+    assert (
+        f"is {five['least']:.2g} bits for pairs with 5 seeds in common, {three['least']:.2g} bits for pairs with 3" in said
+    )
+    assert "not that of documents" in said
 
 
 # Published ----------------------------------------------------------------------------------------------------------

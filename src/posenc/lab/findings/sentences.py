@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.bilingual import Words, joined
 from posenc.lab.findings import budget_limits, property_sentences
-from posenc.lab.findings.comparing import after_training, ranked, worse
+from posenc.lab.findings.comparing import after_training, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import bounds, counted, counted_seeds, listed, loss, name, score, task_title, times
@@ -82,7 +82,7 @@ def _at_trained_length(task: Json) -> Words:
             f"{called.zh}：{len(task['arms'])} 种编码中有 {len(arms)} 种学会了训练长度 {home}（随机水平为 {chance.zh}）。"
             "训练结束时较好的几种仍在改善，因此不说哪一种最好。",
         )
-    best = min(finished, key=lambda arm: worse(task, arm["cells"][str(home)]["mean"]))
+    best = first(task, finished, home)
     said = score(task, best["cells"][str(home)]["mean"])
     return Words(
         f"{called.en}: at the trained length {home}, {name(best).en} is best with {said.en}; chance gives {chance.en}. "
@@ -165,16 +165,27 @@ def _not_learnt(found: Json) -> Words | None:
 
 
 def _detectable(task: Json) -> Words | None:
-    if (least := task["detectable"]) is None:
+    if not task["detectable"]:
         return None
-    said = f"{least:.2f} bits" if task["measure"] == "bits" else f"{100 * least:.1f} points"
-    zh = f"{least:.2f} 比特" if task["measure"] == "bits" else f"{100 * least:.1f} 个百分点"
+    said = joined((_least(task, one["least"], one["seeds"]) for one in task["detectable"]), ", ", "，")
     return Words(
-        f"The smallest difference between two encodings that these seeds could show at the trained length is {said} "
-        "(paired by seed, 5 % level, 80 % power, one pair, no correction for many pairs).",
-        f"在训练长度上，这些种子能够分辨的两种编码之间的最小差异为 {zh}"
-        "（按种子配对，5% 水平，80% 功效，单独一对，未作多重比较校正）。",
+        f"The smallest difference between two encodings that their seeds could show at the trained length is {said.en} "
+        "(paired by seed, 5 % level, 80 % power, one pair, no correction for many pairs). It covers the spread of seeds, "
+        "not that of documents.",
+        f"在训练长度上，种子能够分辨的两种编码之间的最小差异：{said.zh}"
+        "（按种子配对，5% 水平，80% 功效，单独一对，未作多重比较校正）。它只计种子之间的波动，不计文档之间的波动。",
     )
+
+
+def _least(task: Json, least: float, seeds: int) -> Words:
+    """0.02 bits for pairs with 5 seeds in common."""
+    bits = task["measure"] == "bits"
+    said = (
+        Words(f"{least:.2g} bits", f"{least:.2g} 比特")
+        if bits
+        else Words(f"{100 * least:.1f} points", f"{100 * least:.1f} 个百分点")
+    )
+    return Words(f"{said.en} for pairs with {seeds} seeds in common", f"共有 {seeds} 个种子的两种编码为 {said.zh}")
 
 
 def _still_improving(found: Json) -> Words | None:
@@ -206,7 +217,7 @@ def _without_positions(found: Json) -> Iterator[Words]:
         others = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if task["causal"] or nope is None or nope["cells"][home]["mean"] is None or not others:
             continue
-        best = min(others, key=lambda arm: worse(task, arm["cells"][home]["mean"]))
+        best = first(task, others, task["length"])
         ours, theirs = (score(task, arm["cells"][home]["mean"]) for arm in (nope, best))
         known = Words("", "")
         if task["measure"] == "exact":
@@ -302,8 +313,9 @@ def _seeds(found: Json) -> Words:
     fewer = Words("", "")
     if found["fewest_seeds"] < ENOUGH:
         fewer = Words(
-            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: their worst and best seed are given.",
-            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只给出最差与最好的种子。",
+            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: their worst and best seed are given. Two "
+            "encodings are compared over the seeds that both have.",
+            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只给出最差与最好的种子。两种编码只在共有的种子上比较。",
         )
     return Words(
         f"Intervals are 95% intervals, over {seeds} seeds and over documents.{fewer.en}",

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from posenc.bilingual import Words
+from posenc.bilingual import Words, joined
 from posenc.lab.findings.titles import main_task
 from posenc.lab.views.cells import (
     Arm,
@@ -58,6 +58,15 @@ def stars(findings: Findings) -> Stars:
     names = [arm["name"] for arm in in_order(main)]
     names += [name for name in arms_of(findings) if name not in names]
     return Stars(head, [(name, _row(findings, main, others, name)) for name in names])
+
+
+def introduction(findings: Findings) -> Words:
+    """The meaning of the columns."""
+    main = main_task(findings)
+    parts = [say("stars text", task=of(main["title"]), home=home(main))]
+    if main["rank_seeds"]:
+        parts.append(say("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
+    return joined(parts, " ", "")
 
 
 def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Entry]:

@@ -79,6 +79,11 @@ PROSE = {
         "测过的最长长度仍然有效。括号：区间，种子少时为最差与最好的种子。面积：从训练长度起，分数对 log₂ 长度的平均。"
         "其他任务：训练长度上的质量，其下小字为有效长度倍数。",
     ),
+    "stars rank": Words(
+        "Mean rank beyond: over seeds {seeds}, over the lengths above the trained one, among the ranked encodings that "
+        "have a score at all of them; 1 is best.",
+        "外推平均名次：在种子 {seeds} 和超过训练长度的各长度上取平均，只比较参与排名且在这些长度上都有分数的编码；1 最好。",
+    ),
     "stars cost": Words(
         "Cost: time relative to no encoding. All encodings take turns in one process on {device}, for {rounds} rounds; "
         "small figures are quartiles.",

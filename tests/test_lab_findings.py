@@ -412,6 +412,18 @@ def test_an_encoding_behind_that_still_improved_does_not_stop_the_others(tmp_pat
     assert (ranks["nope"], ranks["alibi"]) == (None, 1.0)
 
 
+def test_dropped_positions_are_no_improvement(tmp_path: Path) -> None:
+    """The loss jumps down by a bit at step 438, where positions are dropped, and is flat before and from there on."""
+    curve = [(step, 3.0 - (step > 438)) for step in range(13, 501, 13)]
+    found = found_in(
+        tmp_path, encodings=["rope", "rope+dropped"], curve=lambda encoding, seed: curve, value=lambda asked: 2.0
+    )
+    arms = arms_of(found)
+    assert arms["rope+dropped"]["slopes"] == pytest.approx({"0": 0, "1": 0, "2": 0}, abs=1e-9)
+    assert arms["rope+dropped"]["converged"]
+    assert arms["rope"]["converged"] is False
+
+
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:
     """Made-up numbers: 1 bit better at random positions. The plain ones stand beside."""
     value = but(

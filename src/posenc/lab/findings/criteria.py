@@ -3,7 +3,7 @@
 learnt      bits: at least MARGIN below a model that ignores the context; exact match: at least LEARNT. Both are means over
             seeds at the trained length. All numbers of an encoding that did not learn are shown; it is not ranked.
 converged   the training loss fell by at most CONVERGED bits in the last fifth of the steps, mean over seeds. Encodings that
-            still improved are marked and not ranked.
+            still improved are marked and not ranked. Where positions are dropped, only the steps from there on count.
 kept        the loss against the trained length is at most FLAT
 behaviour   flat, fades or breaks, by the loss at the longest length
 """

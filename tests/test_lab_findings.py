@@ -424,6 +424,17 @@ def test_dropped_positions_are_no_improvement(tmp_path: Path) -> None:
     assert arms["rope"]["converged"] is False
 
 
+def test_staying_as_good_is_told_apart_from_using_far_context(tmp_path: Path) -> None:
+    """ALiBi gains 0.02 bits up to 8×; then 0.2."""
+    for gain, used in ((0.02, False), (0.2, True)):
+        value = but(
+            lambda asked, gain=gain: 2.4 - gain * (asked.length == 512) if asked.encoding == "alibi" else None  # type: ignore[misc]
+        )
+        said = said_of(found_in(tmp_path / str(gain), encodings=["rope", "alibi"], value=value))
+        assert f"from the trained length to 8×, on the same targets: +{gain:.3f} bits (ALiBi)" in said
+        assert ("nothing breaks, not that far context is used" in said) is not used
+
+
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:
     """Made-up numbers: 1 bit better at random positions. The plain ones stand beside."""
     value = but(

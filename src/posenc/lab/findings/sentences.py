@@ -26,6 +26,7 @@ def sentences(found: Json) -> list[Words]:
         *(budget_limits.sentences(found["limits"]) if "limits" in found else ()),
         _still_improving(found),
         *_at_longest_length(main),
+        _gain(main),
         _cannot(main),
         _not_learnt(found),
         *_without_positions(found),
@@ -115,6 +116,27 @@ def _at_longest_length(task: Json) -> Iterator[Words]:
         if arms := sorted(kinds[kind], key=lambda arm: arm["rise"][str(far)]["mean"]):
             rows = listed(arms, lambda arm: loss(task, arm["rise"][str(far)]["mean"]))
             yield Words(text.en.format(rows=rows.en), text.zh.format(rows=rows.zh))
+
+
+def _gain(task: Json) -> Words | None:
+    """What the longest context is worth on the same targets, by the encoding that gains most from it."""
+    far = task["lengths"][-1]
+    gains = {name(arm): -arm["rise"][str(far)]["mean"] for arm in task["arms"] if str(far) in arm["rise"]}
+    if task["measure"] != "bits" or not gains:
+        return None
+    most, at = max(gains, key=lambda who: gains[who]), times(task, far)
+    said = Words(
+        f"Largest gain of any encoding from the trained length to {at.en}, on the same targets: {gains[most]:+.3f} bits "
+        f"({most.en}).",
+        f"目标不变时，从训练长度到其 {at.zh}，各编码中得益最大的是 {most.zh}：{gains[most]:+.3f} 比特。",
+    )
+    if gains[most] >= FLAT["bits"]:
+        return said
+    return Words(
+        f"{said.en} No encoding gains {FLAT['bits']:g} bits, so staying as good here shows that nothing breaks, not that "
+        "far context is used.",
+        f"{said.zh}没有一种编码得益达到 {FLAT['bits']:g} 比特，因此这里的“保持”只说明没有失效，不说明用到了远处的上文。",
+    )
 
 
 def _cannot(task: Json) -> Words | None:

@@ -20,7 +20,9 @@ from posenc.lab.findings.criteria import CONVERGED, MARGIN, NOT_LEARNT
 from posenc.lab.findings.published import table as published
 from posenc.lab.findings.sentences import sentences
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
+from posenc.lab.views.charts import levels
 from posenc.lab.views.markdown import markdown
+from posenc.lab.views.provenance import limits
 from posenc.lab.views.summary_table import introduction
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
@@ -433,6 +435,42 @@ def test_staying_as_good_is_told_apart_from_using_far_context(tmp_path: Path) ->
         said = said_of(found_in(tmp_path / str(gain), encodings=["rope", "alibi"], value=value))
         assert f"from the trained length to 8×, on the same targets: +{gain:.3f} bits (ALiBi)" in said
         assert ("nothing breaks, not that far context is used" in said) is not used
+
+
+def test_what_has_not_run_is_not_counted(tmp_path: Path) -> None:
+    """T5 has not run in any seed, RoPE failed in one; elsewhere everything has run."""
+    left_out = {("language_model", "t5", seed) for seed in range(3)}
+    said = said_of(found_in(tmp_path / "some", left_out=left_out))
+    assert "5 of the 5 encodings that have run learnt this length." in said
+    assert "Of 18 trials, 3 did not run; their cells say so." in said
+    said = said_of(found_in(tmp_path / "failed", left_out=left_out, failed={("language_model", "rope", 2): "no number"}))
+    assert "4 of the 5 encodings that have run" in said
+    assert "Of 18 trials, 1 failed and 3 did not run; their cells say so." in said
+
+
+def test_what_still_improves_is_marked_in_sorted_lists(tmp_path: Path) -> None:
+    found = found_in(
+        tmp_path, curve=lambda encoding, seed: [(n, 9.0 - n / 500 * (encoding == "nope")) for n in range(50, 501, 25)]
+    )
+    assert "These get worse slowly: NoPE (+0.30 bits, still improving), T5 (+0.30 bits)." in said_of(found)
+
+
+def test_the_baseline_is_named_as_it_is(tmp_path: Path) -> None:
+    causal, masked = found_in(tmp_path, tasks=["language_model", "masked_language_model"])["tasks"]
+    assert "a model that sees only the byte before (3.90 bits)" in causal["gate"]["rule"]["en"]
+    assert "只看前一个字节的模型" in causal["gate"]["rule"]["zh"]
+    assert "a model that ignores the context (3.90 bits)" in masked["gate"]["rule"]["en"]
+    assert [level.words.en for task in (causal, masked) for level in levels(task)[1:]] == [
+        "only the byte before", "without context",
+    ]  # fmt: skip
+
+
+def test_random_positions_are_described_as_they_are_drawn(tmp_path: Path) -> None:
+    """From twice the longest length, 512, in training and when scored."""
+    found = found_in(tmp_path, encodings=["rope", "rope+randomized"], value=lambda asked: 2.0)
+    said = next(words for words in limits(found) if words.en.startswith("Random positions"))
+    assert "trained and scored at sorted random subsets of 0 … 1023" in said.en
+    assert "训练和计分都用 0 … 1023" in said.zh
 
 
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:

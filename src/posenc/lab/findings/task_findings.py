@@ -56,7 +56,7 @@ def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> cri
     """Marks the arms that learnt the trained length, and adds the reason to the others."""
     means = {arm["name"]: arm["cells"][str(of.length)]["mean"] for arm in arms if arm["state"] is None}
     home = {name: mean for name, mean in means.items() if mean is not None}
-    gate = criteria.gate(of.measure, home, baseline)
+    gate = criteria.gate(of.measure, home, baseline, of.task.causal)
     for arm in arms:
         arm["learnt"] = gate.passes(home.get(arm["name"]))
         if not arm["learnt"]:

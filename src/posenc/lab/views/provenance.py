@@ -8,6 +8,7 @@ from typing import Any
 
 from posenc import catalogue
 from posenc.bilingual import Words
+from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.views.cells import Findings, Task, arms_of, because, is_bits, reason, unit, value
@@ -43,11 +44,12 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
 def limits(findings: Findings) -> Iterator[Words]:
     """The limitations of these numbers."""
     task, names = main_task(findings), arms_of(findings)
-    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1}
+    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1, "drawn": SPREAD * max(task["lengths"]) - 1}
     yield say("limit size")
     yield say("limit gate")
     if any(name.endswith(RANDOMIZED) for name in names):
-        yield say("limit random", **numbers)
+        drawn = any(arm["contiguous"] for arm in task["arms"])
+        yield say("limit random" if drawn else "limit random in training", **numbers)
     if "learned" in names:
         yield say("limit learned", **numbers)
     reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]

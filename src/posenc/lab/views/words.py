@@ -35,7 +35,9 @@ PROSE = {
     "change": Words("change", "改动"),
     "trained": Words("trained length", "训练长度"),
     "chance": Words("chance", "随机水平"),
-    "baseline": Words("without context", "不看上文"),
+    "baseline": Words("baseline", "基线"),
+    "baseline causal": Words("only the byte before", "只看前一个字节"),
+    "baseline masked": Words("without context", "不看上下文"),
     "bits": Words("bits", "比特"),
     "bits low": Words("bits per target, lower is better", "每个目标的比特数，越低越好"),
     "exact high": Words("% of rows entirely right, higher is better", "整行全对的百分比，越高越好"),
@@ -155,9 +157,9 @@ PROSE = {
     # 5 Changes after training
     "after": Words("Changed after training", "训练之后的改动"),
     "after text": Words(
-        "The frequencies of the trained RoPE models are changed, without further training. Do not compare these scores "
-        "with encodings that were trained in the form in which they are scored.",
-        "在训练好的 RoPE 模型上修改频率，不再训练。这些分数不应与按计分时的形式训练的编码直接比较。",
+        "The frequencies or the positions of the trained RoPE models are changed, without further training. Do not "
+        "compare these scores with encodings that were trained in the form in which they are scored.",
+        "在训练好的 RoPE 模型上修改频率或位置，不再训练。这些分数不应与按计分时的形式训练的编码直接比较。",
     ),
     "after best": Words(
         "{task}: at {times} the trained length, {change} is best with {value} {unit}; without a change the score is "
@@ -357,6 +359,11 @@ PROSE = {
         "“未学会”只针对此训练预算，增加训练可能改变结果。",
     ),
     "limit random": Words(
+        "Random positions: trained and scored at sorted random subsets of 0 … {drawn}; a score is the mean over several "
+        "draws. Scores at positions 0, 1, 2, … stand beside.",
+        "随机位置：训练和计分都用 0 … {drawn} 中排好序的随机子集，分数是多次抽取的平均；另列位置 0, 1, 2, … 上的分数。",
+    ),
+    "limit random in training": Words(
         "Random positions: trained on a sorted random subset of 0 … {last}, scored at positions 0, 1, 2, ….",
         "随机位置：训练时取 0 … {last} 中排好序的随机子集，计分时用位置 0, 1, 2, …。",
     ),

@@ -48,5 +48,6 @@ def slope(curve: Curve, start: int = 0) -> float | None:
         last = points if start and len(points) > 1 else []
     if not last:
         return None
-    per_step, _ = np.polyfit(*zip(*last, strict=True), 1)
+    at = np.array(last)
+    per_step, _ = np.polyfit(at[:, 0], at[:, 1], 1)
     return float(-per_step * LAST * (end - start))

@@ -306,6 +306,18 @@ PROSE = {
         "{count} 种编码中，{moved} 种的名次因调参而变，最多变 {most}。",
     ),
     "tuning kept": Words("Tuning changed no rank.", "调参没有改变名次。"),
+    "tuning steps": Words(
+        "A try has {steps} of the {full} steps of the full training.", "每次尝试训练 {steps} 步，完整训练为 {full} 步。"
+    ),
+    "tuning scales": Words(
+        "Values of an encoding's own scale were tried at the learning rate {rate} only.",
+        "编码自身尺度的各个值只在学习率 {rate} 下试过。",
+    ),
+    "tuning edge": Words(
+        "Edge: no smaller or no larger value was tried, so that a better one may lie beyond.",
+        "“边缘”：没有试过更小或更大的值，更好的值可能在试过的范围之外。",
+    ),
+    "at edge": Words("{setting} (edge)", "{setting}（边缘）"),
     "tuning waiting": Words("Not all tries are finished for {count} more.", "另有 {count} 种尚未试完。"),
     "untuned": Words("untuned", "未调参"),
     "tuned": Words("tuned", "已调参"),
@@ -344,6 +356,10 @@ PROSE = {
     "rate": Words("learning rate", "学习率"),
     "rate tuned": Words(
         "chosen from {rates} at the trained length, per encoding: {rows}", "在训练长度上为每种编码从 {rates} 中选出：{rows}"
+    ),
+    "rate and scale": Words(
+        "chosen from {rates}, and {count} values of the own scale at {first}: {rows}",
+        "从 {rates} 以及在 {first} 下的 {count} 个自身尺度中选出：{rows}",
     ),
     "rate same": Words("{rate} for all, not tuned", "全部为 {rate}，未调参"),
     "gate": Words("criterion for “learnt”", "学会的标准"),

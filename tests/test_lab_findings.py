@@ -473,6 +473,39 @@ def test_random_positions_are_described_as_they_are_drawn(tmp_path: Path) -> Non
     assert "训练和计分都用 0 … 1023" in said.zh
 
 
+def test_close_scores_have_three_decimals(tmp_path: Path) -> None:
+    """At 64 both are within 0.05 bits of each other, at 512 they are not."""
+
+    def value(asked: Asked) -> float:
+        return 2.3 + (0.004 if asked.length == 64 else 0.3) * (asked.encoding == "alibi")
+
+    table = markdown(found_in(tmp_path, encodings=["rope", "alibi"], value=value), "en")
+    assert "| RoPE | 2.300 (2.300 2.300 2.300) |" in table
+    assert "| ALiBi | 2.304 | 2.60 | 2.60 | 2.60 | 2.60 |" in table
+
+
+def test_intervals_say_how_often_they_cover(tmp_path: Path) -> None:
+    found = found_in(tmp_path, encodings=["rope", "alibi"], seeds=5)
+    assert "covers the true mean in about 84 % of cases" in said_of(found)
+    assert "约为 84%" in said_of(found, "zh")
+
+
+def test_chinese_has_spaces_beside_latin_names(tmp_path: Path) -> None:
+    """YaRN is best at 4×; then interpolation, whose Chinese name has no Latin letters."""
+
+    def best_is(change: str) -> dict[str, Any]:
+        value = but(lambda asked: 2.0 if asked.change == change else None)
+        return found_in(tmp_path / change, encodings=["rope"], value=value)
+
+    found = best_is("yarn")
+    page = markdown(found, "zh")
+    assert "在训练长度的 4 倍处，YaRN 最好：" in page
+    assert "## 训练之后的改动：" in page
+    assert "4 倍处，位置插值最好：" in markdown(best_is("interpolation"), "zh")
+    assert "不改动 3." in said_of(found, "zh")
+    assert "训练长度上的质量" in page
+
+
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:
     """Made-up numbers: 1 bit better at random positions. The plain ones stand beside."""
     value = but(

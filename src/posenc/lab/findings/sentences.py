@@ -358,6 +358,8 @@ def _seeds(found: Json) -> Words:
             f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只给出最差与最好的种子。两种编码只在共有的种子上比较。",
         )
     return Words(
-        f"Intervals are 95% intervals, over {seeds} seeds and over documents.{fewer.en}",
-        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。{fewer.zh}",
+        f"Intervals are 95% intervals, over {seeds} seeds and over documents. They are narrow: the bootstrap of {ENOUGH} "
+        f"normal seeds covers the true mean in about 84 % of cases (simulated).{fewer.en}",
+        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。区间偏窄：对 {ENOUGH} 个正态分布的种子，"
+        f"自助抽样区间覆盖真实均值的比例约为 84%（模拟所得）。{fewer.zh}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.bilingual import Language, Words
+from posenc.bilingual import Language, Words, joined
 from posenc.lab.findings.titles import title
 from posenc.lab.views import charts, depth, tuning
 from posenc.lab.views.best_change import best_change
@@ -58,7 +58,7 @@ def markdown(findings: Findings, language: Language) -> str:
     for task in findings["tasks"]:
         if task["after"]:
             parts += [
-                f"## {said(say('after'))}: {said(of(task['title']))}",
+                f"## {said(joined([say('after'), of(task['title'])], ': ', '：'))}",
                 said(say("after text")),
                 said(best_change(task)),
             ]

@@ -17,6 +17,7 @@ from posenc.lab.views.cells import (
     Task,
     arms_of,
     cell,
+    decimals,
     factor,
     find,
     home,
@@ -95,7 +96,8 @@ def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
         return Entry(at_home.words, kind="none")
     interval = arm["cells"][home(task)].get("interval")
     numbers = interval if interval else at_home.seeds
-    small = ("–" if interval else " ").join(value(task, number) for number in numbers)
+    digits = decimals(task, task["length"])
+    small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
     return Entry(at_home.words, same(small), "" if at_home.kind == "number" else "unlearnt")
 
 

@@ -92,7 +92,7 @@ PROSE = {
         "代价：相对于没有编码的耗时。各编码在同一进程中轮流计时（{device}），共 {rounds} 轮；小字为四分位数。",
     ),
     "no cost": Words("Cost was not measured in this experiment.", "本实验没有测量代价。"),
-    "quality": Words("quality at the trained length", "训练长度内的质量"),
+    "quality": Words("quality at the trained length", "训练长度上的质量"),
     "factor": Words("valid length factor", "有效长度倍数"),
     "area": Words("area under the curve", "曲线下面积"),
     "training": Words("training × NoPE", "训练 × NoPE"),
@@ -164,7 +164,7 @@ PROSE = {
     "after best": Words(
         "{task}: at {times} the trained length, {change} is best with {value} {unit}; without a change the score is "
         "{none}.",
-        "{task}：在训练长度的 {times} 处，{change}最好：{value} {unit}；不改动时为 {none}。",
+        "{task}：在训练长度的 {times}处，{change}最好：{value} {unit}；不改动时为 {none}。",
     ),
     # Cost
     "cost": Words("Cost on this machine", "在这台机器上的代价"),

@@ -86,7 +86,7 @@ def test_without_a_ladder_the_seeds_alone_speak(tmp_path: Path) -> None:
     told = sentences(found)
     assert "posenc ships no results of its ladder" in told[0].en
     assert told[1].en == ("At the trained length, it can separate RoPE from NoPE (1.01 bits), ALiBi from NoPE (1.00 bits).")
-    assert told[2].zh.startswith("在训练长度上，它不能排出RoPE与ALiBi的先后")
+    assert told[2].zh.startswith("在训练长度上，它排不出先后的有：RoPE 与 ALiBi；")
     assert "even the smallest scale" in sentences(budget_limits(main, 3, ladder() | {"rungs": [rung(10**9)] * 3}))[0].en
 
 

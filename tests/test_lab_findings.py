@@ -15,11 +15,15 @@ from lab_results import TASKS, Asked, write
 from posenc.bilingual import LANGUAGES
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
+from posenc.lab.findings.comparing import best
 from posenc.lab.findings.criteria import CONVERGED, MARGIN, NOT_LEARNT
 from posenc.lab.findings.published import table as published
 from posenc.lab.findings.sentences import sentences
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
+from posenc.lab.views.charts import levels
 from posenc.lab.views.markdown import markdown
+from posenc.lab.views.provenance import limits
+from posenc.lab.views.summary_table import introduction
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
@@ -410,6 +414,98 @@ def test_an_encoding_behind_that_still_improved_does_not_stop_the_others(tmp_pat
     assert (ranks["nope"], ranks["alibi"]) == (None, 1.0)
 
 
+def test_dropped_positions_are_no_improvement(tmp_path: Path) -> None:
+    """The loss jumps down by a bit at step 438, where positions are dropped, and is flat before and from there on."""
+    curve = [(step, 3.0 - (step > 438)) for step in range(13, 501, 13)]
+    found = found_in(
+        tmp_path, encodings=["rope", "rope+dropped"], curve=lambda encoding, seed: curve, value=lambda asked: 2.0
+    )
+    arms = arms_of(found)
+    assert arms["rope+dropped"]["slopes"] == pytest.approx({"0": 0, "1": 0, "2": 0}, abs=1e-9)
+    assert arms["rope+dropped"]["converged"]
+    assert arms["rope"]["converged"] is False
+
+
+def test_staying_as_good_is_told_apart_from_using_far_context(tmp_path: Path) -> None:
+    """ALiBi gains 0.02 bits up to 8×; then 0.2."""
+    for gain, used in ((0.02, False), (0.2, True)):
+        value = but(
+            lambda asked, gain=gain: 2.4 - gain * (asked.length == 512) if asked.encoding == "alibi" else None  # type: ignore[misc]
+        )
+        said = said_of(found_in(tmp_path / str(gain), encodings=["rope", "alibi"], value=value))
+        assert f"from the trained length to 8×, on the same targets: +{gain:.3f} bits (ALiBi)" in said
+        assert ("nothing breaks, not that far context is used" in said) is not used
+
+
+def test_what_has_not_run_is_not_counted(tmp_path: Path) -> None:
+    """T5 has not run in any seed, RoPE failed in one; elsewhere everything has run."""
+    left_out = {("language_model", "t5", seed) for seed in range(3)}
+    said = said_of(found_in(tmp_path / "some", left_out=left_out))
+    assert "5 of the 5 encodings that have run learnt this length." in said
+    assert "Of 18 trials, 3 did not run; their cells say so." in said
+    said = said_of(found_in(tmp_path / "failed", left_out=left_out, failed={("language_model", "rope", 2): "no number"}))
+    assert "4 of the 5 encodings that have run" in said
+    assert "Of 18 trials, 1 failed and 3 did not run; their cells say so." in said
+
+
+def test_what_still_improves_is_marked_in_sorted_lists(tmp_path: Path) -> None:
+    found = found_in(
+        tmp_path, curve=lambda encoding, seed: [(n, 9.0 - n / 500 * (encoding == "nope")) for n in range(50, 501, 25)]
+    )
+    assert "These get worse slowly: NoPE (+0.30 bits, still improving), T5 (+0.30 bits)." in said_of(found)
+
+
+def test_the_baseline_is_named_as_it_is(tmp_path: Path) -> None:
+    causal, masked = found_in(tmp_path, tasks=["language_model", "masked_language_model"])["tasks"]
+    assert "a model that sees only the byte before (3.90 bits)" in causal["gate"]["rule"]["en"]
+    assert "只看前一个字节的模型" in causal["gate"]["rule"]["zh"]
+    assert "a model that ignores the context (3.90 bits)" in masked["gate"]["rule"]["en"]
+    assert [level.words.en for task in (causal, masked) for level in levels(task)[1:]] == [
+        "only the byte before", "without context",
+    ]  # fmt: skip
+
+
+def test_random_positions_are_described_as_they_are_drawn(tmp_path: Path) -> None:
+    """From twice the longest length, 512, in training and when scored."""
+    found = found_in(tmp_path, encodings=["rope", "rope+randomized"], value=lambda asked: 2.0)
+    said = next(words for words in limits(found) if words.en.startswith("Random positions"))
+    assert "trained and scored at sorted random subsets of 0 … 1023" in said.en
+    assert "训练和计分都用 0 … 1023" in said.zh
+
+
+def test_close_scores_have_three_decimals(tmp_path: Path) -> None:
+    """At 64 both are within 0.05 bits of each other, at 512 they are not."""
+
+    def value(asked: Asked) -> float:
+        return 2.3 + (0.004 if asked.length == 64 else 0.3) * (asked.encoding == "alibi")
+
+    table = markdown(found_in(tmp_path, encodings=["rope", "alibi"], value=value), "en")
+    assert "| RoPE | 2.300 (2.300 2.300 2.300) |" in table
+    assert "| ALiBi | 2.304 | 2.60 | 2.60 | 2.60 | 2.60 |" in table
+
+
+def test_intervals_say_how_often_they_cover(tmp_path: Path) -> None:
+    found = found_in(tmp_path, encodings=["rope", "alibi"], seeds=5)
+    assert "covers the true mean in about 84 % of cases" in said_of(found)
+    assert "约为 84%" in said_of(found, "zh")
+
+
+def test_chinese_has_spaces_beside_latin_names(tmp_path: Path) -> None:
+    """YaRN is best at 4×; then interpolation, whose Chinese name has no Latin letters."""
+
+    def best_is(change: str) -> dict[str, Any]:
+        value = but(lambda asked: 2.0 if asked.change == change else None)
+        return found_in(tmp_path / change, encodings=["rope"], value=value)
+
+    found = best_is("yarn")
+    page = markdown(found, "zh")
+    assert "在训练长度的 4 倍处，YaRN 最好：" in page
+    assert "## 训练之后的改动：" in page
+    assert "4 倍处，位置插值最好：" in markdown(best_is("interpolation"), "zh")
+    assert "不改动 3." in said_of(found, "zh")
+    assert "训练长度上的质量" in page
+
+
 def test_random_positions_are_scored_at_random_positions(tmp_path: Path) -> None:
     """Made-up numbers: 1 bit better at random positions. The plain ones stand beside."""
     value = but(
@@ -433,6 +529,47 @@ def test_the_smallest_difference_that_seeds_can_show() -> None:
     )
     assert statistics.detectable([[0.1]]) is None
     assert statistics.detectable([]) is None
+
+
+def unequal_seeds(asked: Asked) -> float:
+    """RoPE has five seeds and ALiBi three, in each of which RoPE is better; RoPE's mean over five is worse."""
+    if asked.encoding == "alibi":
+        return 2.3 + 0.1 * asked.seed
+    return 2.0 + 0.1 * asked.seed + 1.0 * (asked.seed > 2)
+
+
+FEWER = {("language_model", "alibi", 3), ("language_model", "alibi", 4)}
+
+
+def test_unequal_seeds_are_compared_over_those_that_both_have(tmp_path: Path) -> None:
+    found = found_in(tmp_path, encodings=["alibi", "rope"], seeds=5, value=unequal_seeds, left_out=FEWER)
+    arms = arms_of(found)
+    assert arms["rope"]["cells"]["64"]["mean"] > arms["alibi"]["cells"]["64"]["mean"]
+    assert [arm["name"] for arm in best(found["tasks"][0], list(arms.values()), 64)] == ["rope"]
+    assert "at the trained length 64, RoPE is best" in said_of(found)
+    assert needs_of(found)["Text no longer than in training"].startswith("RoPE (")
+    assert [arm["rank"] for arm in (arms["rope"], arms["alibi"])] == [1.0, 2.0]
+    assert found["tasks"][0]["rank_seeds"] == [0, 1, 2]
+    for language in LANGUAGES:
+        assert "0, 1, 2" in introduction(found).in_language(language)
+
+
+def test_the_smallest_difference_is_told_apart_by_seeds_in_common(tmp_path: Path) -> None:
+    """T5 and RoPE share five seeds; ALiBi shares three with each. Differences by seed: ±0.1 and ±0.2."""
+
+    def value(asked: Asked) -> float:
+        return 2.3 + {"rope": 0.0, "t5": 0.1, "alibi": 0.2}[asked.encoding] * (-1) ** asked.seed
+
+    found = found_in(tmp_path, encodings=["alibi", "rope", "t5"], seeds=5, value=value, left_out=FEWER)
+    five, three = found["tasks"][0]["detectable"]
+    assert (five["seeds"], three["seeds"]) == (5, 3)
+    assert five["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1, -0.1, 0.1]]))
+    assert three["least"] == pytest.approx(statistics.detectable([[0.1, -0.1, 0.1], [0.2, -0.2, 0.2]]))
+    said = said_of(found)
+    assert (
+        f"is {five['least']:.2g} bits for pairs with 5 seeds in common, {three['least']:.2g} bits for pairs with 3" in said
+    )
+    assert "not that of documents" in said
 
 
 # Published ----------------------------------------------------------------------------------------------------------

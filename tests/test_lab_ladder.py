@@ -128,6 +128,9 @@ def test_pictures_of_a_ladder(tmp_path: Path) -> None:
         assert picture.count('class="curve"') == picture.count('class="ring"') == len(ENCODINGS)
         assert picture.count('class="dot"') == 3 * 2 * len(ENCODINGS)
     report = ladder_report(found, "zh")
+    assert "区间只来自 3 个种子" in report
+    assert "The intervals come from 3 seeds" in ladder_report(found, "en")
+    assert "优于 " in report
     assert all((f"]({name})" in report) == name.endswith(".zh-CN.svg") for name in drawn)
     assert ladder_pictures(ladder(rungs[:1])) == {}
 

@@ -91,9 +91,10 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
     return {
         "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
         "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
-        "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [],
+        "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
         "trained_tokens": 512_000, "arms": [], "after": [], "attention": [], "similarity": None, "links": [],
-        "detectable": 0.04, "gate": {"rule": words("the rule"), "best": "rope", "limit": 2.84 if bits else 0.95},
+        "detectable": [{"seeds": 3, "least": 0.04}], "rank_seeds": [0, 1, 2],
+        "gate": {"rule": words("the rule"), "best": "rope", "limit": 2.84 if bits else 0.95},
     }  # fmt: skip
 
 
@@ -152,7 +153,7 @@ def made_up() -> Json:
         for name in names
     }
     made = {
-        "format": 2, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
+        "format": 3, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
         "exploratory": True,
         "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
@@ -854,8 +855,8 @@ def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
 
 
 def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected format 2, got 3"):
-        write(made_up() | {"format": 3}, tmp_path)
+    with pytest.raises(ValueError, match="expected format 3, got 4"):
+        write(made_up() | {"format": 4}, tmp_path)
     with pytest.raises(ValueError, match="at least one task"):
         write(made_up() | {"tasks": []}, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -256,6 +256,14 @@ def test_the_slope_is_that_of_a_straight_line_through_the_last_fifth() -> None:
     assert learning_curve.slope([]) is None
 
 
+def test_the_slope_is_that_of_the_last_phase_alone() -> None:
+    """A point every 5 steps. The loss falls by 0.02 bits a step up to step 60, rises, and falls by 0.01 bits a step."""
+    curve = [(step, 9 - 0.02 * (step - 2.5) if step <= 60 else 12 - 0.01 * (step - 2.5)) for step in range(5, 101, 5)]
+    assert learning_curve.slope(curve, 60) == pytest.approx(0.01 * 8)  # a fifth of 40 steps; all eight points count
+    assert learning_curve.slope(curve, 82) == pytest.approx(0.01 * 18 / 5)  # the point of steps 80 … 85 straddles
+    assert learning_curve.slope(curve, 92) is None  # one point
+
+
 def test_a_loss_that_rose_is_reported_as_diverged(tmp_path: Path) -> None:
     """With a rate of 1e9 the loss stays a number, and it is above that of the first steps."""
     rising = experiment(encodings=("rope",), seeds=1)

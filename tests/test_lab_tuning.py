@@ -12,6 +12,7 @@ from posenc.lab.findings.tuning import ranked, tuning
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder
 from posenc.lab.views import tuning as view
+from posenc.lab.views.provenance import rate
 
 # At 0.004, the untuned rate, ALiBi > NoPE > RoPE; at the best rates RoPE > ALiBi > NoPE.
 EXACT = {
@@ -52,12 +53,15 @@ def test_it_is_told_in_both_languages(found: dict[str, Any]) -> None:
     said = view.introduction(of, tuned)
     assert "Tuning changed the rank of 3 of 3 encodings, at most by 2." in said.en
     assert "3 种编码中，3 种的名次因调参而变，最多变 2。" in said.zh
-    assert [words.en for words in view.rows(of, tuned)[0]] == ["RoPE", "0.002", "40.0", "90.0", "3 → 1"]
+    assert [words.en for words in view.rows(of, tuned)[0]] == ["RoPE", "0.002 (edge)", "40.0", "90.0", "3 → 1"]
+    assert [row[1].zh for row in view.rows(of, tuned)] == ["0.002（边缘）", "0.008（边缘）", "0.004"]
+    assert "Edge: no smaller or no larger value was tried" in said.en
+    assert "own scale" not in said.en  # none was tried
     assert view.tuned_tasks({"tasks": [task]}) == []
 
 
 def test_an_encoding_with_unfinished_tries_is_not_ranked() -> None:
-    plan = {"training": {"learning_rate": 0.004}, "learning_rates": [0.004, 0.002]}
+    plan = {"training": {"learning_rate": 0.004, "steps": 6}, "learning_rates": [0.004, 0.002]}
 
     def entry(rate: float, score: float | None) -> dict[str, Any]:
         return {"learning_rate": rate, "options": [], "score": score}
@@ -71,6 +75,34 @@ def test_an_encoding_with_unfinished_tries_is_not_ranked() -> None:
     assert [(row["name"], row["tuned"]) for row in copy["rows"]] == [("alibi", 1.5), ("rope", 2.0)]
     assert copy["waiting"] == 1
     assert view.setting({"learning_rate": 0.004, "options": [["base", 500.0]]}) == "0.004, base 500"
+
+
+def test_own_scales_and_short_tries_are_told() -> None:
+    """RoPE tried two bases at 0.004 in place of the last two rates; 500 is an edge, and 0.002 of three rates is not."""
+    plan = {
+        "training": {"learning_rate": 0.004, "steps": 3900},
+        "learning_rates": [0.004, 0.002, 0.001, 0.008, 0.016],
+        "tuning_steps": 400,
+    }
+
+    def entry(score: float, rate: float = 0.004, **options: float) -> dict[str, Any]:
+        return {"learning_rate": rate, "options": [list(option) for option in options.items()], "score": score}
+
+    rope = [entry(2.0), entry(2.1, 0.002), entry(2.2, 0.001), entry(1.0, base=500.0), entry(3.0, base=1e5)]
+    alibi = [entry(2.0), entry(1.5, 0.002), entry(2.2, 0.001), entry(3.0, 0.008), entry(3.0, 0.016)]
+    found = ranked("bits", plan, {"rope": rope, "alibi": alibi})
+    assert {row["name"]: row["edge"] for row in found["rows"]} == {"rope": True, "alibi": False}
+    task = {"title": {"en": "Text", "zh": "文本"}, "measure": "bits", "learning_rates": plan["learning_rates"],
+            "training": plan["training"], "own_scales": {"rope": 2},
+            "arms": [{"name": "rope", "learning_rate": 0.004}, {"name": "alibi", "learning_rate": 0.002}]}  # fmt: skip
+    said = view.introduction(task, found)
+    assert "A try has 400 of the 3900 steps" in said.en
+    assert "own scale were tried at the learning rate 0.004 only" in said.en
+    assert view.rows(task, found)[0][1].en == "0.004, base 500 (edge)"
+    assert rate(task).en == (
+        "chosen from 0.004, 0.002, 0.001, 0.008, 0.016 at the trained length, per encoding: ALiBi 0.002; "
+        "chosen from 0.004, 0.002, 0.001, and 2 values of the own scale at 0.004: RoPE 0.004"
+    )
 
 
 def test_nothing_is_said_without_tuning(tmp_path: Path) -> None:

@@ -4,9 +4,12 @@
     person      a name, a trade, a thing, the thing's colour and a number, drawn once for the tale: later sentences agree
     sentence    by the grammar of the language, or, one time in five, an earlier sentence of the tale again, word by word
 
-Near bytes follow from spelling and grammar. Far bytes help too: a name, a colour, a number or a whole sentence was written
-up to thousands of bytes before. Half of the tales are English, half are Chinese (UTF-8). Names are made of syllables or
-characters, so that most names of held-out tales do not occur in training.
+Near bytes follow from spelling and grammar. Farther back stands what comes again: names, trades, colours, numbers and whole
+sentences. But little of it is far: of the English names, half were last written within 150 bytes, 95 % within 700. So a
+task on this text need not reward far context; the findings say how much the encoding that gains most from it gains.
+
+Half of the tales are English, half are Chinese (UTF-8). Names are made of syllables or characters, so that most names of
+held-out tales do not occur in training.
 
 The grammars are prose.en.txt and prose.zh.txt. A rule is `symbol = choice | choice | …`, with equal chances. {symbol} in a
 choice is replaced by a choice of that symbol. {a.name}, {b.thing} and so on belong to two different people of the tale.

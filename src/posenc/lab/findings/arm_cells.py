@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab import tasks
+from posenc.lab.experiment.arm import DROPPED, Arm, encoding_of
 from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.criteria import MISSING, Measure
 from posenc.lab.findings.queries import Json, Results
@@ -49,12 +50,14 @@ class TaskResults:
         return RANDOM_POSITIONS if drawn else SAME_TARGETS
 
     def slopes(self, word: str) -> dict[str, float]:
-        """Bits by which the training loss fell in the last fifth, by seed."""
+        """Bits by which the training loss fell in the last fifth of the last phase of training, by seed."""
         curves = dict[int, list[tuple[int, float]]]()
         for row in self.results.training_curves[self.name]:
             if row["encoding"] == word:
                 curves.setdefault(row["seed"], []).append((row["step"], row["bits"]))
-        found = {str(seed): learning_curve.slope(curve) for seed, curve in curves.items()}
+        arm, trials = Arm(encoding_of(word), dropped=word.endswith(DROPPED)), self.trials(word)
+        starts = {seed: arm.phases(about["trial"]["training"]["steps"])[-1][0] for seed, about in trials.items()}
+        found = {str(seed): learning_curve.slope(curve, starts[seed]) for seed, curve in curves.items()}
         return {seed: slope for seed, slope in found.items() if slope is not None}
 
     def crash(self, word: str, oracle: bool = False) -> str | None:

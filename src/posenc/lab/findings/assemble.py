@@ -22,7 +22,7 @@ from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
-FORMAT = 2
+FORMAT = 3
 COMPARE = "compare"  # the preset whose users are told what their budget can tell
 
 

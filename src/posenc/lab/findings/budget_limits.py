@@ -159,7 +159,7 @@ def _at_length(one: Json) -> list[Words]:
     if one["separates"]:
         bits = (Words(f" ({bits:.2f} bits)", f"（{bits:.2f} 比特）") for _, _, bits in one["separates"])
         rows = _listed([_pair(a, b, "from", "与") for a, b, _ in one["separates"]], list(bits))
-        told.append(Words(f"{at.en}, it can separate {rows.en}.", f"{at.zh}，它能区分{rows.zh}。"))
+        told.append(Words(f"{at.en}, it can separate {rows.en}.", f"{at.zh}，它能区分：{rows.zh}。"))
     else:
         told.append(Words(f"{at.en}, it can separate no pair of encodings.", f"{at.zh}，它不能区分任何一对编码。"))
     if one["unsettled"]:
@@ -168,7 +168,7 @@ def _at_length(one: Json) -> list[Words]:
             Words(
                 f"{at.en}, it cannot rank {rows.en}: seeds disagree, or the difference is smaller than these seeds can "
                 "show.",
-                f"{at.zh}，它不能排出{rows.zh}的先后：种子之间不一致，或差异小于这些种子所能分辨的。",
+                f"{at.zh}，它排不出先后的有：{rows.zh}；种子之间不一致，或差异小于这些种子所能分辨的。",
             )
         )
     if one["changes"]:
@@ -183,7 +183,7 @@ def _at_length(one: Json) -> list[Words]:
 
 
 def _pair(a: str, b: str, en: str, zh: str) -> Words:
-    return Words(f"{title(a).en} {en} {title(b).en}", f"{title(a).zh}{zh}{title(b).zh}")
+    return Words(f"{title(a).en} {en} {title(b).en}", f"{title(a).zh} {zh} {title(b).zh}")
 
 
 def _listed(pairs: list[Words], notes: list[Words] | None = None) -> Words:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -22,22 +23,44 @@ def ranked(task: Json) -> list[Any]:
     """
     learnt = [arm for arm in task["arms"] if arm["learnt"]]
     finished = [arm for arm in learnt if arm["converged"] is not False]
-    first = min(learnt, key=lambda arm: worse(task, arm["cells"][str(task["length"])]["mean"]), default=None)
-    return finished if first in finished else []
+    return finished if learnt and first(task, learnt, task["length"]) in finished else []
+
+
+def first(task: Json, arms: Sequence[Json], length: int) -> Json:
+    """The best of `arms` at a length: the one that the fewest others beat, by the means over the seeds that both have.
+
+    Means over all seeds decide between equals. Every arm needs a score at that length.
+    """
+
+    def losses(arm: Json) -> tuple[int, float]:
+        beaten = sum(_behind(task, arm, other, length) > 0 for other in arms)
+        return beaten, worse(task, arm["cells"][str(length)]["mean"])
+
+    return min(arms, key=losses)
+
+
+def _behind(task: Json, arm: Json, other: Json, length: int) -> float:
+    """How much worse an arm is than another, mean over the seeds that both have; 0 if they share none."""
+    ours, theirs = (one["cells"][str(length)]["seeds"] for one in (arm, other))
+    differences = [worse(task, ours[seed]) - worse(task, theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+    return math.fsum(differences) / len(differences) if differences else 0.0
 
 
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
     """The best of `arms` at a length, then those that are as good or better with at least one seed. Every arm needs a score
     at that length.
     """
-    first, *others = sorted(arms, key=lambda arm: worse(task, arm["cells"][str(length)]["mean"]))
-    ours = first["cells"][str(length)]["seeds"]
+    leader = first(task, arms, length)
+    others = sorted(
+        (arm for arm in arms if arm is not leader), key=lambda arm: worse(task, arm["cells"][str(length)]["mean"])
+    )
+    ours = leader["cells"][str(length)]["seeds"]
 
     def ties(arm: Json) -> bool:
         theirs = arm["cells"][str(length)]["seeds"]
         return any(worse(task, ours[seed]) >= worse(task, theirs[seed]) for seed in ours.keys() & theirs.keys())
 
-    return [first, *filter(ties, others)]
+    return [leader, *filter(ties, others)]
 
 
 def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:

@@ -1,9 +1,10 @@
 """All thresholds of the lab, with their reasons: when a task is learnt, when a score is kept, when it is broken.
 
-learnt      bits: at least MARGIN below a model that ignores the context; exact match: at least LEARNT. Both are means over
-            seeds at the trained length. All numbers of an encoding that did not learn are shown; it is not ranked.
+learnt      bits: at least MARGIN below the task's baseline, a model that sees only the byte before (causal) or no context
+            (masked); exact match: at least LEARNT. Both are means over seeds at the trained length. All numbers of an
+            encoding that did not learn are shown; it is not ranked.
 converged   the training loss fell by at most CONVERGED bits in the last fifth of the steps, mean over seeds. Encodings that
-            still improved are marked and not ranked.
+            still improved are marked and not ranked. Where positions are dropped, only the steps from there on count.
 kept        the loss against the trained length is at most FLAT
 behaviour   flat, fades or breaks, by the loss at the longest length
 """
@@ -46,11 +47,15 @@ ROUNDING = 1e-6
 NOT_LEARNT = "not learnt at this budget"
 MISSING = "missing"
 
+# What the model of the baseline sees: a table of byte pairs for causal tasks, the frequency of each byte for others.
+BYTE_BEFORE = Words("sees only the byte before", "只看前一个字节")
+NO_CONTEXT = Words("ignores the context", "不看上下文")
+
 RULES = {
     "bits": Words(
-        f"at least {MARGIN:g} bits better at the trained length than a model that ignores the context "
-        "({baseline:.2f} bits), mean over seeds",
-        f"在训练长度上，各种子平均比不看上文的模型至少好 {MARGIN:g} 比特（后者为 {{baseline:.2f}} 比特）",
+        f"at least {MARGIN:g} bits better at the trained length than a model that {{sees}} ({{baseline:.2f}} bits), mean "
+        "over seeds",
+        f"在训练长度上，各种子平均比{{sees}}的模型至少好 {MARGIN:g} 比特（后者为 {{baseline:.2f}} 比特）",
     ),
     "exact": Words(
         f"at least {LEARNT:g} of the examples all right at the trained length, mean over seeds",
@@ -73,8 +78,8 @@ class Gate(NamedTuple):
         return worse(self.measure, mean) <= worse(self.measure, self.limit) + ROUNDING
 
 
-def gate(measure: Measure, home: Mapping[str, float], baseline: float | None) -> Gate:
-    """`home` are mean scores at the trained length by encoding, `baseline` the bits of a model without context.
+def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, causal: bool) -> Gate:
+    """`home` are mean scores at the trained length by encoding, `baseline` the bits of the task's baseline.
 
     Without a baseline, as before the first trial, nothing has learnt in bits.
     """
@@ -82,7 +87,8 @@ def gate(measure: Measure, home: Mapping[str, float], baseline: float | None) ->
     if measure == "exact":
         return Gate(measure, best, LEARNT, RULES["exact"])
     limit = None if baseline is None else baseline - MARGIN
-    rule = Words(*(said.format(baseline=math.nan if baseline is None else baseline) for said in RULES["bits"]))
+    bits, sees = math.nan if baseline is None else baseline, BYTE_BEFORE if causal else NO_CONTEXT
+    rule = Words(*(said.format(baseline=bits, sees=who) for said, who in zip(RULES["bits"], sees, strict=True)))
     return Gate(measure, best, limit, rule)
 
 

@@ -15,12 +15,15 @@ from posenc.lab.findings.comparing import ranked
 from posenc.lab.findings.queries import Json
 
 
-def extrapolate(of: TaskResults, arms: Sequence[Json]) -> None:
-    """Adds these measures to `arms`, all of which learnt the trained length. Only those that may be ranked have a rank."""
+def extrapolate(of: TaskResults, arms: Sequence[Json]) -> list[int]:
+    """Adds these measures to `arms`, all of which learnt the trained length. Only those that may be ranked have a rank.
+
+    Returns the seeds that the ranks are the mean over.
+    """
     draws = _draws(of, [arm["name"] for arm in arms])
     for arm in arms:
         _beyond(of, arm, draws.get(arm["name"]))
-    _rank(of, ranked({"arms": arms, "measure": of.measure, "length": of.length}))
+    return _rank(of, ranked({"arms": arms, "measure": of.measure, "length": of.length}))
 
 
 def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
@@ -85,17 +88,21 @@ def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
     return drawn
 
 
-def _rank(of: TaskResults, arms: Sequence[Json]) -> None:
-    """Mean ranks, over the seeds and longer lengths at which every arm that reaches all lengths has a score."""
+def _rank(of: TaskResults, arms: Sequence[Json]) -> list[int]:
+    """Adds mean ranks, over the longer lengths and the seeds in which every arm that reaches all lengths has a score.
+
+    Returns these seeds.
+    """
     longer = [str(length) for length in of.from_trained[1:]]
     cells = {arm["name"]: [arm["cells"][length] for length in longer] for arm in arms if longer}
     cells = {name: mine for name, mine in cells.items() if all(cell["mean"] is not None for cell in mine)}
-    seeds = {seed for mine in cells.values() for cell in mine for seed in cell["seeds"]}
+    seeds = set.intersection(*(set(cell["seeds"]) for mine in cells.values() for cell in mine)) if cells else set()
     blocks = [
-        {name: mine[column]["seeds"][seed] for name, mine in cells.items() if seed in mine[column]["seeds"]}
+        {name: mine[column]["seeds"][seed] for name, mine in cells.items()}
         for column in range(len(longer))
         for seed in sorted(seeds)
     ]
     ranks = statistics.mean_ranks(of.measure, blocks, list(cells)) or {}
     for arm in arms:
         arm["rank"] = ranks.get(arm["name"])
+    return sorted(map(int, seeds))

@@ -1,7 +1,8 @@
 """Statistics over seeds, documents and lengths, the same for every encoding.
 
 mean        Σ w·v / Σ w over the items of a seed, w the number of targets; then the plain mean over seeds
-interval    the middle 95 % of bootstrap draws of seeds and documents; all seeds share a draw of documents
+interval    the middle 95 % of bootstrap draws of seeds and documents; all seeds share a draw of documents. Of five normal
+            seeds it covers the true mean in 84 % of cases (simulated), not in 95 %
 factor      the largest L / L_train such that `criteria.kept` holds at L and at every scored length below it
 area        ∫ score d(log₂ L) / (log₂ L_max − log₂ L_train), by the trapezoidal rule
 detectable  the smallest true difference that a paired t-test at 5 % finds with a chance of 80 %

@@ -8,6 +8,7 @@ cells of every encoding ─► trained length learnt? ─no─► "not learnt at
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 from posenc.lab.experiment.change import Change
@@ -24,7 +25,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
     arms, any_trial = [arm_cells.arm(of, word) for word in of.words], of.any_trial()
     baseline = any_trial.get("baseline")
     gate = _pass_gate(of, arms, baseline)
-    extrapolate(of, [arm for arm in arms if arm["learnt"]])
+    rank_seeds = extrapolate(of, [arm for arm in arms if arm["learnt"]])
     rope = next((arm for arm in arms if arm["name"] == "rope"), None)
     return {
         "name": of.name,
@@ -38,9 +39,11 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "baseline": baseline,
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
+        "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},
         "detectable": _detectable(of, arms),
+        "rank_seeds": rank_seeds,
         "arms": arms,
         "after": [] if rope is None else _after_training(of, rope),
         "attention": of.results.attention[of.name],
@@ -54,7 +57,7 @@ def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> cri
     """Marks the arms that learnt the trained length, and adds the reason to the others."""
     means = {arm["name"]: arm["cells"][str(of.length)]["mean"] for arm in arms if arm["state"] is None}
     home = {name: mean for name, mean in means.items() if mean is not None}
-    gate = criteria.gate(of.measure, home, baseline)
+    gate = criteria.gate(of.measure, home, baseline, of.task.causal)
     for arm in arms:
         arm["learnt"] = gate.passes(home.get(arm["name"]))
         if not arm["learnt"]:
@@ -80,16 +83,18 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
     return found
 
 
-def _detectable(of: TaskResults, arms: list[Json]) -> float | None:
-    """The smallest difference at the trained length that these seeds could have shown between two encodings."""
+def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
+    """The smallest difference at the trained length that their seeds could have shown between two encodings.
+
+    Apart for pairs with different numbers of seeds in common, the most seeds first.
+    """
     scores = [arm["cells"][str(of.length)]["seeds"] for arm in arms if arm["learnt"]]
-    return statistics.detectable(
-        [
-            [ours[seed] - theirs[seed] for seed in ours.keys() & theirs.keys()]
-            for n, ours in enumerate(scores)
-            for theirs in scores[:n]
-        ]
-    )
+    pairs = dict[int, list[list[float]]]()
+    for ours, theirs in combinations(scores, 2):
+        shared = sorted(ours.keys() & theirs.keys())
+        pairs.setdefault(len(shared), []).append([ours[seed] - theirs[seed] for seed in shared])
+    found = {seeds: statistics.detectable(pairs[seeds]) for seeds in sorted(pairs, reverse=True)}
+    return [{"seeds": seeds, "least": least} for seeds, least in found.items() if least is not None]
 
 
 def _similarity(of: TaskResults) -> Json | None:

@@ -11,7 +11,7 @@ from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
 from posenc.lab.experiment.change import Change
 
 CHANGES = {
-    "": Words("unchanged", "不改"),
+    "": Words("unchanged", "不改动"),
     "interpolation": Words("interpolation", "位置插值"),
     "ntk": Words("NTK", "NTK"),
     "yarn": Words("YaRN", "YaRN"),

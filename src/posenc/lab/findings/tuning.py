@@ -53,13 +53,26 @@ def ranked(measure: Measure, plan: Mapping[str, Any], tried: Mapping[str, Sequen
         if len(entries) < tries or not before or before[0]["score"] is None:
             continue
         best = min((one for one in entries if one["score"] is not None), key=lambda one: worse(measure, one["score"]))
-        rows.append({"name": name, "untuned": before[0]["score"], "tuned": best["score"], "chosen": best, "tried": entries})
+        row = {"name": name, "untuned": before[0]["score"], "tuned": best["score"], "chosen": best, "tried": entries}
+        rows.append(row | {"edge": at_edge(best, entries)})
     for when in ("untuned", "tuned"):
         ranks = rankdata([worse(measure, row[when]) for row in rows], method="average") if rows else []
         for row, rank in zip(rows, ranks, strict=True):
             row[f"rank_{when}"] = float(rank)
     rows.sort(key=lambda row: row["rank_tuned"])
-    return {"learning_rate": rate, "tries": tries, "rows": rows, "waiting": len(tried) - len(rows)}
+    full = plan["training"]["steps"]
+    steps = {"steps": plan.get("tuning_steps") or full, "full_steps": full}
+    return {"learning_rate": rate, "tries": tries, **steps, "rows": rows, "waiting": len(tried) - len(rows)}
+
+
+def at_edge(chosen: Json, tried: Sequence[Json]) -> bool:
+    """Whether no smaller or no larger value was tried than the chosen one: of its own scale, otherwise of the rate."""
+    if chosen["options"]:
+        ((name, value),) = chosen["options"]
+        values = [number for one in tried for scale, number in one["options"] if scale == name]
+    else:
+        value, values = chosen["learning_rate"], [one["learning_rate"] for one in tried if not one["options"]]
+    return len(values) > 1 and value in (min(values), max(values))
 
 
 def score(record: Record) -> float | None:

@@ -1,6 +1,7 @@
 """What the training loss of a trial says: whether it diverged, and whether it still fell at its end.
 
-    slope of the last fifth   bits that a straight line through the points of the last fifth of the steps falls within it
+    slope of the last fifth   bits that a straight line through the points of the last fifth of the steps falls within it;
+                              of the steps of the last phase, where a warmup of its own begins within training
 
 A curve is pairs of step and loss: the mean training loss, in bits, since the point before.
 """
@@ -8,7 +9,6 @@ A curve is pairs of step and loss: the mean training loss, in bits, since the po
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -33,17 +33,21 @@ def diverged(curve: Curve) -> str | None:
     return f"the loss rose from {before:.3g} bits up to step {first} to {after:.3g} bits up to step {last}"
 
 
-def slope(curve: Curve) -> float | None:
-    """Bits by which the loss fell within the last fifth; negative if it rose. None with fewer than three points there.
+def slope(curve: Curve, start: int = 0) -> float | None:
+    """Bits by which the loss fell within the last fifth of the phase from step `start` to the end; negative if it rose.
 
-    A point is the mean over the steps since the point before, so it stands in their middle.
+    A point is the mean over the steps since the point before, so it stands in their middle. None with fewer than three
+    points in the last fifth. A phase that begins later is short: all points that lie wholly in it count, if there are two.
     """
     if not curve:
         return None
-    end = curve[-1][0]
-    middles = [((before + step) / 2, loss) for (before, _), (step, loss) in pairwise([(0, 0.0), *curve])]
-    last = np.array([(step, loss) for step, loss in middles if step >= (1 - LAST) * end])
+    end, begins = curve[-1][0], [0, *(step for step, _ in curve)]
+    points = [((begin + step) / 2, loss) for begin, (step, loss) in zip(begins, curve, strict=False) if begin >= start]
+    last = [point for point in points if point[0] >= end - LAST * (end - start)]
     if len(last) < 3:
+        last = points if start and len(points) > 1 else []
+    if not last:
         return None
-    per_step, _ = np.polyfit(last[:, 0], last[:, 1], 1)
-    return float(-per_step * LAST * end)
+    at = np.array(last)
+    per_step, _ = np.polyfit(at[:, 0], at[:, 1], 1)
+    return float(-per_step * LAST * (end - start))

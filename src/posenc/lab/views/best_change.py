@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from posenc.bilingual import Words
 from posenc.lab.findings.comparing import after_training
-from posenc.lab.views.cells import Task, fold, unit, value
+from posenc.lab.findings.wording import times
+from posenc.lab.views.cells import Task, unit, value
 from posenc.lab.views.words import change_name, of, say
 
 
@@ -19,5 +20,10 @@ def best_change(task: Task) -> Words:
     length, means = found
     first = next(iter(means))
     numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
-    change, ratio = change_name(first), fold(length / task["length"])
+    change, ratio = _spaced(change_name(first)), times(task, length)
     return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)
+
+
+def _spaced(name: Words) -> Words:
+    """The name; in Chinese with a space behind Latin letters."""
+    return Words(name.en, name.zh + " " * name.zh[-1].isascii())

@@ -1,6 +1,7 @@
 """How numbers of the findings are named and written, the same in the page, the pictures and the Markdown.
 
-Bits are written as 2.24, exact match as a percentage, 97.3. A cell without a number states the reason.
+Bits are written as 2.24 (2.241 where all scores of a column are close), exact match as a percentage, 97.3. A cell without a
+number states the reason.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
 NOTHING = {"en": "", "zh": ""}
+CLOSE = 0.05  # bits between the best and the worst score of a column
 STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
 
 
@@ -45,7 +47,9 @@ def cell(task: Task, arm: Arm, length: int) -> Cell:
         return Cell("missing", say("missing")) if arm["learnt"] else Cell("not learnt", say("not learnt"))
     number = found["mean"]
     seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
-    return Cell("number" if arm["learnt"] else "not learnt", same(value(task, number)), number, seeds)
+    return Cell(
+        "number" if arm["learnt"] else "not learnt", same(value(task, number, decimals(task, length))), number, seeds
+    )
 
 
 def kind_of(state: str) -> Kind:
@@ -79,8 +83,15 @@ def scale(task: Task) -> float:
     return 1.0 if is_bits(task) else 100.0
 
 
-def value(task: Task, number: float) -> str:
-    return f"{number:.2f}" if is_bits(task) else f"{100 * number:.1f}"
+def value(task: Task, number: float, decimals: int = 2) -> str:
+    """`decimals` are those of bits."""
+    return f"{number:.{decimals}f}" if is_bits(task) else f"{100 * number:.1f}"
+
+
+def decimals(task: Task, length: int) -> int:
+    """Three for scores at a length that differ by less than CLOSE, which would look equal with two."""
+    means = [mean for arm in task["arms"] if (mean := mean_at(arm, str(length))) is not None]
+    return 3 if len(means) > 1 and max(means) - min(means) < CLOSE else 2
 
 
 def unit(task: Task) -> Words:

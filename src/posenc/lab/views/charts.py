@@ -82,7 +82,7 @@ def note(task: Task, arm: Arm) -> Words:
 
 
 def levels(task: Task) -> list[svg.Level]:
-    """Chance at every length, and the score of a model that ignores the context."""
+    """Chance at every length, and the score of the baseline."""
     chance = [
         (float(length), scale(task) * task["chance"][str(length)])
         for length in task["lengths"]
@@ -90,7 +90,8 @@ def levels(task: Task) -> list[svg.Level]:
     ]
     found = [svg.Level(chance, say("chance"))] if chance else []
     if task["baseline"] is not None:
-        found.append(svg.level(scale(task) * task["baseline"], task["lengths"], say("baseline")))
+        seen = "causal" if task["causal"] else "masked"
+        found.append(svg.level(scale(task) * task["baseline"], task["lengths"], say(f"baseline {seen}")))
     return found
 
 

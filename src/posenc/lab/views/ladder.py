@@ -8,6 +8,7 @@ from typing import Any
 from posenc.bilingual import Language, Words, joined
 from posenc.lab.findings.criteria import CONVERGED
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import counted
 from posenc.lab.views.ladder_pictures import ladder_pictures
 from posenc.lab.views.markdown import escaped, grid
 
@@ -40,6 +41,10 @@ ORDER_TEXT = Words(
     "相邻两级平均分数的斯皮尔曼秩相关，括号内为对种子重抽样的中间 95%。"
     "相邻指同一模型训练更多步，或步数相同而模型更大。若一对编码在一级上各种子都是一个次序、"
     "在下一级上都是相反次序，则记为换位。",
+)
+ORDER_SEEDS = Words(
+    "The intervals come from {seeds} and are coarse: few different draws are possible.",
+    "区间只来自 {seeds}，因此很粗：可能的抽样结果不多。",
 )
 HEAD = (
     Words("from → to", "从 → 到"),
@@ -85,11 +90,18 @@ def ladder_report(found: Json, language: Language) -> str:
         read(SCORES_TEXT),
         f"## {read(ORDER)}",
         read(ORDER_TEXT),
+        read(_seeds(found)),
         _order(found, language),
     ]
     parts += [_kept(found, one, language) for one in found["kept"]]
     parts += [f"## {read(LEARNT)}", _learnt(found, language)]
     return "\n\n".join(parts) + "\n"
+
+
+def _seeds(found: Json) -> Words:
+    fewest = min(rung["seeds"] for rung in found["rungs"])
+    seeds = Words(counted(fewest, "seed", "seeds"), f"{fewest} 个种子")
+    return Words(*(said.format(seeds=number) for said, number in zip(ORDER_SEEDS, seeds, strict=True)))
 
 
 def _rungs(found: Json, language: Language) -> str:
@@ -145,7 +157,7 @@ def _kept(found: Json, one: Json, language: Language) -> str:
         worse.setdefault(better, []).append(other)
     behind = sorted(worse.items(), key=lambda item: -len(item[1]))
     pairs = [
-        Words(f"{title(better).en} before {rest.en}", f"{title(better).zh} 优于{rest.zh}")
+        Words(f"{title(better).en} before {rest.en}", f"{title(better).zh} 优于 {rest.zh}")
         for better, others in behind
         for rest in [joined(map(title, others), ", ", "、")]
     ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.bilingual import Language, Words
-from posenc.lab.findings.titles import main_task, title
+from posenc.bilingual import Language, Words, joined
+from posenc.lab.findings.titles import title
 from posenc.lab.views import charts, depth, tuning
 from posenc.lab.views.best_change import best_change
 from posenc.lab.views.cells import (
@@ -16,7 +16,6 @@ from posenc.lab.views.cells import (
     explained,
     factor,
     fold,
-    home,
     remark,
     top,
     value,
@@ -24,7 +23,7 @@ from posenc.lab.views.cells import (
 )
 from posenc.lab.views.pictures import ENDING, curves_drawn
 from posenc.lab.views.provenance import gate, lost, rate, training
-from posenc.lab.views.summary_table import stars
+from posenc.lab.views.summary_table import introduction, stars
 from posenc.lab.views.words import change_name, of, say
 
 
@@ -32,7 +31,7 @@ def markdown(findings: Findings, language: Language) -> str:
     def said(words: Words) -> str:
         return escaped(words.in_language(language))
 
-    main, ending = main_task(findings), ENDING[language]
+    ending = ENDING[language]
     parts = [f"# {said(say('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
     if findings["exploratory"]:
         parts.append(f"*{said(say('exploratory'))}*")
@@ -49,7 +48,7 @@ def markdown(findings: Findings, language: Language) -> str:
     ]
     parts += [
         f"## {said(say('stars'))}",
-        said(say("stars text", task=of(main["title"]), home=home(main))),
+        said(introduction(findings)),
         grid(head, rows),
     ]
     parts += [f"## {said(say('heat'))}", said(say("curves text"))]
@@ -60,7 +59,7 @@ def markdown(findings: Findings, language: Language) -> str:
     for task in findings["tasks"]:
         if task["after"]:
             parts += [
-                f"## {said(say('after'))}: {said(of(task['title']))}",
+                f"## {said(joined([say('after'), of(task['title'])], ': ', '：'))}",
                 said(say("after text")),
                 said(best_change(task)),
             ]

@@ -30,7 +30,6 @@ from posenc.lab.views.cells import (
     explained,
     factor,
     fold,
-    home,
     in_order,
     is_bits,
     learnt,
@@ -45,7 +44,7 @@ from posenc.lab.views.html import both, document, header, heat, section, span, t
 from posenc.lab.views.properties import properties
 from posenc.lab.views.provenance import how
 from posenc.lab.views.style import look, sheet
-from posenc.lab.views.summary_table import Entry, stars
+from posenc.lab.views.summary_table import Entry, introduction, stars
 from posenc.lab.views.words import change_name, listed, of, same, say
 
 BRAND = "posenc lab"
@@ -132,9 +131,9 @@ def _answer(findings: Findings) -> str:
 
 
 def _stars(findings: Findings) -> str:
-    main, cost, made = main_task(findings), findings["cost"], stars(findings)
+    cost, made = findings["cost"], stars(findings)
     names = arms_of(findings)
-    text = tag("p", say("stars text", task=of(main["title"]), home=home(main)))
+    text = tag("p", introduction(findings))
     text += tag(
         "p",
         say("stars cost", device=cost.get("device") or findings["provenance"].get("device", ""), rounds=cost["rounds"])

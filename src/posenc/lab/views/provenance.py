@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc import catalogue
-from posenc.bilingual import Words
+from posenc.bilingual import Words, joined
+from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.views.cells import Findings, Task, arms_of, because, is_bits, reason, unit, value
@@ -43,11 +44,12 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
 def limits(findings: Findings) -> Iterator[Words]:
     """The limitations of these numbers."""
     task, names = main_task(findings), arms_of(findings)
-    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1}
+    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1, "drawn": SPREAD * max(task["lengths"]) - 1}
     yield say("limit size")
     yield say("limit gate")
     if any(name.endswith(RANDOMIZED) for name in names):
-        yield say("limit random", **numbers)
+        drawn = any(arm["contiguous"] for arm in task["arms"])
+        yield say("limit random" if drawn else "limit random in training", **numbers)
     if "learned" in names:
         yield say("limit learned", **numbers)
     reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
@@ -84,10 +86,20 @@ def rate(task: Task) -> Words:
     """The learning rate of all encodings, or the rates from which it was chosen."""
     chosen = {arm["name"]: arm["learning_rate"] for arm in task["arms"] if arm["learning_rate"] is not None}
     if len(task["learning_rates"]) > 1:
-        rows = listed([Words(f"{title(name).en} {rate:g}", f"{title(name).zh} {rate:g}") for name, rate in chosen.items()])
-        return say("rate tuned", rates=", ".join(f"{rate:g}" for rate in task["learning_rates"]), rows=rows)
+        return joined(_tuned(task, chosen), "; ", "；")
     rates = sorted(set(chosen.values()))
     return say("rate same", rate=", ".join(f"{rate:g}" for rate in rates) or "–")
+
+
+def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
+    """What was tried, and the rate that was chosen for each encoding: apart for encodings that tried own scales too."""
+    scales = task["own_scales"]
+    for count in sorted({scales.get(name, 0) for name in chosen}):
+        names = [name for name in chosen if scales.get(name, 0) == count]
+        rows = listed([Words(f"{title(name).en} {chosen[name]:g}", f"{title(name).zh} {chosen[name]:g}") for name in names])
+        rates = ", ".join(f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) - count])
+        first = f"{task['training']['learning_rate']:g}" if count else ""
+        yield say("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
 
 
 def gate(task: Task) -> Words:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from posenc.bilingual import Words
+from posenc.bilingual import Words, joined
 from posenc.lab.findings.titles import main_task
 from posenc.lab.views.cells import (
     Arm,
@@ -17,6 +17,7 @@ from posenc.lab.views.cells import (
     Task,
     arms_of,
     cell,
+    decimals,
     factor,
     find,
     home,
@@ -60,6 +61,15 @@ def stars(findings: Findings) -> Stars:
     return Stars(head, [(name, _row(findings, main, others, name)) for name in names])
 
 
+def introduction(findings: Findings) -> Words:
+    """The meaning of the columns."""
+    main = main_task(findings)
+    parts = [say("stars text", task=of(main["title"]), home=home(main))]
+    if main["rank_seeds"]:
+        parts.append(say("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
+    return joined(parts, " ", "")
+
+
 def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Entry]:
     row = _main(main, find(main, name))
     if findings["cost"]:
@@ -86,7 +96,8 @@ def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
         return Entry(at_home.words, kind="none")
     interval = arm["cells"][home(task)].get("interval")
     numbers = interval if interval else at_home.seeds
-    small = ("–" if interval else " ").join(value(task, number) for number in numbers)
+    digits = decimals(task, task["length"])
+    small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
     return Entry(at_home.words, same(small), "" if at_home.kind == "number" else "unlearnt")
 
 

@@ -27,6 +27,12 @@ def introduction(task: Task, found: Mapping[str, Any]) -> Words:
         say("tuning text", task=of(task["title"]), tries=found["tries"], rate=f"{found['learning_rate']:g}"),
         changed if any(moves) else say("tuning kept"),
     ]
+    if found["steps"] < found["full_steps"]:
+        parts.append(say("tuning steps", steps=found["steps"], full=found["full_steps"]))
+    if any(one["options"] for row in found["rows"] for one in row["tried"]):
+        parts.append(say("tuning scales", rate=f"{found['learning_rate']:g}"))
+    if any(row["edge"] for row in found["rows"]):
+        parts.append(say("tuning edge"))
     if found["waiting"]:
         parts.append(say("tuning waiting", count=found["waiting"]))
     return joined(parts, " ", "")
@@ -37,7 +43,7 @@ def rows(task: Task, found: Mapping[str, Any]) -> list[list[Words]]:
     return [
         [
             title(row["name"]),
-            same(setting(row["chosen"])),
+            say("at edge", setting=setting(row["chosen"])) if row["edge"] else same(setting(row["chosen"])),
             *(same(value(task, row[when])) for when in ("untuned", "tuned")),
             same(f"{row['rank_untuned']:g} → {row['rank_tuned']:g}"),
         ]

@@ -35,7 +35,9 @@ PROSE = {
     "change": Words("change", "改动"),
     "trained": Words("trained length", "训练长度"),
     "chance": Words("chance", "随机水平"),
-    "baseline": Words("without context", "不看上文"),
+    "baseline": Words("baseline", "基线"),
+    "baseline causal": Words("only the byte before", "只看前一个字节"),
+    "baseline masked": Words("without context", "不看上下文"),
     "bits": Words("bits", "比特"),
     "bits low": Words("bits per target, lower is better", "每个目标的比特数，越低越好"),
     "exact high": Words("% of rows entirely right, higher is better", "整行全对的百分比，越高越好"),
@@ -79,13 +81,18 @@ PROSE = {
         "测过的最长长度仍然有效。括号：区间，种子少时为最差与最好的种子。面积：从训练长度起，分数对 log₂ 长度的平均。"
         "其他任务：训练长度上的质量，其下小字为有效长度倍数。",
     ),
+    "stars rank": Words(
+        "Mean rank beyond: over seeds {seeds}, over the lengths above the trained one, among the ranked encodings that "
+        "have a score at all of them; 1 is best.",
+        "外推平均名次：在种子 {seeds} 和超过训练长度的各长度上取平均，只比较参与排名且在这些长度上都有分数的编码；1 最好。",
+    ),
     "stars cost": Words(
         "Cost: time relative to no encoding. All encodings take turns in one process on {device}, for {rounds} rounds; "
         "small figures are quartiles.",
         "代价：相对于没有编码的耗时。各编码在同一进程中轮流计时（{device}），共 {rounds} 轮；小字为四分位数。",
     ),
     "no cost": Words("Cost was not measured in this experiment.", "本实验没有测量代价。"),
-    "quality": Words("quality at the trained length", "训练长度内的质量"),
+    "quality": Words("quality at the trained length", "训练长度上的质量"),
     "factor": Words("valid length factor", "有效长度倍数"),
     "area": Words("area under the curve", "曲线下面积"),
     "training": Words("training × NoPE", "训练 × NoPE"),
@@ -150,14 +157,14 @@ PROSE = {
     # 5 Changes after training
     "after": Words("Changed after training", "训练之后的改动"),
     "after text": Words(
-        "The frequencies of the trained RoPE models are changed, without further training. Do not compare these scores "
-        "with encodings that were trained in the form in which they are scored.",
-        "在训练好的 RoPE 模型上修改频率，不再训练。这些分数不应与按计分时的形式训练的编码直接比较。",
+        "The frequencies or the positions of the trained RoPE models are changed, without further training. Do not "
+        "compare these scores with encodings that were trained in the form in which they are scored.",
+        "在训练好的 RoPE 模型上修改频率或位置，不再训练。这些分数不应与按计分时的形式训练的编码直接比较。",
     ),
     "after best": Words(
         "{task}: at {times} the trained length, {change} is best with {value} {unit}; without a change the score is "
         "{none}.",
-        "{task}：在训练长度的 {times} 处，{change}最好：{value} {unit}；不改动时为 {none}。",
+        "{task}：在训练长度的 {times}处，{change}最好：{value} {unit}；不改动时为 {none}。",
     ),
     # Cost
     "cost": Words("Cost on this machine", "在这台机器上的代价"),
@@ -311,6 +318,18 @@ PROSE = {
         "{count} 种编码中，{moved} 种的名次因调参而变，最多变 {most}。",
     ),
     "tuning kept": Words("Tuning changed no rank.", "调参没有改变名次。"),
+    "tuning steps": Words(
+        "A try has {steps} of the {full} steps of the full training.", "每次尝试训练 {steps} 步，完整训练为 {full} 步。"
+    ),
+    "tuning scales": Words(
+        "Values of an encoding's own scale were tried at the learning rate {rate} only.",
+        "编码自身尺度的各个值只在学习率 {rate} 下试过。",
+    ),
+    "tuning edge": Words(
+        "Edge: no smaller or no larger value was tried, so that a better one may lie beyond.",
+        "“边缘”：没有试过更小或更大的值，更好的值可能在试过的范围之外。",
+    ),
+    "at edge": Words("{setting} (edge)", "{setting}（边缘）"),
     "tuning waiting": Words("Not all tries are finished for {count} more.", "另有 {count} 种尚未试完。"),
     "untuned": Words("untuned", "未调参"),
     "tuned": Words("tuned", "已调参"),
@@ -350,6 +369,10 @@ PROSE = {
     "rate tuned": Words(
         "chosen from {rates} at the trained length, per encoding: {rows}", "在训练长度上为每种编码从 {rates} 中选出：{rows}"
     ),
+    "rate and scale": Words(
+        "chosen from {rates}, and {count} values of the own scale at {first}: {rows}",
+        "从 {rates} 以及在 {first} 下的 {count} 个自身尺度中选出：{rows}",
+    ),
     "rate same": Words("{rate} for all, not tuned", "全部为 {rate}，未调参"),
     "gate": Words("criterion for “learnt”", "学会的标准"),
     "gate limit": Words("limit {limit} {unit}", "门槛 {limit} {unit}"),
@@ -364,6 +387,11 @@ PROSE = {
         "“未学会”只针对此训练预算，增加训练可能改变结果。",
     ),
     "limit random": Words(
+        "Random positions: trained and scored at sorted random subsets of 0 … {drawn}; a score is the mean over several "
+        "draws. Scores at positions 0, 1, 2, … stand beside.",
+        "随机位置：训练和计分都用 0 … {drawn} 中排好序的随机子集，分数是多次抽取的平均；另列位置 0, 1, 2, … 上的分数。",
+    ),
+    "limit random in training": Words(
         "Random positions: trained on a sorted random subset of 0 … {last}, scored at positions 0, 1, 2, ….",
         "随机位置：训练时取 0 … {last} 中排好序的随机子集，计分时用位置 0, 1, 2, …。",
     ),

@@ -9,6 +9,7 @@ from posenc.bilingual import Words, joined
 from posenc.lab.findings import budget_limits, property_sentences
 from posenc.lab.findings.comparing import after_training, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
+from posenc.lab.findings.published.counting import of_notes, of_papers
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import bounds, counted, counted_seeds, listed, loss, name, score, task_title, times
 from posenc.lab.trial.training import CAUSAL_ONLY
@@ -314,17 +315,18 @@ def _training_time(found: Json) -> Words | None:
 
 
 def _published(found: Json) -> Words | None:
-    verdicts = ("agree", "disagree", "undecided")
-    count = {verdict: sum(row["verdict"] == verdict for row in found["published"]) for verdict in verdicts}
-    rest = len(found["published"]) - sum(count.values())
     if not found["published"]:
         return None
+    papers, notes = of_papers(found["published"]), of_notes(found["published"])
+    agree, disagree, undecided, untested = papers.values()
     return Words(
-        f"Of {len(found['published'])} published claims, these numbers support {count['agree']} and contradict "
-        f"{count['disagree']}; {count['undecided']} are undecided because the seeds differ, and {rest} could not be tested "
-        "here.",
-        f"在 {len(found['published'])} 条已发表的论断中，与此处数据一致的有 {count['agree']} 条，"
-        f"不一致的有 {count['disagree']} 条，各种子不一而未定的有 {count['undecided']} 条，此处无法检验的有 {rest} 条。",
+        f"Of {sum(papers.values())} published claims, these numbers support {agree} and contradict {disagree}; these seeds "
+        f"leave {undecided} undecided, and {untested} could not be tested here. Of {sum(notes.values())} statements of the "
+        f"founding notes, they support {notes['agree']} and contradict {notes['disagree']}.",
+        f"在 {sum(papers.values())} 条已发表的论断中，与此处数据一致的有 {agree} 条，不一致的有 {disagree} 条，"
+        f"这些种子不足以判定的有 {undecided} 条，此处无法检验的有 {untested} 条。"
+        f"在项目最初笔记的 {sum(notes.values())} 条陈述中，一致的有 {notes['agree']} 条，"
+        f"不一致的有 {notes['disagree']} 条。",
     )
 
 

@@ -139,18 +139,18 @@ def _gain(task: Json) -> Words | None:
     gains = {name(arm): -arm["rise"][str(far)]["mean"] for arm in task["arms"] if str(far) in arm["rise"]}
     if task["measure"] != "bits" or not gains:
         return None
-    most, at = max(gains, key=lambda who: gains[who]), times(task, far)
-    said = Words(
-        f"Largest gain of any encoding from the trained length to {at.en}, on the same targets: {gains[most]:+.3f} bits "
-        f"({most.en}).",
-        f"目标不变时，从训练长度到其 {at.zh}，各编码中得益最大的是 {most.zh}：{gains[most]:+.3f} 比特。",
-    )
-    if gains[most] >= FLAT["bits"]:
-        return said
+    best, at = max(gains, key=lambda who: gains[who]), times(task, far)
+    most = max(gains[best], 0)
+    if most >= FLAT["bits"]:
+        return Words(
+            f"On the same targets, {best.en} gains most from the trained length to {at.en}: {most:.3f} bits.",
+            f"目标不变时，从训练长度到其 {at.zh}，{best.zh} 得益最大：{most:.3f} 比特。",
+        )
     return Words(
-        f"{said.en} No encoding gains {FLAT['bits']:g} bits, so staying as good here shows that nothing breaks, not that "
-        "far context is used.",
-        f"{said.zh}没有一种编码得益达到 {FLAT['bits']:g} 比特，因此这里的“保持”只说明没有失效，不说明用到了远处的上文。",
+        f"On the same targets, no encoding gains more than {most:.3f} bits from the trained length to {at.en}, so staying "
+        "as good here shows that nothing breaks, not that far context is used.",
+        f"目标不变时，从训练长度到其 {at.zh}，没有一种编码得益超过 {most:.3f} 比特，因此这里的“保持”只说明没有失效，"
+        "不说明用到了远处的上文。",
     )
 
 

@@ -3,7 +3,6 @@
 import csv
 import io
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
-from posenc.lab.findings.titles import title
 from posenc.lab.records import verified
 from posenc.lab.records.results import Folder
 from posenc.lab.run.verify import kept_trials, touched
@@ -48,20 +46,6 @@ def test_the_report_is_what_the_results_say(found):
 
 def test_loss_by_position_is_drawn_where_places_are_lengths(found):
     assert [task["name"] for task in found["tasks"] if charts.by_position(found, task)] == ["language_model"]
-
-
-@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
-def test_the_readme_tells_these_numbers(found, page):
-    """Every "NAME +1.23" beside the shipped picture is the rise of that encoding at the longest length."""
-    text = (ROOT / page).read_text("utf-8")
-    (task,) = (task for task in found["tasks"] if task["name"] == "language_model")
-    longest = str(task["lengths"][-1])
-    told = re.findall(r"([A-Z][\w-]+) ([+-]\d\.\d\d)", text)
-    assert len(told) >= 4
-    rises = {
-        title(arm["name"]).en: f"{arm['rise'][longest]['mean']:+.2f}" for arm in task["arms"] if longest in arm["rise"]
-    }
-    assert dict(told) == {name: rises[name] for name, _ in told}
 
 
 def test_no_path_of_a_machine_is_shipped():

@@ -76,7 +76,8 @@ def test_H2_other_biases_of_heads_are_sliced_too():
         for start in (0, 2):
             mine = q[:, start : start + 2]
             part = posenc.attend(mine, mine, mine, encoding.heads(start, start + 2), at)
-            near(part, expected[:, start : start + 2], name)
+            # Swin V2's logits reach 10 of the cosine and 16 of the bias, and an error of 26·2⁻²⁴ in each of four roundings.
+            near(part, expected[:, start : start + 2], name, atol=6e-6 if name == "swin_v2" else 2e-6)
 
 
 def plant_H2_slopes_of_the_heads_of_the_rank(patch):

@@ -179,7 +179,7 @@ def test_measured_costs_are_plausible():
         assert isinstance(cost.memory, str) or cost.memory.bytes >= 0
     none = measured["nope"]
     assert all(0.8 < none.median(measure) < 1.25 for measure in costs.MEASURES), "NoPE beside NoPE"
-    assert measured["grape_a"].memory.order == "n²"
+    assert measured["decomposed"].memory.order == "n²"
     assert measured["fox"].memory.order == measured["path"].memory.order == "n"
     assert measured["rope"].memory.order in ("few", "n")
 

@@ -146,10 +146,13 @@ def _gain(task: Json) -> Words | None:
             f"On the same targets, {best.en} gains most from the trained length to {at.en}: {most:.3f} bits.",
             f"目标不变时，从训练长度到其 {at.zh}，{best.zh} 得益最大：{most:.3f} 比特。",
         )
+    more = Words(f"more than {most:.3f} bits", f"得益超过 {most:.3f} 比特")
+    if round(most, 3) == 0:
+        more = Words("anything", "得益")
     return Words(
-        f"On the same targets, no encoding gains more than {most:.3f} bits from the trained length to {at.en}, so staying "
-        "as good here shows that nothing breaks, not that far context is used.",
-        f"目标不变时，从训练长度到其 {at.zh}，没有一种编码得益超过 {most:.3f} 比特，因此这里的“保持”只说明没有失效，"
+        f"On the same targets, no encoding gains {more.en} from the trained length to {at.en}, so staying as good here "
+        "shows that nothing breaks, not that far context is used.",
+        f"目标不变时，从训练长度到其 {at.zh}，没有一种编码{more.zh}，因此这里的“保持”只说明没有失效，"
         "不说明用到了远处的上文。",
     )
 

@@ -6,7 +6,7 @@ import torch
 import posenc
 from posenc.encoding import own_rows
 from posenc.encodings.families.t5_segments import SegmentedT5
-from posenc.positions import Positions, repeats_one_row
+from posenc.positions import Positions, repeat_one_row
 
 B, H, D = 3, 2, 8
 LINE = torch.arange(16)
@@ -42,8 +42,8 @@ def test_one_row_expanded_gives_what_equal_rows_give(name, impl):
     encoding, coords = CASES[name][0](), CASES[name][1]
     expanded = Positions.at(coords[None]).expand(B)
     apart = Positions.at(coords.expand(B, *coords.shape).clone())
-    assert repeats_one_row(expanded)
-    assert not repeats_one_row(apart)
+    assert repeat_one_row(expanded)
+    assert not repeat_one_row(apart)
     q, k, v = (drawn(seed, B, H, 16, D).requires_grad_() for seed in range(3))
     results = []
     for at in (expanded, apart):

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.checked import check_arguments, checked, explained
 from posenc.identity import Configuration, Identity, described
-from posenc.positions import Positions, readable, repeats_one_row
+from posenc.positions import Positions, readable, repeat_one_row
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -469,7 +469,7 @@ def for_heads(
 def own_rows(b: Int[Tensor, "..."], at_q: Positions, at_k: Positions) -> Int[Tensor, "..."]:
     """b of a BiasFn that reads positions alone, or 0 where all rows have the same: it is then computed once for a batch.
     A backend that asks for one pair at a time keeps its b."""
-    return b.new_zeros([1] * b.ndim) if b.ndim and repeats_one_row(at_q) and repeats_one_row(at_k) else b
+    return b.new_zeros([1] * b.ndim) if b.ndim and repeat_one_row(at_q, at_k) else b
 
 
 def into(x: Tensor, out: Tensor | None) -> Tensor:

@@ -357,9 +357,10 @@ class Positions:
         )
 
     def alone(self) -> Positions:
-        """The tokens of one document, as if there were no other: it has number 0, and they are consecutive in the row.
+        """The tokens of one document, with document number 0 and marked as consecutive in the row.
 
-        For attention of a document to itself. That it is one, counted from token to token, the caller knows.
+        For attention of a document to itself. Nothing is checked: the tokens must be one document without padding, and
+        count up by one from token to token.
         """
         numbers = torch.zeros_like(self.document[:1]).expand_as(self.document)
         return _made(self.coords, self.order, numbers, "row", self.tables, self.states)
@@ -469,14 +470,18 @@ def readable(tensor: Tensor) -> bool:
     return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
-def repeats_one_row(at: Positions) -> bool:
-    """Whether all rows of a batch are known to be the same: arange() and expand() repeat one without copying.
-
-    The memory layout tells, which a graph does not fix: while one is made, it is not known.
-    """
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or at.batch <= 1:
+def repeat_one_row(*sides: Positions) -> bool:
+    """Whether each of these has the same positions in all rows of a batch: arange() and expand() repeat one row without
+    copying, and the memory layout shows it. While a graph is made the answer is False, since a graph serves any layout."""
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
         return False
-    return all(tensor.stride(0) == 0 for tensor in (at.coords, at.order, at.document))
+    tensors = (tensor for at in sides for tensor in (at.coords, at.order, at.document))
+    return sides[0].batch > 1 and all(tensor.stride(0) == 0 for tensor in tensors)
+
+
+def distinct_rows(at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:
+    """One row of each where both repeat one row, otherwise the same positions."""
+    return (at_q.rows(0, 1), at_k.rows(0, 1)) if repeat_one_row(at_q, at_k) else (at_q, at_k)
 
 
 def _is_one_run(parts: Sequence[Positions]) -> bool:

@@ -95,18 +95,18 @@ def by_band(
     left = (options.window or (None,))[0]
     if not causal or (left is None and at.consecutive_in != "document") or not set(options.asked()) <= {"window", "scale"}:
         return None
-    if not banded.served(q, k, v) or wants_gradient(*encoding.parameters()):
+    if not banded.served(q, k, v) or hidden_from(encoding):
         return None
-    if hidden_from(encoding) or encoding.distance_terms() is None or (rows := _runs_of_rows(at)) is None:
+    if (terms := encoding.distance_terms()) is None or (rows := _runs_of_rows(at)) is None:
         return None
-    for term in encoding.distance_terms() or ():
+    for term in terms:
         term.check_coords(at)
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
     reach = longest - 1 if left is None else min(left, longest - 1)
     bias = None
-    if encoding.distance_terms():
+    if terms:
         bias = bias_at(torch.arange(reach + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
-        if wants_gradient(bias):  # of what is no parameter of the encoding
+        if wants_gradient(bias):
             return None
     scale = softmax_scale(encoding, q.shape[-1], options)
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)

@@ -28,7 +28,7 @@ from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
 from posenc.options import PLAIN, Options, allowed
-from posenc.positions import Positions, repeats_one_row
+from posenc.positions import Positions, distinct_rows
 
 if TYPE_CHECKING:
     from posenc.shapes import Bool, Float
@@ -127,9 +127,7 @@ def pieces_of(
 ) -> tuple[list[Piece], list[Tensor | None], list[Tensor | None]]:
     """The pieces of all blocks, and the positions to which each region turns the queries and the keys."""
     square = causal and at_q is at_k and at_q.consecutive_in == "row"
-    rows_q, rows_k = _distinct_rows(at_q), _distinct_rows(at_k)
-    if rows_q.batch != rows_k.batch:
-        rows_q, rows_k = at_q, at_k
+    rows_q, rows_k = distinct_rows(at_q, at_k)
     pieces, by_block = [], []
     for begin in range(0, at_q.length, BLOCK):
         queries = slice(begin, min(begin + BLOCK, at_q.length))
@@ -152,11 +150,6 @@ def pieces_of(
         for parts in zip(*by_block, strict=True)
     ]
     return pieces, to_q, [region.key for region in by_block[-1]] if by_block else []
-
-
-def _distinct_rows(at: Positions) -> Positions:
-    """One row of positions where all rows are known to be the same: arange() repeats one without copying."""
-    return at.rows(0, 1) if repeats_one_row(at) else at
 
 
 def _stretches(pairs: Bool[Tensor, "b i j"]) -> list[tuple[slice, bool]]:

@@ -17,7 +17,7 @@ from posenc.backends.fused import hidden_from
 from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.options import PLAIN, Options, allowed, softmax_scale
-from posenc.positions import Positions, readable, repeats_one_row
+from posenc.positions import Positions, distinct_rows, readable
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
 KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
@@ -63,10 +63,7 @@ def attend(
         parts = [_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)]
         return torch.cat([part.transpose(1, 2) for part in parts], dim=1).transpose(1, 2)  # in memory token by token
 
-    here, there = at_q, at_k
-    if repeats_one_row(at_q) and repeats_one_row(at_k):
-        here, there = at_q.rows(0, 1), at_k.rows(0, 1)
-    seen = mask = allowed(here, there, causal, options)
+    seen = mask = allowed(*distinct_rows(at_q, at_k), causal, options)
     if bias is not None:
         term = bias(*_index_grid(q, k)).to(dtype)
         mask = _added(term, options.mask).masked_fill(~seen, float("-inf"))

@@ -140,7 +140,7 @@ class RoPE(PositionalEncoding):
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         if at_q is not at_k or not {"query", "key"} <= self.turning:
             return super().rotate_both(q, k, at_q, at_k)
-        if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head and at_q.coords.ndim == 2:
+        if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head:
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
             if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
                 return found

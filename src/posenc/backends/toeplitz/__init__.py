@@ -63,9 +63,9 @@ def attend(
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
-    if reach.served(q, k, v, at_q, at_k, causal) and not wants_gradient(*encoding.parameters()):
+    if reach.served(q, k, v, at_q, at_k, causal):
         bias = bias_at(torch.arange(at_q.length, dtype=at_q.coords.dtype, device=q.device), q, encoding)
-        if not wants_gradient(bias):  # of what is no parameter of the encoding
+        if not wants_gradient(bias):
             return reach.attended(q, k, v, bias, scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document

@@ -55,7 +55,7 @@ def both_turned_at(
     if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k) or (native := kernel()) is None:
         return None
     of_q, of_k, of_at, kind = q.shape, k.shape, coords.shape, TYPES.get(q.dtype)
-    if kind is None or k.dtype != q.dtype or coords.dtype != torch.int64 or len(of_q) != 4 or len(of_k) != 4:
+    if kind is None or k.dtype != q.dtype or coords.dtype != torch.int64 or (len(of_q), len(of_k), len(of_at)) != (4, 4, 2):
         return None
     rows, tokens = of_at
     fits = of_q[0] == of_k[0] and of_q[2] == of_k[2] == tokens and rows in (1, of_q[0]) and of_q[3] == of_k[3]

@@ -8,8 +8,11 @@ from typing import Any
 from posenc.bilingual import Words, joined
 from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.titles import title
+from posenc.lab.trial.limits import TABLE_ENDS
+from posenc.lab.trial.training import CAUSAL_ONLY
 
 Json = Mapping[str, Any]
+REASONS = {CAUSAL_ONLY: Words("causal only", "仅用于因果注意力"), "not run": Words("not run", "未运行")}
 
 
 def task_title(task: Json) -> Words:
@@ -18,6 +21,14 @@ def task_title(task: Json) -> Words:
 
 def name(arm: Json) -> Words:
     return title(arm["name"])
+
+
+def because(why: str) -> Words:
+    """Why there is no number; error messages stay as they are."""
+    if why.startswith(TABLE_ENDS):
+        limit = why.removeprefix(TABLE_ENDS).strip()
+        return Words(f"table ends at {limit}", f"位置表止于 {limit}")
+    return REASONS.get(why, Words(why, why))
 
 
 def counted_seeds(found: Json) -> Words:

@@ -14,8 +14,7 @@ from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import NOT_LEARNT
 from posenc.lab.findings.published.counting import of_notes, of_papers
 from posenc.lab.findings.published.deciding import FEWEST
-from posenc.lab.trial.limits import TABLE_ENDS
-from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.lab.findings.wording import because
 from posenc.lab.views.words import of, same, say
 
 Findings = Mapping[str, Any]
@@ -65,13 +64,6 @@ def reason(state: str) -> Words:
     if kind == "cannot":
         return say("cannot", why=because(why))
     return say("failed", why=because(why)) if kind == "failed" else say("missing")
-
-
-def because(why: str) -> Words:
-    """Known reasons in both languages."""
-    if why in (CAUSAL_ONLY, "not run"):
-        return say(why)
-    return say("table ends", limit=why.removeprefix(TABLE_ENDS).strip()) if why.startswith(TABLE_ENDS) else same(why)
 
 
 def is_bits(task: Task) -> bool:

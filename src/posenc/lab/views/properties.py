@@ -10,7 +10,9 @@ from posenc import catalogue
 from posenc.lab.experiment.arm import encoding_of
 from posenc.lab.findings.property_sentences import small
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import because
 from posenc.lab.trial.fp64_properties import SAME
+from posenc.lab.trial.training import CAUSAL_ONLY
 from posenc.lab.views.cells import Findings, reason
 from posenc.lab.views.html import span, table, tag
 from posenc.lab.views.words import say
@@ -54,7 +56,7 @@ def _formula(name: str) -> str:
 
 def _order(value: float | None) -> str:
     if value is None:
-        return span(say("causal only"))
+        return span(because(CAUSAL_ONLY))
     return f'<span class="no">{small(value)}</span>' if value <= SAME else small(value)
 
 

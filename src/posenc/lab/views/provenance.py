@@ -11,7 +11,8 @@ from posenc.bilingual import Words, joined
 from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.views.cells import Findings, Task, arms_of, because, is_bits, reason, unit, value
+from posenc.lab.findings.wording import because
+from posenc.lab.views.cells import Findings, Task, arms_of, is_bits, reason, unit, value
 from posenc.lab.views.html import span, table, tag
 from posenc.lab.views.words import listed, of, same, say
 

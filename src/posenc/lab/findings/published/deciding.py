@@ -108,6 +108,12 @@ def paired(scores: Scores) -> dict[str, Score]:
     return {name: Score(sum(seeds.values()) / len(seeds), seeds) for name, seeds in kept.items()}
 
 
+def difference(one: Score, other: Score) -> Score:
+    """one - other, by the seeds that both have."""
+    shared = one.seeds.keys() & other.seeds.keys()
+    return Score(one.mean - other.mean, {seed: one.seeds[seed] - other.seeds[seed] for seed in shared})
+
+
 def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
     """The verdict, the number of seeds in which all links hold, and the links that fail or are undecided."""
     shared = set.intersection(*(set(one.seeds) for one in scores.values()))

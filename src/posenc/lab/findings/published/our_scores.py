@@ -19,8 +19,7 @@ from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores, paired
 from posenc.lab.findings.titles import change_title, title
-from posenc.lab.trial.limits import TABLE_ENDS
-from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.lab.findings.wording import because
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
@@ -125,17 +124,10 @@ def rise(arm: Found, length: int) -> Score:
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     kind, _, why = state.partition(": ")
-    zh = STATES.get(kind, kind) + f"：{_reason(why)}" * bool(why)
+    zh = STATES.get(kind, kind) + f"：{because(why).zh}" * bool(why)
     en = "not run" if state == "missing" else state
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
     return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}", needs)
-
-
-def _reason(why: str) -> str:
-    """In Chinese; error messages stay as they are."""
-    if why == CAUSAL_ONLY:
-        return "仅用于因果注意力"
-    return f"位置表止于 {why.removeprefix(TABLE_ENDS).strip()}" if why.startswith(TABLE_ENDS) else why
 
 
 def changed(task: Found, change: str, length: int) -> Score:

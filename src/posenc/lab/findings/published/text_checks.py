@@ -7,7 +7,17 @@ from typing import Any
 
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.findings.criteria import FLAT
-from posenc.lab.findings.published.deciding import Link, Ours, Score, above, at_least, decide, paired, worst_first
+from posenc.lab.findings.published.deciding import (
+    Link,
+    Ours,
+    Score,
+    above,
+    at_least,
+    decide,
+    difference,
+    paired,
+    worst_first,
+)
 from posenc.lab.findings.published.our_scores import (
     BITS,
     TEXT,
@@ -72,11 +82,8 @@ def _cut_up(task: Found, names: Sequence[str], lengths: Sequence[str]) -> Found 
 
 
 def _lost(home: Found, far: Found) -> dict[str, Any]:
-    shared = home["seeds"].keys() & far["seeds"].keys()
-    return {
-        "mean": far["mean"] - home["mean"],
-        "seeds": {seed: far["seeds"][seed] - home["seeds"][seed] for seed in shared},
-    }
+    scores = (Score(cell["mean"], cell["seeds"]) for cell in (far, home))
+    return difference(*scores)._asdict()
 
 
 def order(at: float, *groups: Sequence[str]) -> Judge:
@@ -142,9 +149,7 @@ def gains_side_by_side(name: str) -> Judge:
         task = task_of(found, TEXT)
         arm, length = arm_of(task, name), length_of(task, None)
         home, far = (side_by_side(task, arm, at) for at in (task["length"], length))
-        shared = far.seeds.keys() & home.seeds.keys()
-        apart = Score(far.mean - home.mean, {seed: far.seeds[seed] - home.seeds[seed] for seed in shared})
-        same = rise(arm, length)
+        apart, same = difference(far, home), rise(arm, length)
         words = Words(
             f"{times(task, length)}: {apart.mean:+.3f} bits in windows side by side, {same.mean:+.3f} on the same targets",
             f"{times(task, length)}：窗口首尾相接时 {apart.mean:+.3f} 比特，目标相同时 {same.mean:+.3f} 比特",

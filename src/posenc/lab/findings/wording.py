@@ -55,8 +55,8 @@ def score(task: Json, number: float) -> Words:
 def loss(task: Json, lost: float) -> Words:
     """+0.12 bits, or -3.1 points of exact match."""
     if task["measure"] == "bits":
-        return Words(f"{lost:+.2f} bits", f"{lost:+.2f} 比特")
-    return Words(f"{-100 * lost:+.1f} points", f"{-100 * lost:+.1f} 个百分点")
+        return Words(f"{lost:+z.2f} bits", f"{lost:+z.2f} 比特")
+    return Words(f"{-100 * lost:+z.1f} points", f"{-100 * lost:+z.1f} 个百分点")
 
 
 def times(task: Json, length: int) -> Words:

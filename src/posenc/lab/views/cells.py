@@ -92,7 +92,7 @@ def unit(task: Task) -> Words:
 
 def gained(task: Task, lost: float) -> str:
     """A rise in bits; a fall of the exact match in points."""
-    return f"{lost:+.2f}" if is_bits(task) else f"{-100 * lost:+.1f}"
+    return f"{lost:+z.2f}" if is_bits(task) else f"{-100 * lost:+z.1f}"
 
 
 def times(ratio: float) -> str:

@@ -11,7 +11,18 @@ from posenc.lab.findings.comparing import after_training, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
 from posenc.lab.findings.published.counting import of_notes, of_papers
 from posenc.lab.findings.titles import change_title, main_task, title
-from posenc.lab.findings.wording import bounds, counted, counted_seeds, listed, loss, name, score, task_title, times
+from posenc.lab.findings.wording import (
+    because,
+    bounds,
+    counted,
+    counted_seeds,
+    listed,
+    loss,
+    name,
+    score,
+    task_title,
+    times,
+)
 from posenc.lab.trial.training import CAUSAL_ONLY
 
 Json = Mapping[str, Any]
@@ -163,8 +174,8 @@ def _cannot(task: Json) -> Words | None:
     for arm in task["arms"]:
         ends = [length for length, cell in arm["cells"].items() if (cell["state"] or "").startswith("cannot")]
         if ends and not (arm["state"] or "").startswith("cannot"):
-            why = arm["cells"][ends[0]]["state"].removeprefix("cannot: ")
-            stopped.append(Words(f"{name(arm).en} ({why})", f"{name(arm).zh}（从 {ends[0]} 起无法计算）"))
+            why = because(arm["cells"][ends[0]]["state"].removeprefix("cannot: "))
+            stopped.append(Words(f"{name(arm).en} ({why.en})", f"{name(arm).zh}（{why.zh}）"))
     if not stopped:
         return None
     rows = joined(stopped, ", ", "、")

@@ -35,6 +35,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         {"window": (3, 0)},
         {"chunk": 5},
         {"mask": drawn > -1},
+        {"scale": 0.5},
         {"mask": drawn, "scale": 0.5},
         {"window": (4, None), "sinks": sinks},
         {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},

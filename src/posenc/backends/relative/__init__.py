@@ -55,10 +55,14 @@ def attend(
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
-    given = vectors(q.to(working_dtype(q.dtype)), at_q, at_k, start - (queries - 1), n)
+    query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
+    given = vectors(query, at_q, at_k, start - (queries - 1), n)
+    content, asked = given.content, softmax_scale(encoding, q.shape[-1], options)
+    if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
+        content = content + query * (asked / own - 1)
     seen = -key_minus_query(at_q, at_k, "order") if causal else None
     out: Tensor = ATTENTION(
-        given.content,
+        content,
         k,
         v,
         given.position,
@@ -66,7 +70,7 @@ def attend(
         given.values,
         start - given.first,
         seen,
-        softmax_scale(encoding, q.shape[-1], options),
+        own,
     )
     return out
 

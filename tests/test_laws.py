@@ -63,7 +63,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 # The laws' positions reach 165. Generators whose angles stay within RoPE's, since the error of an exponential grows with
 # the angle; a map of coordinates, which are below 1 elsewhere, whose results are of size 1.
-STD = {"com_rope": 0.1, "liere": 0.1, "coordinate_projection": 0.003}
+STD = {"com_rope": 0.1, "liere": 0.05, "coordinate_projection": 0.003}
 SETTINGS: dict[str, dict[str, Any]] = {name: {"n_kv_heads": 4} for name in OWN_KEYS}
 NEIGHBOURS = [  # a row must be one whole document: oracles/test_convolutional.py and test_conditional.py try the rest
     *("decode_equals_prefill", "packed_equals_separate", "sharded_equals_whole", "storage_order_does_not_matter"),

@@ -93,6 +93,24 @@ class Limited(Growing):
         return self.table[positions.long()][:, None]
 
 
+class Float32Inside(Rope):
+    """Whatever the tokens are, the rotation is computed in float32."""
+
+    base = 500000.0
+
+    def pair(self, x):
+        return super().pair(x.float())
+
+
+class PartialInFloat32(Partial):
+    """The same for the channels that turn; the others pass as they are."""
+
+    base = 1e6
+
+    def pair(self, x):
+        return super().pair(x.float())
+
+
 def numpy_rope(x, positions):
     """Half-split, in NumPy and float64."""
     d = x.shape[-1]
@@ -232,6 +250,13 @@ class Causal:
         return self.weights(logits, self.visible(q_positions, k_positions, q_documents, k_documents)) @ v
 
 
+class Float32Softmax(Causal):
+    """The softmax alone is computed in float32."""
+
+    def weights(self, logits, seen):
+        return super().weights(logits.float(), seen).to(logits.dtype)
+
+
 class CausalAlibi(Causal):
     """Attention with linear biases."""
 
@@ -271,6 +296,8 @@ CORRECT = {
     "rope": ("rotate", Rope, HALF),
     "interleaved": ("rotate", Interleaved, {**HALF, "layout": "interleaved"}),
     "partial": ("rotate", Partial, {**HALF, "rotary_dim": 16}),
+    "float32 inside": ("rotate", Float32Inside, {**HALF, "base": 500000.0}),
+    "partial in float32": ("rotate", PartialInFloat32, {**HALF, "base": 1e6, "rotary_dim": 16}),
     "growing": ("rotate", Growing, HALF),
     "limited": ("rotate", Limited, HALF),
     "locked": ("rotate", Locked, HALF),
@@ -283,6 +310,7 @@ CORRECT = {
     "t5": ("bias", T5Bias, {"n_buckets": 32, "max_distance": 128, "bidirectional": False}),
     "t5 both ways": ("bias", lambda: T5Bias(True), {"n_buckets": 32, "max_distance": 128, "bidirectional": True}),
     "attention": ("attention", Causal, {"softmax_scale": 0.125}),
+    "float32 softmax": ("attention", Float32Softmax, {"softmax_scale": 0.125}),
     "attention with alibi": ("attention", CausalAlibi, {"softmax_scale": 0.125, "slopes": slopes_of(4)}),
     "fused attention": ("attention", lambda: fused, {"softmax_scale": 0.125}),
 }

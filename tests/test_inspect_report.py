@@ -246,16 +246,103 @@ def test_every_program_gets_its_whole_command(tmp_path):
     assert "vLLM 0.33, ignores max_position_embeddings" in shown
 
 
-def test_the_command_for_transformers_makes_that_model():
-    from transformers import AutoConfig
+SMALL = {
+    "hidden_size": 32,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "vocab_size": 64,
+    "pad_token_id": 0,
+    "max_position_embeddings": 4096,
+}
+KINDS = {"layer_types": ["sliding_attention", "full_attention"], "sliding_window": 64}
+LINEAR = {"rope_type": "linear", "factor": 8.0}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+MSCALE = {"mscale": 1.0, "mscale_all_dim": 0.5, "beta_fast": 24, "beta_slow": 2}
+LATENT = {"q_lora_rank": None, "kv_lora_rank": 16, "qk_rope_head_dim": 16, "qk_nope_head_dim": 16, "v_head_dim": 16}
+FILES = {
+    "v4": {"model_type": "llama", "rope_theta": 5e5},
+    "v4 with null": {"model_type": "qwen2", "rope_theta": 1e6, "rope_scaling": None},
+    "v5": {"model_type": "llama", "rope_parameters": {"rope_type": "default", "rope_theta": 5e5}},
+    "v4 scaled": {
+        "model_type": "llama",
+        "rope_theta": 5e5,
+        "rope_scaling": {**LLAMA3, "original_max_position_embeddings": 512},
+    },
+    "part": {"model_type": "gpt_neox", "rotary_pct": 0.5, "rotary_emb_base": 10000},
+    "part by default": {"model_type": "glm4", "rope_theta": 1e4},
+    "sections": {
+        "model_type": "qwen2_vl_text",
+        "rope_theta": 1e6,
+        "rope_scaling": {"type": "mrope", "mrope_section": [2, 3, 3]},
+    },
+    "linear": {"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 4.0}},
+    "gemma": {"model_type": "gemma3_text", "rope_theta": 1e6, "rope_local_base_freq": 1e4, "rope_scaling": None, **KINDS},
+    "gemma as published": {"model_type": "gemma3_text", "rope_scaling": LINEAR, **KINDS},
+    "gemma of today": {
+        "model_type": "gemma3_text",
+        "rope_parameters": {
+            "full_attention": {**LINEAR, "rope_theta": 1e6},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+        },
+        **KINDS,
+    },
+    "gemma bare": {"model_type": "gemma3_text", **KINDS},
+    "yarn": {
+        "model_type": "deepseek_v3",
+        "rope_theta": 1e4,
+        "rope_scaling": {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024, **MSCALE},
+        **LATENT,
+    },
+}  # fmt: skip
 
-    data = json.loads(inspect("-", "--extend-to", "16384", "--method", "yarn", "--json").stdout)
-    command = data["extensions"][0]["runtimes"][0]["command"]
-    given = eval(command.replace("AutoModelForCausalLM.from_pretrained", "dict").replace('"MODEL", ', ""))
-    plain = {key: value for key, value in LLAMA.items() if key != "model_type"}
-    config = AutoConfig.for_model("llama", **{**plain, **given}).to_dict()
-    expected = read_config(LLAMA | data["extensions"][0]["fragment"]).encoding(0).frequencies
-    assert read_config(config).encoding(0).frequencies.values == expected.values
+
+def changed_layers(model):
+    """Frequencies and their factor as transformers computes them for layers that see everything."""
+    rotary = next(module for module in model.modules() if "otaryEmbedding" in type(module).__name__)
+    names = [name for name, _ in rotary.named_buffers() if name.endswith("inv_freq") and "original" not in name]
+    name = next((name for name in names if name.startswith("full_attention")), names[0])
+    return getattr(rotary, name).double(), getattr(rotary, name.replace("inv_freq", "attention_scaling"))
+
+
+@pytest.mark.parametrize("method", ["yarn", "ntk", "linear", "llama3"])
+@pytest.mark.parametrize("file", list(FILES))
+def test_the_commands_of_transformers_and_sglang_make_that_model(file, method, tmp_path):
+    from transformers import AutoConfig, AutoModel
+
+    given = {**SMALL, **FILES[file]}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(given))
+    found = inspect(str(path), "--extend-to", "65536", "--method", method, "--json")
+    if "linear" in str(given) and method in ("yarn", "llama3"):
+        assert found.exit_code == 1
+        assert "trained with linear scaling" in str(found.exception)
+        return
+    (made,) = json.loads(found.stdout)["extensions"]
+    command = made["runtimes"][0]["command"]
+    keys = eval(command.replace("AutoModelForCausalLM.from_pretrained", "dict").replace('"MODEL", ', ""))
+    config, unused = AutoConfig.from_pretrained(tmp_path, return_unused_kwargs=True, **keys)
+    assert unused == {}  # the model's class would get it and raise TypeError
+    path.write_text(json.dumps(given | made["fragment"]))
+    edited = AutoConfig.from_pretrained(tmp_path)
+    assert config.max_position_embeddings == edited.max_position_embeddings == 65536
+    expected = read_config(given | made["fragment"], defaults=True)
+    rotation = next(use.rotation for layer in expected.layers for use in layer.uses if layer.reach is None)
+    wanted = rotation.frequencies().at_length(1)
+    for one in (config, edited):
+        frequencies, factor = changed_layers(AutoModel.from_config(one))
+        assert torch.allclose(frequencies, torch.tensor(wanted.values, dtype=torch.float64), rtol=5e-6, atol=0)
+        assert factor == pytest.approx(wanted.cos_sin_scale, rel=1e-6)
+    path.write_text(json.dumps(given))
+    before, _ = changed_layers(AutoModel.from_config(AutoConfig.from_pretrained(tmp_path)))
+    assert not torch.equal(before, frequencies)
+    if "linear" in str(given):  # what it was trained with goes on: no pair turns faster than before
+        assert bool((frequencies <= before * (1 + 1e-6)).all())
+    if file == "yarn" and method == "yarn":
+        constants = {"original_max_position_embeddings": 1024, **MSCALE}
+        assert made["fragment"]["rope_scaling"] == {"rope_type": "yarn", "factor": 64.0, **constants}
 
 
 # Pictures.

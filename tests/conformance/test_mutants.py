@@ -7,7 +7,16 @@ from conformance.correct import CORRECT, sizes
 from conformance.mutants import MUTANTS
 from conformance.table import PAGE, failures, written
 
-SAMPLED_CORRECT = {"rope", "partial in float32", "float32 softmax", "numpy", "sinusoid", "key alibi", "t5 both ways", "fused attention"}
+SAMPLED_CORRECT = {
+    "rope",
+    "partial in float32",
+    "float32 softmax",
+    "numpy",
+    "sinusoid",
+    "key alibi",
+    "t5 both ways",
+    "fused attention",
+}
 
 
 @pytest.mark.parametrize(

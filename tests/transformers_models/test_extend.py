@@ -188,3 +188,39 @@ def test_register_rope_refuses(name, frequencies, error, said):
     with pytest.raises(error, match=said):
         pt.register_rope(name, frequencies)
     assert before == ROPE_INIT_FUNCTIONS
+
+
+MSCALE = {"mscale": 0.7, "mscale_all_dim": 1.0, "beta_fast": 24.0, "beta_slow": 2.0}
+
+
+@pytest.mark.parametrize("model_type", ["deepseek_v2", "deepseek_v3", "minicpm3"])
+def test_the_softmax_scale_of_mscale_changes_too(model_type, tmp_path):
+    """DeepSeek's attention computes it when it is built; a trained YaRN keeps its constants."""
+    trained = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4, "original_max_position_embeddings": 8, **MSCALE}
+    model = model_of(model_type, num_key_value_heads=4, rope_parameters=dict(trained))
+    own = logits(model)
+    pt.extend(model, 256)
+    assert model.config.rope_parameters == {**trained, "factor": 32.0}
+    expected = logits(fresh(model, model.config))
+    assert torch.equal(logits(model), expected)
+    assert not torch.equal(own, expected)
+    plain = model_of(model_type, num_key_value_heads=4, rope_parameters={"rope_type": "default", "rope_theta": 1e4})
+    pt.extend(plain, 256, mscale=1.0, mscale_all_dim=1.0)
+    assert torch.equal(logits(plain), logits(fresh(plain, plain.config)))
+
+
+def test_an_attention_factor_is_for_its_own_factor():
+    trained = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4, "original_max_position_embeddings": 8}
+    model = model_of(rope_parameters={**trained, "attention_factor": 1.5, "truncate": False})
+    pt.extend(model, 64)
+    assert model.config.rope_parameters == {**trained, "factor": 8.0, "truncate": False}
+    assert torch.equal(logits(model), logits(fresh(model, model.config)))
+
+
+def test_a_softmax_scale_changed_by_hand_is_not_overwritten():
+    trained = {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e4, "original_max_position_embeddings": 8, **MSCALE}
+    model = model_of("deepseek_v3", rope_parameters=trained)
+    model.model.layers[0].self_attn.scaling = 0.3
+    with pytest.raises(pt.Unsupported, match=r"layers\.0\.self_attn\.scaling is 0\.3"):
+        pt.extend(model, 256)
+    assert model.config.rope_parameters["factor"] == 4.0

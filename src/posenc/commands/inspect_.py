@@ -62,7 +62,7 @@ def command(
         return
     if not configs:
         raise typer.BadParameter("missing; give a config.json, a folder with one, or -", param_hint="CONFIG")
-    from posenc.inspection.extension import METHODS as KNOWN
+    from posenc.inspection.extension_methods import METHODS as KNOWN
 
     language = chosen_language(lang)
     if method and (method not in KNOWN or extend_to is None):

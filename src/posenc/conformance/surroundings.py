@@ -181,9 +181,7 @@ def _computes_in_float64(subject: Subject, tensors: list[Tensor], ats: list[Tens
 
     try:
         plain = changed(-1, 0.0)
-        return all(
-            bool((changed(n, 2.0**-40) != plain)[changed(n, 2.0**-10) != plain].all()) for n in range(len(given))
-        )
+        return all(bool((changed(n, 2.0**-40) != plain)[changed(n, 2.0**-10) != plain].all()) for n in range(len(given)))
     except Exception:  # float64 is refused
         return False
 

@@ -1,8 +1,6 @@
 """New rotary settings for a longer context, by each method, as a fragment of config.json that transformers reads.
 
-factor = N / trained length. linear slows all pairs equally (Chen et al. 2023); ntk raises the base so that only the slowest
-pair slows by the factor (bloc97 2023); yarn slows the pairs with less than a full turn and keeps the fast ones (Peng et
-al. 2023); llama3 does so by wavelength (Llama 3); longrope has a factor for each pair (Ding et al. 2024), here yarn's.
+The methods are in extension_methods.py, the spellings of their settings in spellings.py.
 """
 
 from __future__ import annotations
@@ -14,25 +12,9 @@ from typing import Any
 from posenc.bilingual import Words
 from posenc.dialects import ConfigError, PositionSpec, Rotation, read_config
 from posenc.frequencies import Frequencies
-
-METHODS = ("yarn", "ntk", "linear", "llama3", "longrope")
-SCALED = (
-    "factor",
-    "short_factor",
-    "long_factor",
-    "low_freq_factor",
-    "high_freq_factor",
-    "attention_factor",
-    "beta_fast",
-    "beta_slow",
-    "mscale",
-    "mscale_all_dim",
-    "truncate",
-    "original_max_position_embeddings",
-    "alpha",
-)
-
-WIDE = ("full_attention", "indexed_attention", "main", "global")  # names of the layers without a window, in nested settings
+from posenc.inspection.extension_methods import METHODS, SETTINGS, remarks
+from posenc.inspection.limit import scaling
+from posenc.inspection.spellings import spellings, standard
 
 
 @dataclass(frozen=True)
@@ -40,6 +22,7 @@ class Extension:
     """One method for a longer context.
 
     fragment   keys that replace those of the file, in the file's own spelling; empty if the code does not support it
+    standard   the same as keys of the configuration that transformers 5 has read
     before, after  the frequencies of the layers that it changes
     note       what to know about this method here
     """
@@ -48,6 +31,7 @@ class Extension:
     length: int
     factor: float
     fragment: dict[str, Any]
+    standard: dict[str, Any]
     before: Frequencies
     after: Frequencies
     note: Words
@@ -73,11 +57,14 @@ def extend(
     Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
     """
     rotation = rotation_to_change(spec)
-    trained = pretrained_length(spec, rotation)
+    trained, usable = pretrained_length(spec, rotation), scaling(spec)[1]
+    if rotation.kind == "linear":  # the model was trained with it
+        trained = usable
     if trained is None:
         raise ValueError("--extend-to: the file does not give the trained length")
-    if length <= trained:
-        raise ValueError(f"--extend-to: expected more than the trained {trained} positions, got {length}")
+    if length <= (usable or trained):
+        reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
+        raise ValueError(f"--extend-to: expected more than the {reached}, got {length}")
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     for key in inside:
@@ -96,15 +83,23 @@ def extend(
                     length,
                     length / trained,
                     {},
+                    {},
                     now,
                     now,
                     Words(f"not for this family: {error}", f"不适用于该家族：{error}"),
                 )
             )
-    return [replace(one, fragment=_nested(inside, one.fragment) if one.fragment else {}) for one in made]
+    return [
+        replace(one, fragment=_nested(inside, one.fragment), standard=_nested(inside, one.standard))
+        if one.fragment
+        else one
+        for one in made
+    ]
 
 
 def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
+    if not fragment:
+        return {}
     for key in reversed(path):
         fragment = {key: fragment}
     return fragment
@@ -136,98 +131,30 @@ def _extension(
     method: str, config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, trained: int, factor: float, length: int
 ) -> Extension:
     settings, note = SETTINGS[method](rotation, trained, factor)
-    fragment = new_settings(config, settings, length, trained, rotation.base)
-    changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
+    fragment, changed = _changed(config, spec, rotation, settings, length, trained)
+    more = remarks(rotation, settings)
     before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
-    return Extension(method, length, factor, fragment, before.at_length(trained), after.at_length(length), note)
-
-
-def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    return {"rope_type": "linear", "factor": factor}, (
-        Words(
-            "Position interpolation: distances between near tokens shrink too, so fine-tune.",
-            "位置插值：近处词元的距离也被压缩，需要微调。",
-        )
+    return Extension(
+        method,
+        length,
+        factor,
+        fragment,
+        standard(config, fragment, changed),
+        before.at_length(trained),
+        after.at_length(length),
+        Words(" ".join((note.en, *(one.en for one in more))), "".join((note.zh, *(one.zh for one in more)))),
     )
 
 
-def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    d = rotation.width
-    if d <= 2:
-        raise ValueError("--method ntk: with one pair of channels there is no slower one to stretch")
-    return {"rope_type": "default", "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
-        Words(
-            "A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4.",
-            "只加大基数，任何程序都能读。倍数不超过 4 左右时常不经微调直接使用。",
-        )
-    )
+def _changed(
+    config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, settings: dict[str, Any], length: int, trained: int
+) -> tuple[dict[str, Any], PositionSpec]:
+    """The fragment in the first spelling that the family's code reads, and what it makes of the file.
 
-
-def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
-        Words(
-            "cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length.",
-            "cos 和 sin 乘以 0.1 ln(factor) + 1；忽略这一点的程序在任何长度都不对。",
-        )
-    )
-
-
-def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    return {
-        "rope_type": "llama3",
-        "factor": factor,
-        "low_freq_factor": 1.0,
-        "high_freq_factor": 4.0,
-        "original_max_position_embeddings": trained,
-    }, Words("Llama 3's constants 1 and 4; train with it.", "Llama 3 的常数 1 和 4；要用它训练。")
-
-
-def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    from posenc import frequencies
-
-    plain = frequencies.rotary(rotation.width, rotation.base)
-    slowed = frequencies.yarn(plain, factor=factor, original_length=trained)
-    longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]
-    return {
-        "rope_type": "longrope",
-        "short_factor": [1.0] * len(plain),
-        "long_factor": longer,
-        "factor": factor,
-        "original_max_position_embeddings": trained,
-    }, (
-        Words(
-            "LongRoPE's factors are searched for each model; these are yarn's, as a start of the search. "
-            "The set changes at the trained length: cached keys must be recomputed there.",
-            "LongRoPE 的系数要为每个模型搜索；这里取 yarn 的系数作为起点。"
-            "到训练长度时换一组系数，缓存的键须在那里重新计算。",
-        )
-    )
-
-
-SETTINGS = {"linear": _linear, "ntk": _ntk, "yarn": _yarn, "llama3": _llama3, "longrope": _longrope}
-
-
-def new_settings(
-    config: Mapping[str, Any], settings: dict[str, Any], length: int, trained: int, base: float
-) -> dict[str, Any]:
-    """The settings in the file's own spelling: rope_parameters if it has them, otherwise rope_theta and rope_scaling."""
-    settings = {"rope_theta": base} | settings
-    fragment: dict[str, Any] = {"max_position_embeddings": length}
-    if config.get("original_max_position_embeddings") is not None:  # beside the settings it wins over the one inside
-        fragment["original_max_position_embeddings"] = trained
-    parameters = config.get("rope_parameters") or {}
-    nested = {label: inner for label, inner in parameters.items() if isinstance(inner, Mapping) or inner is None}
-    if nested:
-        label = next(label for label in (*WIDE, *nested) if label in nested)
-        return fragment | {"rope_parameters": {**parameters, label: _unscaled(parameters[label] or {}) | settings}}
-    if parameters or "rope_theta" not in config:
-        return fragment | {"rope_parameters": _unscaled(parameters) | settings}
-    base = settings.pop("rope_theta")
-    kept = _unscaled(config.get("rope_scaling") or {})
-    plain = settings["rope_type"] == "default" and not kept
-    return fragment | {"rope_theta": base, "rope_scaling": None if plain else kept | settings}
-
-
-def _unscaled(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The rotary settings without their scaling: mrope_section, partial_rotary_factor, …"""
-    return {key: value for key, value in settings.items() if key not in SCALED and key not in ("type", "rope_type")}
+    Raises ConfigError if it reads none, or refuses one.
+    """
+    for fragment in spellings(config, spec, settings, length, trained, rotation.base):
+        changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
+        if rotation_to_change(changed) != rotation:
+            return fragment, changed
+    raise ConfigError(f"rope_parameters: {spec.family}'s code does not read such settings")

@@ -12,8 +12,10 @@ from typing import Any
 
 from posenc.bilingual import Words
 from posenc.inspection.extension import Extension
+from posenc.inspection.spellings import WIDE
 
 NOTHING = Words("nothing", "无")
+FILE_ONLY = Words("settings on the command line: write them into config.json", "命令行上的设置：请写入 config.json")
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ def runtimes(extension: Extension) -> list[Runtime]:
     """The programs for one extension; [] where the family's code does not support it."""
     if not extension.fragment:
         return []
-    settings, nested = _settings(extension.fragment)
+    settings, nested = _settings(extension.standard or extension.fragment)
     return [
         _transformers(extension),
         _vllm(extension, settings, nested),
@@ -39,22 +41,24 @@ def runtimes(extension: Extension) -> list[Runtime]:
     ]
 
 
-def _settings(fragment: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The rotary settings in today's spelling with their base, and whether they are those of a part or a kind of layer."""
-    inner, nested = fragment, False
+def _settings(keys: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+    """The rotary settings with their base, and whether they are those of a part or a kind of layer."""
+    inner, nested = keys, False
     while "max_position_embeddings" not in inner:
         inner, nested = next(iter(inner.values())), True
     found = dict(inner.get("rope_parameters") or inner.get("rope_scaling") or {"rope_type": "default"})
-    kinds = [one for one in found.values() if isinstance(one, dict)]
+    kinds = [label for label, one in found.items() if isinstance(one, dict)]
     if kinds:
-        found, nested = dict(next(one for one in kinds if "rope_theta" in one)), True
+        found, nested = dict(found[next(label for label in (*WIDE, *kinds) if label in kinds)]), True
     if "rope_theta" in inner:
         found["rope_theta"] = inner["rope_theta"]
     return found, nested
 
 
 def _transformers(extension: Extension) -> Runtime:
-    given = ", ".join(f"{key}={value!r}" for key, value in extension.fragment.items())
+    given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
+    if not given:
+        return Runtime("transformers", "5.23", "", FILE_ONLY)
     return Runtime(
         "transformers",
         "5.23",
@@ -67,7 +71,9 @@ def _transformers(extension: Extension) -> Runtime:
 
 
 def _vllm(extension: Extension, settings: dict[str, Any], nested: bool) -> Runtime:
-    given = extension.fragment if nested else {"rope_parameters": settings}
+    if not extension.standard:
+        return Runtime("vLLM", "0.33", "", FILE_ONLY)
+    given = extension.standard if nested else {"rope_parameters": settings}
     command = f"vllm serve MODEL --hf-overrides {shlex.quote(json.dumps(given))} --max-model-len {extension.length}"
     ignores = Words(
         "max_position_embeddings: --max-model-len is the limit; --rope-scaling is gone",

@@ -9,9 +9,11 @@ import torch
 from torch import nn
 
 from posenc import checks
-from posenc.inspection.extension import METHODS, SETTINGS, new_settings, pretrained_length, rotation_to_change
+from posenc.inspection.extension import pretrained_length, rotation_to_change
+from posenc.inspection.extension_methods import METHODS, SETTINGS
+from posenc.inspection.spellings import spellings
 from posenc.transformers.bound_forward import ATTACHED, owner_of, rotations
-from posenc.transformers.decoder import Unsupported
+from posenc.transformers.decoder import Unsupported, decoder_of
 from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
 
 
@@ -25,6 +27,9 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     method    "yarn", "linear", "ntk", "llama3" or "longrope", as in posenc.frequencies
     options   numbers of the method by their names in `rope_parameters`; `factor` is length / trained length if left out.
               "longrope" needs short_factor and long_factor, one number for each pair
+
+    A model that was trained with YaRN keeps its constants (beta_fast, mscale, …) unless `options` says otherwise; its
+    attention_factor, which was for its own factor, goes.
 
     The configuration gets new `rope_parameters` and `max_position_embeddings`, so that `save_pretrained` writes them and
     plain transformers loads the same model. Frequencies are computed by transformers and compared with posenc's. Where
@@ -69,7 +74,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     checks.positive(factor=factor)
     settings, _ = SETTINGS[method](rotation, trained, float(factor))
     _check_options(method, options)
-    changes = new_settings(before, settings | options, length, trained, rotation.base) | _head_dim(config)
+    changes = next(spellings(before, spec, settings | options, length, trained, rotation.base)) | _head_dim(config)
     changed = copy.deepcopy(config)
     _set(changed, changes)
     try:
@@ -84,7 +89,10 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     if not any(torch.equal(wanted_now, held) for one in fresh for key, held in one.items() if key.endswith(FREQUENCIES)):
         raise Unsupported(f"model: the code of {name} does not compute the frequencies that {method!r} asks for")
 
+    scales = _softmax_scales(decoder_of(model), config, changed)
     _set(config, changes)
+    for attention, scale in scales:
+        attention.scaling = scale
     for module, wanted in zip(modules, fresh, strict=True):
         device = next(module.buffers(recurse=False)).device
         set_state(module, {key: one.to(device) if isinstance(one, torch.Tensor) else one for key, one in wanted.items()})
@@ -121,3 +129,32 @@ def _fresh(module: nn.Module, config: Any) -> dict[str, Any]:
             return state(type(module)(config))
     except TypeError as error:
         raise Unsupported(f"model: transformers cannot build a {type(module).__name__} for this: {error}") from error
+
+
+def _softmax_scales(decoder: nn.Module, config: Any, changed: Any) -> list[tuple[nn.Module, float]]:
+    """The attention modules whose scale of q·k was computed from mscale_all_dim, and what it becomes (DeepSeek).
+
+    They compute it when they are built, so the decoder is built on the meta device, with both configurations.
+    """
+    if not any("mscale_all_dim" in (one.rope_parameters or {}) for one in (config, changed)):
+        return []
+    try:
+        with torch.device("meta"):
+            was, now = (dict(type(decoder)(copy.deepcopy(one)).named_modules()) for one in (config, changed))
+    except Exception as error:
+        raise Unsupported(
+            f"model: its softmax may be scaled by mscale_all_dim, and a {type(decoder).__name__} cannot be built to see "
+            f"the new scale: {error}"
+        ) from error
+    found = []
+    for path, module in decoder.named_modules():
+        before, after = (getattr(one.get(path), "scaling", None) for one in (was, now))
+        if before == after or not isinstance(after, float):
+            continue
+        if getattr(module, "scaling", None) != before:
+            raise Unsupported(
+                f"model: {path}.scaling is {module.scaling}, and {type(module).__name__} sets {before}: it was changed by "
+                "hand, so that the scale for the new length is not known"
+            )
+        found.append((module, after))
+    return found

@@ -132,3 +132,22 @@ def test_refused():
         pt.length(model_of("dynamic"), 0).__enter__()
     with pytest.raises(pt.Unsupported, match="GPT2Model has no rotary embedding"):
         pt.length(transformers.GPT2LMHeadModel(config_of("gpt2")), 10).__enter__()
+
+
+def test_one_number_on_cosines_for_the_whole_request():
+    """Phi-3.5-MoE reads short_mscale or long_mscale anew in every pass."""
+    settings = {"rope_theta": 10000.0, **SETTINGS["longrope"], "short_mscale": 1.1, "long_mscale": 1.4}
+    config = config_of("phimoe", max_position_embeddings=64, rope_parameters=settings)
+    rotary = transformers.AutoModelForCausalLM.from_config(config).eval()
+    own, x = rotary.model.rotary_emb, torch.zeros(1, 1, 16)
+
+    def size(length):
+        cos, sin = own(x, torch.arange(length)[None])
+        return float((cos**2 + sin**2).sqrt().mean())
+
+    assert (size(5), size(40)) == pytest.approx((1.1, 1.4))
+    for n, expected in ((12, 1.1), (40, 1.4)):
+        with pt.length(rotary, n):
+            assert (size(5), size(40)) == pytest.approx((expected, expected))
+    assert (size(5), size(40)) == pytest.approx((1.1, 1.4))
+    assert own.config is rotary.model.config

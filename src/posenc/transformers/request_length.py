@@ -7,6 +7,7 @@ next one (huggingface/transformers#25104). One set of frequencies for the whole 
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -15,7 +16,11 @@ import torch
 from torch import nn
 
 from posenc import checks
+from posenc.frequencies import ByLength
+from posenc.transformers.decoder import Unsupported
 from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
+
+FAR = 2**40  # tokens: beyond every trained length
 
 
 @contextmanager
@@ -29,13 +34,13 @@ def length(model: nn.Module, n: int) -> Iterator[nn.Module]:
     arithmetic. The model is as it was afterwards, also after an exception. One model serves one length at a time.
 
     Raises ValueError for n below 1 and for a model whose frequencies do not depend on length, Unsupported for a model
-    without a rotary embedding.
+    without a rotary embedding, and for one that scales cos and sin by the length in a way of its own.
     """
     checks.whole(n=n)
     modules = rotary_modules(model)
     kinds = _kinds(text_config(model))
     fixed = [(module, _fixed(model, module, kinds, n)) for module in modules]
-    before = [state(module) for module in modules]
+    before = [state(module) | {"config": module.config} for module in modules]
     if not any(changes for _, changes in fixed):
         said = ", ".join(dict.fromkeys(kinds.values()))
         raise ValueError(f"model: the frequencies of this {type(model).__name__} do not depend on length: {said}")
@@ -65,18 +70,31 @@ def _fixed(model: nn.Module, module: Any, kinds: dict[str | None, str], n: int) 
     for label, kind in kinds.items():
         prefix = "" if label is None else f"{label}_"
         if ("dynamic" in kind or kind == "longrope") and hasattr(module, prefix + FREQUENCIES):
-            own = getattr(module, prefix + FREQUENCIES)
-            changes[prefix + FREQUENCIES] = torch.tensor(
-                _frequencies(model, label, n), dtype=torch.float32, device=own.device
-            )
+            own, made = getattr(module, prefix + FREQUENCIES), _frequencies(model, label)
+            wanted = made.at_length(n)
+            changes[prefix + FREQUENCIES] = torch.tensor(wanted.values, dtype=torch.float32, device=own.device)
             still[label] = "default"
+            if made.at_length(1).cos_sin_scale != made.at_length(FAR).cos_sin_scale:
+                changes["config"] = _one_scale(module, wanted.cos_sin_scale)
     if changes:
         changes["rope_type"] = still.get(None, still)
     return changes
 
 
-def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[float, ...]:
-    """Of the layers of one kind. The number on cos and sin is the same for every length."""
+def _one_scale(module: Any, scale: float) -> Any:
+    """Its configuration with one number on cos and sin for all lengths: Phi-3.5-MoE reads two of them in every pass."""
+    if not {"short_mscale", "long_mscale"} <= (module.config.rope_parameters or {}).keys():
+        raise Unsupported(
+            f"model: a {type(module).__name__} scales cos and sin by the length of the request, in a way that posenc does "
+            "not know"
+        )
+    config = copy.deepcopy(module.config)
+    config.rope_parameters |= {"short_mscale": scale, "long_mscale": scale}
+    return config
+
+
+def _frequencies(model: nn.Module, label: str | None) -> ByLength:
+    """Of the layers of one kind."""
     from posenc.dialects import read_config
 
     spec = read_config(text_config(model).to_dict(), defaults=True)
@@ -87,4 +105,4 @@ def _frequencies(model: nn.Module, label: str | None, n: int) -> tuple[float, ..
         for use in layer.uses
         if use.rotation is not None
     )
-    return rotation.frequencies("float32").at_length(n).values
+    return rotation.frequencies("float32")

@@ -50,6 +50,8 @@ def words(text: str) -> str:
      "longer: no length is an error: distances from 128 on share a bucket"),
     ({"model_type": "mistral", "rope_theta": 1e4, "max_position_embeddings": 32768, "sliding_window": 4096},
      "mistral: trained on 32,768 positions", "longer: no new angle: layers that rotate see at most 4,096 tokens"),
+    ({"model_type": "mistral", "rope_theta": 1e4, "max_position_embeddings": 4096, "sliding_window": 8192},
+     "mistral: trained on 4,096 positions", "beyond 4,096: 18 of 64 pairs in 32 layers reach angles"),
     (LLAMA | {"rope_theta": 100.0, "max_position_embeddings": 65536}, "llama: trained on 65,536 positions",
      "longer: every pair completes a turn in training"),
     ({"model_type": "mamba"}, "mamba: no attention layers of its own", ""),
@@ -244,6 +246,22 @@ def test_every_program_gets_its_whole_command(tmp_path):
     assert all(run["version"] and run["ignores"] for runs in by_method.values() for run in runs.values())
     shown = words(inspect("-", "--extend-to", "16384").stdout)
     assert "vLLM 0.33, ignores max_position_embeddings" in shown
+
+
+def test_llama_cpp_goes_on_with_what_the_model_was_trained_with():
+    def command(method, scaling):
+        config = LLAMA | {"rope_scaling": scaling}
+        found = inspect("-", "--extend-to", "65536", "--method", method, "--json", config=config)
+        return json.loads(found.stdout)["extensions"][0]["runtimes"][3]["command"].removeprefix(
+            "llama-server -m MODEL.gguf -c 65536 "
+        )
+
+    linear = {"rope_type": "linear", "factor": 4.0}
+    assert command("linear", linear) == "--rope-scaling linear --rope-scale 16"
+    assert command("ntk", linear) == f"--rope-scaling linear --rope-scale 4 --rope-freq-base {1e4 * 4 ** (128 / 126):.10g}"
+    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "beta_fast": 24.0}
+    expected = "--rope-scaling yarn --rope-scale 16 --yarn-orig-ctx 4096 --yarn-beta-fast 24"
+    assert command("yarn", yarn) == expected
 
 
 SMALL = {

@@ -54,6 +54,15 @@ REFUSED = {
     "an encoder": ("bert", None, lambda: made("alibi"), pt.Unsupported, "model: Bert"),
     "flash attention": ("llama", flash, lambda: made("alibi"), pt.Unsupported, "attends with 'flash_attention_2'"),
     "attached already": ("llama", attached, lambda: made("alibi"), ValueError, r"\[0, 1, 2, 3\] have an encoding attached"),
+    "a scale": ("granite", None, lambda: made("self_extend"), pt.Unsupported, "layer 0, whose attention has scale of the"),
+    "a soft cap": (
+        "gemma2",
+        None,
+        lambda: posenc.create("rerope", d_head=256),
+        pt.Unsupported,
+        "layer 0, whose attention has .*softcap of the model's",
+    ),
+    "sinks": ("gpt_oss", None, lambda: made("stick_breaking"), pt.Unsupported, "whose attention has sinks of the model's"),
     "no encoding": ("llama", None, lambda: "rope", TypeError, "encoding: expected a PositionalEncoding"),
 }
 

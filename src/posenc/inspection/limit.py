@@ -106,7 +106,8 @@ def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tup
             Words("a longer input needs a longer table, trained or interpolated", "更长的输入需要更长的表：重新训练或插值"),
         )
     usable = trained if scaled is None else scaled
-    wide = [(layer, rotation) for layer, rotation in rotations(spec, everywhere=False) if layer.reach is None]
+    every = rotations(spec, everywhere=True)
+    wide = [(one, rotation) for one, rotation in every if one.reach is None or (usable is not None and one.reach > usable)]
     if wide and usable is not None:
         return _rotary_failure(spec, wide, trained, usable)
     if wide:

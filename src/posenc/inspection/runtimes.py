@@ -104,17 +104,22 @@ def _sglang(extension: Extension) -> Runtime:
 
 
 def _llama_cpp(extension: Extension, settings: dict[str, Any]) -> Runtime:
-    start, factor = f"llama-server -m MODEL.gguf -c {extension.length}", f"{extension.factor:g}"
+    start = f"llama-server -m MODEL.gguf -c {extension.length}"
+    factor = f"{settings.get('factor', extension.factor):g}"
     ignores = Words(
         "config.json: the options replace the GGUF file's own keys", "config.json：这些选项替换 GGUF 文件中的键"
     )
     if extension.method == "yarn":
         original = settings["original_max_position_embeddings"]
         command = f"{start} --rope-scaling yarn --rope-scale {factor} --yarn-orig-ctx {original}"
+        for key in ("beta_fast", "beta_slow"):
+            if key in settings:
+                command += f" --yarn-{key.replace('_', '-')} {settings[key]:g}"
     elif extension.method == "linear":
         command = f"{start} --rope-scaling linear --rope-scale {factor}"
     elif extension.method == "ntk":
-        command = f"{start} --rope-scaling none --rope-freq-base {settings['rope_theta']:.10g}"
+        kept = f"linear --rope-scale {factor}" if settings["rope_type"] == "linear" else "none"
+        command = f"{start} --rope-scaling {kept} --rope-freq-base {settings['rope_theta']:.10g}"
     else:
         command = ""
         ignores = Words(

@@ -90,7 +90,9 @@ def _rotations(spec: PositionSpec) -> list[Rotation | None]:
 
 def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, float]:
     """partial_rotary_factor where the family's code reads it."""
-    for use in (use for layer in changed.layers for use in layer.uses if use.rotation is not None):
+    for use in (use for layer in changed.layers for use in layer.uses):
+        if use.rotation is None:
+            continue
         width, d_head = use.rotation.width, dict(use.arguments).get("d_head")
         said_by = dict(use.said_by).get("rotary_dim", "")
         if d_head and width != d_head and said_by.endswith(("partial_rotary_factor", "rotary_pct", "Config", "code")):

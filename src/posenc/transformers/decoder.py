@@ -34,6 +34,7 @@ class Decoder:
     attention  the attention modules that call transformers' attention interface, by layer index
     rotated    those of them to which the model hands cos and sin
     shapes     of the hidden states that they are given for `TOKENS` tokens, and of their queries, keys and values
+    options    what else their attention is told: scaling, softcap, s_aux (sinks), where not None
     carried    layers and their attention modules, where layers hand on cos and sin but no other keyword arguments
     inline     layers whose attention is handed the very queries and keys that the model's rotation has returned
     """
@@ -43,6 +44,7 @@ class Decoder:
     attention: dict[int, nn.Module]
     rotated: frozenset[int]
     shapes: dict[int, tuple[torch.Size, ...]]
+    options: dict[int, dict[str, Any]]
     carried: tuple[tuple[nn.Module, nn.Module], ...]
     inline: frozenset[int]
 
@@ -92,6 +94,7 @@ class _Probe:
     def __init__(self) -> None:
         self.attention: dict[int, nn.Module] = {}
         self.shapes: dict[int, tuple[torch.Size, ...]] = {}
+        self.options: dict[int, dict[str, Any]] = {}
         self.rotated: set[int] = set()
         self.hidden: dict[int, torch.Size] = {}
         self.unreached: list[str] = []
@@ -108,6 +111,8 @@ class _Probe:
         if isinstance(index, int):
             if self.attention.setdefault(index, module) is not module:
                 self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
+            told = {name: kwargs.get(name) for name in ("scaling", "softcap", "s_aux")}
+            self.options.setdefault(index, {name: one for name, one in told.items() if one is not None})
             self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
             if all(one is other for one, other in zip(args, self.turned.get(module, (None,)), strict=False)):
                 self.inline.add(index)
@@ -217,7 +222,16 @@ def tried(model: Any) -> Decoder:
     if seen.same:
         raise Unsupported(f"model: {name} has several stacks of layers: {seen.same[0]} have one layer_idx")
     attention = dict(sorted(seen.attention.items()))
-    return Decoder(decoder, layers[0], attention, frozenset(seen.rotated), seen.shapes, carried, frozenset(seen.inline))
+    return Decoder(
+        decoder,
+        layers[0],
+        attention,
+        frozenset(seen.rotated),
+        seen.shapes,
+        seen.options,
+        carried,
+        frozenset(seen.inline),
+    )
 
 
 def _has_own_rotation(module: nn.Module) -> bool:

@@ -92,7 +92,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     scales = _softmax_scales(decoder_of(model), config, changed)
     _set(config, changes)
     for attention, scale in scales:
-        attention.scaling = scale
+        setattr(attention, "scaling", scale)  # noqa: B010
     for module, wanted in zip(modules, fresh, strict=True):
         device = next(module.buffers(recurse=False)).device
         set_state(module, {key: one.to(device) if isinstance(one, torch.Tensor) else one for key, one in wanted.items()})

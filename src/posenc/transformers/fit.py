@@ -12,6 +12,7 @@ from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.positions import Positions
 from posenc.transformers.decoder import Decoder, Unsupported
+from posenc.transformers.interface import other_scale
 
 
 def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
@@ -85,6 +86,20 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
         attend(q, k, v, encoding, read)
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error
+    told = decoder.options[n]
+    options: dict[str, Any] = {
+        "scale": other_scale(told.get("scaling"), encoding, q.shape[-1]),
+        "softcap": told.get("softcap"),
+    }
+    options["sinks"] = told["s_aux"].detach().to(q) if "s_aux" in told else None
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        attend(q, k, v, encoding, read, **given)
+    except (ValueError, TypeError) as error:
+        raise Unsupported(
+            f"encoding: {type(encoding).__name__} cannot serve layer {n}, whose attention has {' and '.join(given)} of the "
+            f"model's: {error}"
+        ) from error
     if not torch.equal(read.coords, at.coords):
         raise Unsupported(
             f"encoding: {type(encoding).__name__} moves positions as hidden states say, which a cache of transformers "

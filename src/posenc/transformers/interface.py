@@ -69,8 +69,6 @@ def attention(
     else:
         encoding, keys_are_rotated = _NOPE, False
         at_q, at_k = posenc_call.positions(key.shape[2])
-    if scaling is not None and math.isclose(scaling, encoding.softmax_scale(query.shape[-1]), rel_tol=1e-12):
-        scaling = None  # the encoding's own, which attention without options has
     mask = attention_mask
     if mask is not None and mask.shape[-1] != key.shape[2]:
         mask = mask[..., : key.shape[2]]
@@ -88,12 +86,18 @@ def attention(
         at_k,
         causal=causal,
         mask=mask,
-        scale=scaling,
+        scale=other_scale(scaling, encoding, query.shape[-1]),
         softcap=softcap,
         sinks=s_aux,
         dropout=dropout,
     )
     return out.transpose(1, 2).contiguous(), None
+
+
+def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int) -> float | None:
+    """The model's scale of q·k; None where it is the encoding's own, which attention without options has."""
+    own = scaling is None or math.isclose(scaling, encoding.softmax_scale(d_head), rel_tol=1e-12)
+    return None if own else scaling
 
 
 def _outside(module: nn.Module) -> RuntimeError:

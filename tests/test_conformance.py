@@ -122,6 +122,7 @@ def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
         (["mine.py:absent"], "has no absent"),
         (["mine.py", "--as", "turn"], "expected one of rotate"),
         (["mine.py", "--expect", "half"], "expected NAME=VALUE"),
+        (["mine.py", "--expect", "buckets=32"], "rotate has no fact 'buckets'; it has d_head, rotary_dim"),
         (["math:sin"], "which seam is sin"),
         (["mine.py", "--without", "grace"], "expected some of"),
     ],
@@ -131,6 +132,16 @@ def test_wrong_usage_has_exit_code_2(tmp_path, arguments, said):
     done = in_process.posenc("check", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_lists_can_be_expected(tmp_path):
+    bias = "import torch\ndef bias(q, k):\n    slopes = torch.tensor([0.0625, 0.00390625])[:, None, None]\n"
+    bias += "    return -slopes * (q[:, None, :, None] - k[:, None, None]).abs()\n"
+    (tmp_path / "mine.py").write_text(bias)
+    right = in_process.posenc("check", "mine.py", "--expect", "slopes=[0.0625,0.0039062],kind=linear", cwd=tmp_path)
+    assert right.returncode == 0, right.stdout + right.stderr
+    wrong = in_process.posenc("check", "mine.py", "--expect", "slopes=[0.0039062,0.0625]", cwd=tmp_path)
+    assert wrong.returncode == 1
 
 
 PLUGGED = (

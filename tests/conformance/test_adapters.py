@@ -9,8 +9,9 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 from transformers.models.t5.modeling_t5 import T5Attention
 
 import posenc
-from conformance.correct import Rope, slopes_of
+from conformance.correct import CORRECT, Rope, sizes, slopes_of
 from posenc.conformance.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, ScoreMod, Slopes
+from posenc.conformance.identify import FACTS
 
 FEW = ["one_by_one_equals_at_once", "rows_have_their_own_positions"]
 FEW_OF_BIAS = ["last_queries_equal_the_whole", "rows_have_their_own_bias"]
@@ -68,3 +69,16 @@ def test_wrong_slopes_do_not_hide_behind_an_adapter():
     report = posenc.check(bias=wrong, expect=ALIBI, laws=[])
     assert report["is_what_is_expected"].verdict == "failed"
     assert math.isclose(report.identity.facts["slopes"][0], 2 ** (-8 / 6), rel_tol=1e-3)
+
+
+def test_an_expectation_that_no_seam_can_meet_is_refused():
+    with pytest.raises(ValueError, match="expect: bias has no fact 'buckets'; it has n_heads, kind, slopes"):
+        posenc.check(bias=Slopes(slopes_of, 6), expect={"buckets": 32})
+
+
+@pytest.mark.parametrize("name", list(CORRECT))
+def test_identities_have_no_other_facts_than_those_that_can_be_expected(name):
+    seam, make, _ = CORRECT[name]
+    report = posenc.check(**{seam: make()}, laws=[], name=name, **sizes(seam))
+    assert report.identity.facts
+    assert set(report.identity.facts) <= set(FACTS[seam])

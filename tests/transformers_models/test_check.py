@@ -11,11 +11,11 @@ from families.harness import config_of
 transformers.logging.set_verbosity_error()
 
 
-def model_of(model_type="llama", attention=None, **sizes):
+def model_of(model_type="llama", attention=None, dtype=torch.float32, **sizes):
     torch.manual_seed(0)
     config = config_of(model_type, **sizes)
     options = {"attn_implementation": attention} if attention else {}
-    return transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32, **options).eval()
+    return transformers.AutoModelForCausalLM.from_config(config, dtype=dtype, **options).eval()
 
 
 @pytest.mark.parametrize("model_type", ["llama", "mistral", "gpt2"])
@@ -24,6 +24,20 @@ def test_correct_models_pass(model_type):
     assert report.passed, report
     assert report["cached_equals_uncached"].verdict == "passed"
     assert report["packed_equals_separate"].verdict == "passed"
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("model_type", ["llama", "qwen3"])
+def test_correct_models_of_16_bits_pass(model_type, dtype):
+    """The decoded and the whole pass round differently there, by thousands of float32's steps."""
+    report = pt.check(model_of(model_type, dtype=dtype))
+    assert report.passed, report
+
+
+def test_a_leak_is_found_in_16_bits():
+    model = model_of(dtype=torch.bfloat16)
+    model.model.layers[0].mlp = Uncausal(model.model.layers[0].mlp)
+    assert "later_tokens_do_not_matter" in {result.law for result in pt.check(model).failures}
 
 
 def test_what_is_attached_is_checked_and_named():
@@ -64,6 +78,23 @@ def test_a_lost_offset_is_found():
     model.model.rotary_emb = Counted(model.model.rotary_emb)
     failed = {result.law for result in pt.check(model).failures}
     assert {"cached_equals_uncached", "chunked_equals_whole", "padded_decoding_equals_alone"} <= failed
+
+
+class FirstRow(torch.nn.Module):
+    """A rotary embedding that takes the first row's positions for all rows."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+
+    def forward(self, x, position_ids=None, **named):
+        return self.own(x, position_ids[:1].expand(x.shape[0], -1), **named)
+
+
+def test_positions_of_another_row_are_found():
+    model = model_of()
+    model.model.rotary_emb = FirstRow(model.model.rotary_emb)
+    assert "left_padded_equals_alone" in {result.law for result in pt.check(model).failures}
 
 
 class Uncausal(torch.nn.Module):

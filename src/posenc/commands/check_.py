@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Annotated, Any
 
 import typer
@@ -64,9 +65,9 @@ def command(
 
 
 def _facts(text: str) -> dict[str, Any]:
-    """ "layout=half,base=10000" as a mapping; values are JSON where they are, else words."""
+    """ "layout=half,base=10000" or "slopes=[0.0625,0.0039]" as a mapping; values are JSON where they are, else words."""
     facts: dict[str, Any] = {}
-    for one in filter(None, (part.strip() for part in text.split(","))):
+    for one in filter(None, (part.strip() for part in re.split(r",(?![^\[]*\])", text))):
         name, equals, value = one.partition("=")
         if not equals or not name or not value:
             raise typer.BadParameter(f"expected NAME=VALUE, got {one!r}", param_hint="--expect")

@@ -13,7 +13,7 @@ from posenc.checked import checked
 from posenc.conformance import attention, biases, rotation, surroundings, tokenwise
 from posenc.conformance.bugs import BUGS
 from posenc.conformance.engine import LAWS, Law, tried
-from posenc.conformance.identify import identity
+from posenc.conformance.identify import FACTS, identity
 from posenc.conformance.result import Identity, Report, Result
 from posenc.conformance.subject import TRAITS, Seam, prepared
 from posenc.encoding import PositionalEncoding
@@ -65,7 +65,8 @@ def check(
     n_heads     query heads to try it with;  n_kv_heads key heads, as many if None
     without     traits that it lacks by design, of "shift_invariant", "norm_preserving", "heads_alike", "causal",
                 "averages_values"
-    expect      facts that it must be identified with, such as {"layout": "half", "base": 10000.0}
+    expect      facts that it must be identified with, such as {"layout": "half", "base": 10000.0} or, for a bias,
+                {"slopes": [0.0625, 0.00390625]}: by how much each head falls with one position of distance
     laws        the names of some laws; None: all of the seam
     seed        of the tokens; the same seed gives the same report
 
@@ -90,6 +91,8 @@ def check(
     else:
         seam, function = _one(given)
     chosen = _laws(seam, laws)
+    if other := [fact for fact in expect or () if fact not in FACTS[seam]]:
+        raise ValueError(f"expect: {seam} has no fact {other[0]!r}; it has {', '.join(FACTS[seam])}")
     state = torch.random.get_rng_state()
     try:
         subject = prepared(

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from posenc.conformance.identify import biases, rotation, tables
 from posenc.conformance.result import Identity
-from posenc.conformance.subject import Subject
+from posenc.conformance.subject import Seam, Subject
 
 _BY_SEAM = {
     "rotate": rotation.identity,
@@ -19,6 +19,17 @@ _BY_SEAM = {
     "table": tables.identity,
     "bias": biases.identity,
     "attention": biases.identity_of_attention,
+}
+
+_TABLES = ("layout", "base", "offset", "scale", "denominator", "amplitude", "arithmetic")
+_BIASES = ("n_heads", "kind", "slopes", "sign", "bucket_starts", "n_buckets", "max_distance", "bidirectional", "hides")
+_ROTATION = ("d_head", "rotary_dim", "layout", "trailing", "proportional", "pairs", "sign", "magnitude", "base", "scaling")
+FACTS: dict[Seam, tuple[str, ...]] = {  # what `expect` may name: no identity of a seam has other facts
+    "rotate": (*_ROTATION, "frequencies", "arithmetic"),
+    "embed": ("token_scale", *_TABLES),
+    "table": _TABLES,
+    "bias": (*_BIASES, "future", "future_slope"),
+    "attention": (*_BIASES, "softmax_scale", "future_slope"),
 }
 
 

@@ -186,6 +186,23 @@ def test_findings_that_families_share_are_in_chinese(config, told):
     assert told in shown.stdout
 
 
+QWEN_1M = {"model_type": "qwen2", "rope_theta": 1e7, "max_position_embeddings": 1_010_000, "hidden_size": 896} | {
+    "dual_chunk_attention_config": {"chunk_size": 262144, "local_size": 8192, "original_max_position_embeddings": 262144}
+}
+
+
+@pytest.mark.parametrize("model_type", ["qwen2", "qwen3", "qwen2_moe", "qwen3_moe"])
+def test_dual_chunk_attention_is_no_trained_length(model_type):
+    """transformers has no dual chunk attention: what that adds to max_position_embeddings is not in its reach."""
+    shown = inspect("-", config=QWEN_1M | {"model_type": model_type}, width=200).stdout
+    assert shown.splitlines()[0] == f"{model_type}: trained on 262,144 positions"
+    assert "transformers does not, so that distances beyond 262144 are outside training there" in shown
+    broken = QWEN_1M | {"dual_chunk_attention_config": {"original_max_position_embeddings": "262144"}}
+    done = inspect("-", config=broken | {"model_type": model_type})
+    assert done.exit_code == 1
+    assert "dual_chunk_attention_config.original_max_position_embeddings: expected a whole" in str(done.exception)
+
+
 # Several models.
 
 

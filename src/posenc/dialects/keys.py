@@ -18,7 +18,7 @@ from posenc.dialects.spec import Grade, Remark
 
 MISSING: Any = object()
 POSITIONAL = re.compile(
-    r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance"
+    r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance|dual_chunk"
 )
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips

@@ -12,6 +12,8 @@ from posenc.dialects.rotary import rope
 from posenc.dialects.schedule import FULL, SLIDING, sliding_where
 from posenc.dialects.spec import PositionSpec
 
+CHUNKS = "dual_chunk_attention_config"
+
 
 @family("qwen3_moe")
 def qwen3_moe(keys: Keys) -> PositionSpec:
@@ -63,4 +65,18 @@ def _through(keys: Keys, kinds: Sequence[str], window: int | None) -> PositionSp
         replace(layer, kind=kind, window=window if kind == SLIDING else None)
         for layer, kind in zip(spec.layers, kinds, strict=True)
     ]
-    return replace(spec, layers=tuple(layers))
+    return replace(spec, layers=tuple(layers), trained_length=_before_chunks(keys, spec.trained_length))
+
+
+def _before_chunks(keys: Keys, length: int | None) -> int | None:
+    """The trained length: max_position_embeddings, or what it was before dual chunk attention, which transformers lacks."""
+    chunks = keys.table(CHUNKS)
+    if not chunks:
+        return length
+    original: int | None = Keys(chunks, "", keys.where(CHUNKS)).whole("original_max_position_embeddings", length)
+    keys.warning(
+        CHUNKS,
+        f"vLLM reads it; transformers does not, so that distances beyond {original} are outside training there",
+        f"vLLM 读取它，transformers 不读：在后者中，超过 {original} 的距离未经训练",
+    )
+    return original

@@ -99,21 +99,6 @@ def test_every_encoding_has_as_many_tries() -> None:
     }
 
 
-def test_fires_threshold_starts_at_a_quarter_of_what_is_trained() -> None:
-    """512 of 2048 in its paper. Beyond all trained positions, division by position would stay untrained."""
-    plan = tuned(TUNED.replace("[rope, alibi, t5]", "[rope, fire, fire+randomized, alibi, t5]").replace("4, 8]", "4, 32]"))
-    found = {one.encoding: one for one in plan.trials()}
-    tokens = found["fire"].task.tokens
-    assert found["fire"].by_length == (("first_length", tokens(4) // 4),)
-    assert found["fire+randomized"].by_length == (("first_length", tokens(32) * 2 // 4),)
-    assert [found[name].by_length for name in ("rope", "alibi", "t5")] == [(), (), ()]
-    assert all(one.by_length == found[one.encoding].by_length for one in plan.tuning())
-    (module,) = found["fire"].arm.create(d_model=16, n_heads=2, n_layers=1, positions=tokens(4))
-    assert module.first_length == tokens(4) // 4
-    assert found["fire"].key("") != found["fire"].model_copy(update={"by_length": ()}).key("")
-    assert "by_length" not in found["rope"].model_dump()
-
-
 def test_what_scores_best_is_trained_and_reported(tmp_path: Path) -> None:
     """Made-up scores: RoPE is best with its other base, ALiBi at once, T5 at the last rate."""
 

@@ -43,7 +43,6 @@ DRAWS = 8  # draws of random positions that a model trained at random positions 
 SPREAD = 2  # number of positions to draw from over the longest scored length; Ruoss et al.: 2048 for lengths up to 500
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Options = tuple[tuple[str, POSITIVE], ...]
-ByLength = tuple[tuple[str, Annotated[int, Field(ge=1)]], ...]
 
 
 class Strict(BaseModel):
@@ -81,7 +80,6 @@ class Trial(Strict):
     """One model: trained once, scored at every length.
 
     source      the text of the file that holds a user's own encoding
-    by_length   settings of the encoding that its paper ties to the trained length: (("first_length", 32),)
     options     settings of the encoding that differ from its paper's, by name: (("base", 500.0),)
     draws       of random positions that scores are the mean over; 0: scored at 0, 1, 2, … only, as posenc 0.1 did
     after       changes of the frequencies after training (`experiment.change`), scored in separate rows
@@ -92,7 +90,6 @@ class Trial(Strict):
     task: SerializeAsAny[Task]
     encoding: str
     source: str | None = None
-    by_length: ByLength = ()
     options: Options = ()
     draws: int = Field(default=0, ge=0)
     seed: int
@@ -109,8 +106,8 @@ class Trial(Strict):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """These are written only if there are any, so that the keys of older results stay."""
-        unset = [name for name in ("by_length", "options", "draws") if not getattr(self, name)]
+        """Options and draws are written only if there are any, so that the keys of older results stay."""
+        unset = [name for name in ("options", "draws") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -126,7 +123,7 @@ class Trial(Strict):
 
     @property
     def arm(self) -> Arm:
-        return Arm.parse(self.encoding, self.source, (*self.by_length, *self.options), SPREAD if self.draws else 1)
+        return Arm.parse(self.encoding, self.source, self.options, SPREAD if self.draws else 1)
 
     def key(self, text: str) -> str:
         """64 hexadecimal digits of everything that decides the numbers; `text` is the digest of the experiment's text."""
@@ -343,14 +340,13 @@ class Experiment(Strict):
         self, plan: TaskPlan, word: str, seed: int, choice: Choice, *, oracle: bool = False, steps: int | None = None
     ) -> Trial:
         changed = {"learning_rate": choice.learning_rate, "steps": steps or plan.training.steps}
-        arm, task = Arm.parse(word, self.sources.get(word), spread=SPREAD if self.draws else 1), plan.task
+        arm, task = Arm.parse(word, self.sources.get(word)), plan.task
         if steps is not None and not (arm.randomized or arm.abacus):  # which draw positions up to the longest length
             task = task.model_copy(update={"lengths": (task.length,)})
         return Trial(
             task=task,
             encoding=word,
             source=self.sources.get(word),
-            by_length=arm.by_length(task.tokens(max(task.lengths)) if oracle else arm.trained_positions(task)),
             options=choice.options,
             draws=self.draws if arm.randomized else 0,
             seed=seed,

@@ -105,10 +105,6 @@ class Arm:
         per_layer = self.source is None and catalogue.BY_NAME[self.encoding].per_layer
         return nn.ModuleList(one() for _ in range(n_layers if per_layer else 1))
 
-    def by_length(self, trained: int) -> tuple[tuple[str, int], ...]:
-        """Settings that a paper ties to the trained positions: FIRE's threshold starts at a quarter, 512 of 2048."""
-        return (("first_length", max(trained // 4, 1)),) if self.encoding == "fire" else ()
-
     def table_std(self, default: float) -> float:
         """The standard deviation of the initial rows of a learned table."""
         return dict(self.options).get(TABLE_STD, default)

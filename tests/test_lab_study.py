@@ -99,6 +99,19 @@ def test_every_encoding_has_as_many_tries() -> None:
     }
 
 
+def test_settings_reach_every_model_of_an_encoding() -> None:
+    plan = tuned(TUNED.replace("alibi, t5]", "alibi, t5, fire]").replace("own_scales:", "settings: {fire: {first_length: 2}}\n    own_scales:"))  # fmt: skip
+    (default,) = [one for one in tuned(TUNED.replace("alibi, t5]", "alibi, t5, fire]")).trials() if (one.encoding, one.seed) == ("fire", 0)]  # fmt: skip
+    found = [one for one in [*plan.trials(), *plan.tuning()] if one.encoding == "fire"]
+    assert {one.settings for one in found} == {(("first_length", 2),)}
+    assert {one.settings for one in plan.trials() if one.encoding != "fire"} == {()}
+    (module,) = found[0].arm.create(d_model=16, n_heads=2, n_layers=1, positions=8)
+    assert module.configuration["first_length"] == 2
+    assert found[0].key("") != default.key("")
+    assert Trial.model_validate(found[0].model_dump()) == found[0]
+    assert "settings" not in default.model_dump()
+
+
 def test_what_scores_best_is_trained_and_reported(tmp_path: Path) -> None:
     """Made-up scores: RoPE is best with its other base, ALiBi at once, T5 at the last rate."""
 
@@ -135,6 +148,13 @@ def test_encodings_with_fewer_seeds_come_last() -> None:
         ),
         ("{base: [500]}", "{base: [500, 600, 700]}", "own_scales: rope has 3 values; expected fewer than the 3"),
         ("own_scales: {rope", "own_scales: {xpos", "own_scales: xpos is none of the encodings"),
+        (
+            "own_scales:",
+            "settings: {xpos: {base: 500}}\n    own_scales:",
+            "settings: xpos is none of the encodings of copy",
+        ),
+        ("own_scales:", "settings: {t5: {buckets: 8}}\n    own_scales:", "settings: .*buckets"),
+        ("own_scales:", "settings: {t5: {n_buckets: 1}}\n    own_scales:", "n_buckets"),
         ("{t5: 1}", "{t5: 3}", "fewer_seeds: expected at most 2 for t5, got 3"),
         ("{t5: 1}", "{shaw: 1}", "fewer_seeds: shaw is none of the encodings"),
     ],

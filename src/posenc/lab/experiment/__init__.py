@@ -43,6 +43,7 @@ DRAWS = 8  # draws of random positions that a model trained at random positions 
 SPREAD = 2  # number of positions to draw from over the longest scored length; Ruoss et al.: 2048 for lengths up to 500
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Options = tuple[tuple[str, POSITIVE], ...]
+Setting = Annotated[int, Field(ge=1)] | POSITIVE
 
 
 class Strict(BaseModel):
@@ -80,7 +81,8 @@ class Trial(Strict):
     """One model: trained once, scored at every length.
 
     source      the text of the file that holds a user's own encoding
-    options     settings of the encoding that differ from its paper's, by name: (("base", 500.0),)
+    settings    what the experiment sets of the encoding in place of its defaults: (("first_length", 32),)
+    options     what tuning chose of the encoding in place of its defaults: (("base", 500.0),)
     draws       of random positions that scores are the mean over; 0: scored at 0, 1, 2, … only, as posenc 0.1 did
     after       changes of the frequencies after training (`experiment.change`), scored in separate rows
     oracle      trained at the longest scored length instead of `task.length`, on as many tokens
@@ -90,6 +92,7 @@ class Trial(Strict):
     task: SerializeAsAny[Task]
     encoding: str
     source: str | None = None
+    settings: tuple[tuple[str, Setting], ...] = ()
     options: Options = ()
     draws: int = Field(default=0, ge=0)
     seed: int
@@ -106,8 +109,8 @@ class Trial(Strict):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Options and draws are written only if there are any, so that the keys of older results stay."""
-        unset = [name for name in ("options", "draws") if not getattr(self, name)]
+        """These are written only if there are any, so that the keys of older results stay."""
+        unset = [name for name in ("settings", "options", "draws") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -123,7 +126,7 @@ class Trial(Strict):
 
     @property
     def arm(self) -> Arm:
-        return Arm.parse(self.encoding, self.source, self.options, SPREAD if self.draws else 1)
+        return Arm.parse(self.encoding, self.source, (*self.settings, *self.options), SPREAD if self.draws else 1)
 
     def key(self, text: str) -> str:
         """64 hexadecimal digits of everything that decides the numbers; `text` is the digest of the experiment's text."""
@@ -164,6 +167,7 @@ class TaskPlan(Strict):
     """A task of an experiment: its settings, its training settings, and its encodings if not all.
 
     learning_rates   if more than one: a model is trained with each, which is not compared, and the best rate is used
+    settings         settings of single encodings in place of their defaults: {fire: {first_length: 32}}
     own_scales       settings of single encodings that are tried too, at the rate of `training`: {rope: {base: [500]}}. They
                      replace as many of the last learning rates, so that all encodings have equally many tries
     tuning_steps     steps of the models that are not compared, which are then scored at the trained length only; those of
@@ -175,6 +179,7 @@ class TaskPlan(Strict):
     encodings: tuple[str, ...] | None = None
     after: tuple[ChangeName, ...] = ()
     learning_rates: tuple[POSITIVE, ...] = ()
+    settings: dict[str, dict[str, Setting]] = {}
     own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
     tuning_steps: int | None = Field(default=None, ge=1)
     oracle: bool = False
@@ -187,7 +192,7 @@ class TaskPlan(Strict):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Older results do not have these settings."""
-        unset = [name for name in ("own_scales", "tuning_steps") if not getattr(self, name)]
+        unset = [name for name in ("settings", "own_scales", "tuning_steps") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -269,6 +274,7 @@ class Experiment(Strict):
                     f"after: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
                     f"{', '.join(words)}"
                 )
+            self._settings_exist(plan)
             if unknown := sorted(plan.own_scales.keys() - set(words)):
                 raise ValueError(f"own_scales: {unknown[0]} is none of the encodings of {plan.task.name}")
             for word in plan.own_scales:
@@ -281,6 +287,19 @@ class Experiment(Strict):
         if more := sorted(word for word, count in self.fewer_seeds.items() if count > self.seeds):
             raise ValueError(f"fewer_seeds: expected at most {self.seeds} for {more[0]}, got {self.fewer_seeds[more[0]]}")
         return self
+
+    def _settings_exist(self, plan: TaskPlan) -> None:
+        for word, settings in plan.settings.items():
+            if word not in self.of(plan):
+                raise ValueError(f"settings: {word} is none of the encodings of {plan.task.name}")
+            if word in self.sources:
+                raise ValueError(f"settings: {word} is an encoding of your own; its defaults are set in its file")
+            arm, size = Arm.parse(word, None, tuple(settings.items())), self.size
+            sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "n_layers": size.n_layers, "positions": 8}
+            try:
+                arm.create(**sizes, causal=plan.task.causal)
+            except TypeError as error:
+                raise ValueError(f"settings: {error}") from None
 
     def at(self, rung: Rung) -> Experiment:
         """The experiment at one scale of the ladder."""
@@ -347,6 +366,7 @@ class Experiment(Strict):
             task=task,
             encoding=word,
             source=self.sources.get(word),
+            settings=tuple(plan.settings.get(word, {}).items()),
             options=choice.options,
             draws=self.draws if arm.randomized else 0,
             seed=seed,

@@ -52,7 +52,7 @@ def encoding_of(word: str) -> str:
 class Arm:
     """`Arm.parse("rope+randomized")`; `source` is the text of the file where the encoding is a user's own.
 
-    options   settings that differ from those of the encoding's paper: (("base", 500.0),)
+    options   settings of the encoding in place of its defaults: (("base", 500.0),)
     spread    of random positions: how many there are over the longest scored length
     """
 

@@ -39,6 +39,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "baseline": baseline,
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
+        "settings": of.plan.get("settings", {}),
         "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},

@@ -56,7 +56,8 @@ def cost(
     `trials` are one for each encoding, of one task and size. 5 to 25 rounds take about `seconds`. An encoding that fails
     is left out, and `failures` says why.
     """
-    nope = trials[0].model_copy(update={"encoding": "nope", "source": None, "options": (), "draws": 0, "after": ()})
+    plain = {"encoding": "nope", "source": None, "settings": (), "options": (), "draws": 0, "after": ()}
+    nope = trials[0].model_copy(update=plain)
     failures: dict[str, str] = {}
     with single_threaded():
         contenders: dict[tuple[str, str], Callable[[], object]] = {

@@ -53,9 +53,19 @@ def limits(findings: Findings) -> Iterator[Words]:
         yield say("limit random" if drawn else "limit random in training", **numbers)
     if "learned" in names:
         yield say("limit learned", **numbers)
-    reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
+    reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
     if "t5" in names and reach > task["length"]:
         yield say("limit t5", reach=reach, **numbers)
+    for one in findings["tasks"]:
+        if one["settings"]:
+            rows = listed([_set(name, settings) for name, settings in one["settings"].items()])
+            yield say("limit settings", task=of(one["title"]), rows=rows)
+
+
+def _set(name: str, settings: Mapping[str, float]) -> Words:
+    """FIRE first_length 32."""
+    numbers = ", ".join(f"{setting} {number:g}" for setting, number in settings.items())
+    return Words(f"{title(name).en} {numbers}", f"{title(name).zh} {numbers}")
 
 
 def _text(text: Mapping[str, Any] | None) -> str:

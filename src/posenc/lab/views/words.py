@@ -401,6 +401,10 @@ PROSE = {
         "distances; the T5 paper trained at 512.",
         "T5 的距离桶一直区分到 {reach}。训练长度为 {trained}，更远的桶从未训练过；T5 论文的训练长度是 512。",
     ),
+    "limit settings": Words(
+        "{task}: set in place of the defaults, for this trained length: {rows}.",
+        "{task}：按训练长度设定，不取默认值：{rows}。",
+    ),
     "lost": Words("Missing and failed trials", "缺失与失败的试验"),
     "nothing lost": Words("No trial is missing and none failed.", "没有试验缺失或失败。"),
     "seed": Words("seed", "种子"),

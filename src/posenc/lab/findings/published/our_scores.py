@@ -168,7 +168,7 @@ def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
     """T5 beyond a trained length that its buckets reach past: they were not all trained. Otherwise empty."""
     if "t5" not in names or length <= task["length"]:
         return NOTHING
-    reach = catalogue.create("t5", n_heads=1).configuration["max_distance"]
+    reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
     trained = tasks.load(task["name"]).model_construct(length=task["length"]).tokens(task["length"])
     if trained >= reach:
         return NOTHING

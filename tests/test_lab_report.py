@@ -26,6 +26,7 @@ from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
 from posenc.lab.views.cells import verdicts
 from posenc.lab.views.markdown import markdown
+from posenc.lab.views.provenance import limits
 from posenc.lab.views.style import DARK, LIGHT
 
 Json = dict[str, Any]
@@ -678,6 +679,17 @@ def test_what_the_notes_say_is_counted_apart() -> None:
         assert papers in said
         assert notes in said
         assert said in markdown(found, language)  # type: ignore[arg-type]
+
+
+def test_settings_in_place_of_defaults_are_limitations() -> None:
+    found = made_up()
+    found["tasks"][0]["settings"] = {"fire": {"first_length": 32}, "t5": {"max_distance": 16, "n_buckets": 16}}
+    for language, said in (
+        ("en", "defaults, for this trained length: FIRE (first_length 32), T5 (max_distance 16, n_buckets 16)."),
+        ("zh", "按训练长度设定，不取默认值：FIRE（first_length 32）、T5（max_distance 16，n_buckets 16）。"),
+    ):
+        assert said in "\n".join(words.in_language(language) for words in limits(found))  # type: ignore[arg-type]
+        assert said.replace("_", "\\_") in markdown(found, language)  # type: ignore[arg-type]
 
 
 def test_how_it_was_done(page: Element) -> None:

@@ -19,7 +19,7 @@ import lab_sweeps
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.findings import findings_cache
-from posenc.lab.records import files
+from posenc.lab.records import files, provenance
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder, Unwritable
 from posenc.lab.trial.training import Hardware
@@ -199,7 +199,7 @@ def test_what_a_killed_writer_left_goes_and_what_a_living_one_writes_stays(tmp_p
     script = f"""
 import os, sys
 from pathlib import Path
-from posenc.lab.records import files
+from posenc.lab.records import files, provenance
 files.os.replace = lambda *names: (print("writing", flush=True), sys.stdin.read())
 files.write(Path({str(tmp_path / "trials" / "x.parquet")!r}), "half")
 """
@@ -380,3 +380,28 @@ def test_findings_are_made_with_every_source_that_says_something() -> None:
     assert made >= {"lab/findings/assemble.py", "lab/views/report.css", "lab/views/words.py", "lab/tasks/copy.py"}
     assert made >= {"bilingual.py", "catalogue.py", "encodings/rope.py"}
     assert not any(name.startswith(("explorer/", "dialects/", "laws/", "commands/")) for name in made)
+
+
+# The commit ------------------------------------------------------------------------------------------------------------
+
+
+def test_results_in_the_repository_do_not_make_its_commit_dirty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(tmp_path), "-c", "user.name=t", "-c", "user.email=t@t", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    code, result = tmp_path / "src" / "__init__.py", tmp_path / "results" / "report.md"
+    for path in (code, result):
+        path.parent.mkdir()
+        path.write_text("1")
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "1")
+    commit = git("rev-parse", "HEAD")
+    monkeypatch.setattr(provenance, "SOURCES", code.parent)
+    result.write_text("2")
+    assert provenance.revision.__wrapped__() == commit
+    code.write_text("2")
+    assert provenance.revision.__wrapped__() == f"{commit}-dirty"
+    monkeypatch.setattr(provenance, "SOURCES", Path(os.devnull).parent)
+    assert provenance.revision.__wrapped__() == ""

@@ -39,10 +39,14 @@ def environment(hardware: Hardware) -> dict[str, str]:
 
 @cache
 def revision() -> str:
-    """The commit of posenc's own repository, with "-dirty" where files were changed since; "" where there is none."""
+    """The commit of posenc's own repository, with "-dirty" where its code was changed since; "" where there is none.
+
+    Results are no code: those that a sweep adds to the repository do not count.
+    """
     try:
         _git("ls-files", "--error-unmatch", "__init__.py")  # posenc may be installed inside another project's repository
-        return _git("describe", "--always", "--dirty", "--abbrev=40", "--exclude=*")
+        changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".")
+        return _git("rev-parse", "HEAD") + "-dirty" * bool(changed)
     except (OSError, subprocess.SubprocessError):
         return ""
 

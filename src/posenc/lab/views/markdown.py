@@ -22,7 +22,7 @@ from posenc.lab.views.cells import (
     verdicts,
 )
 from posenc.lab.views.pictures import ENDING, curves_drawn
-from posenc.lab.views.provenance import gate, lost, rate, training
+from posenc.lab.views.provenance import gate, limits, lost, rate, training
 from posenc.lab.views.summary_table import introduction, stars
 from posenc.lab.views.words import change_name, of, say
 
@@ -88,7 +88,9 @@ def markdown(findings: Findings, language: Language) -> str:
             for row in findings["published"]
         ]
         parts += [f"## {said(say('published'))}", said(verdicts(findings)), grid(head, rows)]
-    parts += [f"## {said(say('how'))}", said(say("how text")), _tasks(findings, language), f"### {said(say('lost'))}"]
+    known_limits = "\n".join(f"- {said(words)}" for words in limits(findings))
+    parts += [f"## {said(say('how'))}", said(say("how text")), known_limits, _tasks(findings, language)]
+    parts.append(f"### {said(say('lost'))}")
     rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
     parts.append(
         grid([said(say(name)) for name in ("task", "encoding", "seed", "why")], rows) if rows else said(say("nothing lost"))

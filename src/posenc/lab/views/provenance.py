@@ -63,9 +63,9 @@ def limits(findings: Findings) -> Iterator[Words]:
 
 
 def _set(name: str, settings: Mapping[str, float]) -> Words:
-    """FIRE first_length 32."""
-    numbers = ", ".join(f"{setting} {number:g}" for setting, number in settings.items())
-    return Words(f"{title(name).en} {numbers}", f"{title(name).zh} {numbers}")
+    """FIRE (first_length 32)."""
+    numbers = [f"{setting} {number:g}" for setting, number in settings.items()]
+    return Words(f"{title(name).en} ({', '.join(numbers)})", f"{title(name).zh}（{'，'.join(numbers)}）")
 
 
 def _text(text: Mapping[str, Any] | None) -> str:

@@ -68,7 +68,7 @@ def test_an_encoding_with_unfinished_tries_is_not_ranked() -> None:
 
     tried = {
         "rope": [entry(0.004, 2.0), entry(0.002, None)],  # one try diverged
-        "alibi": [entry(0.004, 2.5), entry(0.002, 1.5)],
+        "alibi": [entry(0.002, 1.5), entry(0.004, 2.5)],
         "t5": [entry(0.004, 1.0)],
     }
     copy = ranked("bits", plan, tried)
@@ -88,8 +88,8 @@ def test_own_scales_and_short_tries_are_told() -> None:
     def entry(score: float, rate: float = 0.004, **options: float) -> dict[str, Any]:
         return {"learning_rate": rate, "options": [list(option) for option in options.items()], "score": score}
 
-    rope = [entry(2.0), entry(2.1, 0.002), entry(2.2, 0.001), entry(1.0, base=500.0), entry(3.0, base=1e5)]
-    alibi = [entry(2.0), entry(1.5, 0.002), entry(2.2, 0.001), entry(3.0, 0.008), entry(3.0, 0.016)]
+    rope = [entry(1.0, base=500.0), entry(2.0), entry(2.1, 0.002), entry(2.2, 0.001), entry(3.0, base=1e5)]
+    alibi = [entry(1.5, 0.002), entry(2.0), entry(2.2, 0.001), entry(3.0, 0.008), entry(3.0, 0.016)]
     found = ranked("bits", plan, {"rope": rope, "alibi": alibi})
     assert {row["name"]: row["edge"] for row in found["rows"]} == {"rope": True, "alibi": False}
     task = {"title": {"en": "Text", "zh": "文本"}, "measure": "bits", "learning_rates": plan["learning_rates"],
@@ -103,6 +103,22 @@ def test_own_scales_and_short_tries_are_told() -> None:
         "chosen from 0.004, 0.002, 0.001, 0.008, 0.016 at the trained length, per encoding: ALiBi 0.002; "
         "chosen from 0.004, 0.002, 0.001, and 2 values of the own scale at 0.004: RoPE 0.004"
     )
+
+
+def test_where_no_row_is_right_yet_bits_decide(tmp_path: Path) -> None:
+    """The report names the setting that the sweep chose, not the first of equal ones."""
+
+    def none_right(trial: Any, *rest: Any) -> Record:
+        return made_up(trial, *rest, exact=0.0, bits=3.0 - 100 * trial.training.learning_rate)
+
+    training, task = {"steps": 6, "rows": 4, "learning_rate": 0.004}, {"name": "copy", "length": 4, "lengths": (4, 8)}
+    plan = {"task": task, "training": training, "learning_rates": (0.004, 0.002, 0.008)}
+    made_up_sweep(tmp_path, train=none_right, experiment=experiment(seeds=1, encodings=("rope",), tasks=(plan,)))
+    folder = Folder(tmp_path)
+    manifest = folder.experiment() or {}
+    (row,) = tuning(folder, manifest)["copy"]["rows"]
+    assert manifest["chosen"][0]["learning_rate"] == row["chosen"]["learning_rate"] == 0.008
+    assert (row["untuned"], row["tuned"], row["edge"]) == (0.0, 0.0, True)
 
 
 def test_nothing_is_said_without_tuning(tmp_path: Path) -> None:

@@ -5,21 +5,20 @@
 
 The untuned setting is that of the task: its learning rate, and nothing of the encoding's own changed. All tries have one
 seed and the same number of steps, so ranks are those of these shorter models and not of the results. Ties share their
-average.
+average. Where no row is right yet, bits decide among the tries of an encoding, as in the sweep.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from scipy.stats import rankdata
 
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import Measure, worse
-from posenc.lab.records.mean_score import mean_score
-from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS, Record
+from posenc.lab.records.mean_score import Order, order_of
 
 if TYPE_CHECKING:
     from posenc.lab.records.results import Folder
@@ -29,30 +28,41 @@ Json = dict[str, Any]
 
 def tuning(folder: Folder, manifest: Mapping[str, Any]) -> dict[str, Json]:
     """By task, of the tasks that were tuned; a task whose untuned setting is not among the tries is left out."""
-    tried: dict[str, dict[str, list[Json]]] = {}
+    tried: dict[str, dict[str, list[tuple[Order, Json]]]] = {}
     for key in manifest["tuning"]:
         if (record := folder.get(key)) is not None:
-            trial = record.about["trial"]
+            trial, order = record.about["trial"], order_of(record)
             entry = {
                 "learning_rate": trial["training"]["learning_rate"],
                 "options": [list(option) for option in trial.get("options", ())],
-                "score": score(record),
+                "score": abs(order[0]) if math.isfinite(order[0]) else None,
             }
-            tried.setdefault(trial["task"]["name"], {}).setdefault(trial["encoding"], []).append(entry)
+            tried.setdefault(trial["task"]["name"], {}).setdefault(trial["encoding"], []).append((order, entry))
     plans = {plan["task"]["name"]: plan for plan in manifest["experiment"]["tasks"]}
-    found = {name: ranked(tasks.load(name).measure, plans[name], arms) for name, arms in tried.items()}
+    found = {
+        name: ranked(tasks.load(name).measure, plans[name], {arm: best_first(tries) for arm, tries in arms.items()})
+        for name, arms in tried.items()
+    }
     return {name: one for name, one in found.items() if one["rows"]}
 
 
+def best_first(tries: Iterable[tuple[Order, Json]]) -> list[Json]:
+    """Of equal ones, the smaller learning rate first."""
+    return [one for _, one in sorted(tries, key=lambda pair: (pair[0], pair[1]["learning_rate"], pair[1]["options"]))]
+
+
 def ranked(measure: Measure, plan: Mapping[str, Any], tried: Mapping[str, Sequence[Json]]) -> Json:
-    """The encodings that have a finite score at the untuned setting and every try; the best after tuning first."""
+    """The encodings that have a finite score at the untuned setting and every try; the best after tuning first.
+
+    `tried` has the tries of each encoding, the best first.
+    """
     rate, tries = plan["training"]["learning_rate"], len(plan["learning_rates"])
     rows = []
     for name, entries in tried.items():
         before = [one for one in entries if one["learning_rate"] == rate and not one["options"]]
         if len(entries) < tries or not before or before[0]["score"] is None:
             continue
-        best = min((one for one in entries if one["score"] is not None), key=lambda one: worse(measure, one["score"]))
+        best = entries[0]
         row = {"name": name, "untuned": before[0]["score"], "tuned": best["score"], "chosen": best, "tried": entries}
         rows.append(row | {"edge": at_edge(best, entries)})
     for when in ("untuned", "tuned"):
@@ -73,12 +83,3 @@ def at_edge(chosen: Json, tried: Sequence[Json]) -> bool:
     else:
         value, values = chosen["learning_rate"], [one["learning_rate"] for one in tried if not one["options"]]
     return len(values) > 1 and value in (min(values), max(values))
-
-
-def score(record: Record) -> float | None:
-    """The mean at the trained length in the task's measure; None if training failed or the score is no number."""
-    trial = record.about["trial"]
-    measure, length = tasks.load(trial["task"]["name"]).measure, trial["task"]["length"]
-    mode = RANDOM_POSITIONS if trial.get("draws") else SAME_TARGETS
-    mean = math.inf if record.about["failed"] is not None else mean_score(record.rows, measure, mode, length)
-    return mean if math.isfinite(mean) else None

@@ -22,9 +22,8 @@ from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Choice, Experiment, Trial, corpus
 from posenc.lab.records import learning_curve, verified
 from posenc.lab.records.fingerprint import fingerprint
-from posenc.lab.records.mean_score import mean_score
+from posenc.lab.records.mean_score import Order, order_of
 from posenc.lab.records.provenance import provenance
-from posenc.lab.records.record import RANDOM_POSITIONS, SAME_TARGETS
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.run import budget
 from posenc.lab.run.measurements import LOOK_AGAIN, measure
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from posenc.lab.trial.training import Hardware
 
 Pair = tuple[str, str]  # task and encoding
-Score = tuple[float, float]
 What = Literal["found", "running", "done", "failed", "elsewhere", "note", "measuring"]
 
 
@@ -208,7 +206,7 @@ class _Sweep:
         chosen, unchosen, stops = dict[Pair, Choice](), dict[Pair, str](), dict[str, str | None]()
         for stage in self.experiment.stages():
             tried = {key: trial for key, trial in tuning.items() if trial.encoding in stage}
-            choices, problems = self.choose(tried, self.run(tried, scored))
+            choices, problems = self.choose(tried, self.run(tried, lambda _, record: order_of(record)))
             chosen, unchosen = chosen | choices, unchosen | problems
             trials, missing = self.possible(chosen, unchosen)
             for key in expected.keys() - trials.keys():
@@ -273,10 +271,10 @@ class _Sweep:
     # Choosing a learning rate ---------------------------------------------------------------------------------------
 
     def choose(
-        self, tuning: Mapping[str, Trial], scores: Mapping[str, Score]
+        self, tuning: Mapping[str, Trial], scores: Mapping[str, Order]
     ) -> tuple[dict[Pair, Choice], dict[Pair, str]]:
         """What scores best at the trained length, by task and encoding, or why nothing was chosen."""
-        tried, unchosen = dict[Pair, list[tuple[Score, Choice]]](), dict[Pair, str]()
+        tried, unchosen = dict[Pair, list[tuple[Order, Choice]]](), dict[Pair, str]()
         for key, trial in tuning.items():
             pair, choice = (trial.task.name, trial.encoding), Choice(trial.training.learning_rate, trial.options)
             if key in scores:
@@ -380,7 +378,7 @@ class _Sweep:
         self.folder.put(key, record, trial.text(self.digest), origin)
         self.ran += 1
         self.ended(key, trial, record)
-        score = abs(scored(trial, record)[0])
+        score = abs(order_of(record)[0])
         self.say("done", trial, score=score if math.isfinite(score) else None)
         return keep(trial, record)
 
@@ -394,7 +392,7 @@ class _Sweep:
         self.time_left.took(trial, sum(record.about["seconds"].values()))
 
 
-def _chosen(pair: Pair, choice: Choice, tried: list[tuple[Score, Choice]]) -> dict[str, Any]:
+def _chosen(pair: Pair, choice: Choice, tried: list[tuple[Order, Choice]]) -> dict[str, Any]:
     """The chosen settings as plain JSON."""
     task, encoding = pair
     entry = {"task": task, "encoding": encoding, "learning_rate": choice.learning_rate}
@@ -409,12 +407,3 @@ def stopped(trial: Trial, record: Record) -> str | None:
     if (failed := record.about["failed"]) is not None:
         return str(failed)
     return learning_curve.diverged(learning_curve.of(record.rows))
-
-
-def scored(trial: Trial, record: Record) -> Score:
-    """The score at the trained length, smaller is better: bits, or the negative share of right rows and then bits."""
-    if record.about["failed"] is not None:
-        return (math.inf, math.inf)
-    mode = RANDOM_POSITIONS if trial.draws else SAME_TARGETS
-    measures = {name: mean_score(record.rows, name, mode, trial.task.length) for name in ("bits", "exact")}
-    return (measures["bits"], 0.0) if trial.task.measure == "bits" else (-measures["exact"], measures["bits"])

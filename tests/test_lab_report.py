@@ -143,7 +143,7 @@ def made_up() -> Json:
     order["arms"] = [an_arm("rope", order, draw), an_arm("nope", order, draw, learnt=False, state=NOT_LEARNT)]
     order["attention"] = attention(["rope", "nope"], list(range(-9, 10)), draw)
     order["links"] = [
-        {"arm": arm, "step": step, "layer": 0, "head": head, "link": link, "probability": draw.uniform(0.1, 0.9),
+        {"arm": arm, "seed": 0, "step": step, "layer": 0, "head": head, "link": link, "probability": draw.uniform(0.1, 0.9),
          "even": 0.125}
         for arm in ("rope", "nope") for step in (0, 500) for head in range(4) for link in ("无聊→电影", "<b>精彩</b>→表演")
     ]  # fmt: skip

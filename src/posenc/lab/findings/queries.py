@@ -28,9 +28,9 @@ ATTENTION = f"""
     FROM rows JOIN {FIRST_SEED} USING (task, encoding, seed) WHERE kind = 'attention' AND NOT oracle AND isfinite(value)
     GROUP BY ALL ORDER BY ALL
 """
-LINKS = f"""
-    SELECT task, encoding AS arm, step, layer, head, note AS link, avg(value) AS probability, avg(weight) AS even
-    FROM rows JOIN {FIRST_SEED} USING (task, encoding, seed) WHERE kind = 'link' AND NOT oracle AND isfinite(value)
+LINKS = """
+    SELECT task, encoding AS arm, seed, step, layer, head, note AS link, avg(value) AS probability, avg(weight) AS even
+    FROM rows WHERE kind = 'link' AND NOT oracle AND isfinite(value)
     GROUP BY ALL ORDER BY ALL
 """
 SIMILARITY = f"""

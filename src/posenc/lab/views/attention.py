@@ -274,11 +274,12 @@ def _by_distance(found: Mapping[str, Any]) -> str:
 
 
 def _links(findings: Findings, task: Task) -> str:
-    """The head with the highest probability at the last step, for each encoding and link."""
-    last: dict[str, int] = {}
+    """The head with the highest probability at the last step of the first seed, for each encoding and link."""
+    first, last = dict[str, int](), dict[str, int]()
     for row in task["links"]:
+        first[row["arm"]] = min(first.get(row["arm"], row["seed"]), row["seed"])
         last[row["arm"]] = max(last.get(row["arm"], 0), row["step"])
-    rows = [row for row in task["links"] if row["step"] == last[row["arm"]]]
+    rows = [row for row in task["links"] if (row["seed"], row["step"]) == (first[row["arm"]], last[row["arm"]])]
     names = list(dict.fromkeys(row["link"] for row in rows))
     heads = len({(row["layer"], row["head"]) for row in rows})
 

@@ -279,14 +279,13 @@ PROSE = {
         "Claims of papers: {papers}. Statements of the founding notes, which measured nothing: {notes}. Agree: every "
         "inequality of the claim holds in every seed that its encodings share, and the 95% interval of the mean difference "
         "over these seeds (t, paired) leaves out 0. Disagree: one of them fails likewise. Undecided: anything else, and "
-        "fewer than {fewest} seeds. No correction is made for the number of rows. Times and attention have no seeds: the "
-        "numbers decide. OUT in a command is the folder of "
-        "these results. The models are small and trained little, so a disagreement is not a refutation. Disagreements stay "
-        "in the table.",
+        "fewer than {fewest} seeds. No correction is made for the number of rows. Times have no seeds: quartiles that "
+        "overlap leave an order undecided. OUT in a command is the folder of these results. The models are small and "
+        "trained little, so a disagreement is not a refutation. Disagreements stay in the table.",
         "论文的论断：{papers}。项目最初的笔记中的陈述（未作测量）：{notes}。"
         "一致：论断中的每个不等式在各编码共有的每个种子上都成立，且这些种子上平均之差的 95% 区间（配对 t）不含 0。"
         "不一致：其中有一个以同样的标准不成立。未定：其余情形，以及种子不足 {fewest} 个。未按行数作校正。"
-        "耗时与注意力没有按种子比较，直接看数值。命令中的 OUT 是这些结果所在的文件夹。"
+        "耗时没有种子：四分位数重叠则次序未定。命令中的 OUT 是这些结果所在的文件夹。"
         "模型小、训练少，因此不一致并不等于反驳。不一致者保留在表中。",
     ),
     "verdicts": Words(
@@ -294,7 +293,7 @@ PROSE = {
         "{agree} 项一致，{disagree} 项不一致，{undecided} 项未定，{not_tested} 项未检验",
     ),
     "source": Words("source", "来源"),
-    "claim": Words("claim", "结论"),
+    "claim": Words("claim", "论断"),
     "ours": Words("here", "本实验"),
     "verdict": Words("verdict", "判断"),
     "depth": Words("Retrieval by depth", "按深度的检索"),

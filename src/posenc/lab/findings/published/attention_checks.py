@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from posenc.bilingual import Words
-from posenc.lab.findings.published.deciding import Ours
+from posenc.lab.findings.published.deciding import Link, Ours, Score, decide
 from posenc.lab.findings.published.our_scores import (
     TEXT,
     Found,
@@ -17,6 +18,7 @@ from posenc.lab.findings.published.our_scores import (
 from posenc.lab.findings.published.task_checks import ORDER
 from posenc.lab.findings.titles import title
 
+EVEN = "even"  # attention that is the same for every word
 ALIKE = 0.05  # cosine; smaller differences are noise in a small table
 
 
@@ -29,22 +31,34 @@ def looks_at(link: str, than: str) -> Judge:
         if best is None:
             raise Untested(f"{task['title']['en']}: not run", f"{task['title']['zh']}：未运行")
         arm_of(task, best)
-        rows = [row for row in task["links"] if row["arm"] == best]
+        rows = [row for row in task["links"] if row["arm"] == best and row["link"] in (link, than)]
         last = max((row["step"] for row in rows), default=None)
-        seen = {name: [row for row in rows if row["link"] == name and row["step"] == last] for name in (link, than)}
-        if not all(seen.values()):
+        ends = [row for row in rows if row["step"] == last]
+        if {row["link"] for row in ends} != {link, than}:
             raise Untested("attention between these words was not recorded", "没有记录这些词之间的注意力")
-        at = {name: sum(row["probability"] for row in of) / len(of) for name, of in seen.items()}
-        even = sum(row["even"] for row in seen[link]) / len(seen[link])
-        name = title(best)
+        scores = {which: _by_seed([row for row in ends if row["link"] == which], "probability") for which in (link, than)}
+        scores[EVEN] = _by_seed([row for row in ends if row["link"] == link], "even")
+        at, name = {which: one.mean for which, one in scores.items()}, title(best)
         words = Words(
-            f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {even:.3f}",
-            f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {even:.3f}",
+            f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {at[EVEN]:.3f}",
+            f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {at[EVEN]:.3f}",
         )
-        why = Words("first seed, mean over layers and heads", "第一个种子，各层各头平均")
-        return Ours(words, at[link] > max(even, at[than]), why)
+        even = Words(f"{link} > even", f"{link} > 均匀分配")
+        links = [
+            Link(Words(*(f"{link} > {than}",) * 2), lambda at: at[link] - at[than], strict=True, shows=best),
+            Link(even, lambda at: at[link] - at[EVEN], strict=True, shows=best),
+        ]
+        return decide(scores, links, words, Words("mean over layers and heads", "各层各头平均"))
 
     return judge
+
+
+def _by_seed(rows: Sequence[Mapping[str, Any]], number: str) -> Score:
+    """The mean over layers and heads of each seed, and over the seeds."""
+    seeds = {str(row["seed"]) for row in rows}
+    each = {seed: [row[number] for row in rows if str(row["seed"]) == seed] for seed in sorted(seeds)}
+    means = {seed: sum(of) / len(of) for seed, of in each.items()}
+    return Score(sum(means.values()) / len(means), means)
 
 
 def neighbours_grow_alike(found: Found) -> Ours:

@@ -2,8 +2,8 @@
 
     too few seeds were compared ─► budget
     what is known of the paper's setting ─► task
+    an encoding of an inequality that does not hold still improved at its end, or did not learn the task ─► budget
     a statement of the notes that our numbers contradict ─► theirs
-    an encoding of the claim still improved at its end, or did not learn the task ─► budget
     what the setting of the paper had and these results lack ─► task
     the seeds do not separate the encodings ─► budget
     otherwise it is not known ─► scale
@@ -34,7 +34,7 @@ KINDS: Mapping[Kind, Words] = {
     "theirs": Words("their mistake", "原文有误"),
     "ours": Words("our mistake", "此处有误"),
 }
-DECIDED_BY: Mapping[Kind, Sequence[str]] = {"budget": ("ladder", "study"), "scale": ("gpu",)}  # presets, of text
+DECIDED_BY: Mapping[Kind, Sequence[str]] = {"budget": ("study", "gpu"), "scale": ("gpu",)}  # presets, of text
 SMALLER = Words("not known; their models are larger and trained for far longer", "原因不明；原文的模型更大，训练量也大得多")
 NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
 
@@ -54,27 +54,33 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
         return Cause("budget", only(ours.seeds))
     if known is not None:
         return known
+    of_open = [(task, name) for task, name in consulted if not ours.open or name in ours.open]
+    if why := growing(found, of_open):
+        return Cause("budget", why, decided_by("budget", found, consulted))
     if from_notes(source) and not undecided:
         return Cause("theirs", NOT_MEASURED)
-    if why := growing(found, consulted):
-        return Cause("budget", why, decided_by("budget", consulted))
     if ours.setting.en:
         return Cause("task", ours.setting)
     if undecided:
-        return Cause("budget", Words("more seeds are needed", "需要更多种子"), decided_by("budget", consulted))
-    return Cause("scale", SMALLER, decided_by("scale", consulted))
+        return Cause("budget", Words("more seeds are needed", "需要更多种子"))
+    return Cause("scale", SMALLER, decided_by("scale", found, consulted))
 
 
 def only(seeds: int) -> Words:
     return Words(f"only {seeds} seed{'s' * (seeds != 1)}", f"只有 {seeds} 个种子")
 
 
-def decided_by(kind: Kind, consulted: Consulted) -> str:
-    """The command of the first preset that has the encodings of a claim about text; "" without one."""
-    if all(task == TEXT for task, _ in consulted):
-        for preset in DECIDED_BY[kind]:
-            if {name for _, name in consulted} <= set(read_experiment(preset).encodings):
-                return f"posenc lab run {preset}"
+def decided_by(kind: Kind, found: Mapping[str, Any], consulted: Consulted) -> str:
+    """The command of the first preset that trains the encodings of a claim about text on more tokens; "" without one."""
+    if any(task != TEXT for task, _ in consulted):
+        return ""
+    trained = max((task["trained_tokens"] or 0 for task in found["tasks"] if task["name"] == TEXT), default=0)
+    for preset in DECIDED_BY[kind]:
+        experiment = read_experiment(preset)
+        (plan,) = (plan for plan in experiment.tasks if plan.task.name == TEXT)
+        tokens = plan.training.steps * plan.training.rows * plan.task.length
+        if tokens > trained and {name for _, name in consulted} <= set(experiment.of(plan)):
+            return f"posenc lab run {preset}"
     return ""
 
 
@@ -90,12 +96,16 @@ def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     return Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
 
 
-def trial_of(found: Mapping[str, Any], consulted: Consulted, shows: str) -> str | None:
-    """The trial of the encoding that contradicts the claim, otherwise the first that the check has read; None without any.
-    In the words that posenc lab repeat takes.
+def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str | None:
+    """The trial that contradicts the claim, in the words that posenc lab repeat takes; None where no seed contradicts it.
+
+    Of a claim that is not about seeds it is the first seed's, of the encoding that contradicts it or that was read first.
     """
-    task, name = next((pair for pair in reversed(consulted) if pair[1] == shows), next(iter(consulted), ("", "")))
-    return f"{task} {name} seed {found['seeds'][0]}" if task else None
+    if ours.seeds is not None and ours.against is None:
+        return None
+    task, name = next((pair for pair in reversed(consulted) if pair[1] == ours.shows), next(iter(consulted), ("", "")))
+    seed = found["seeds"][0] if ours.against is None else ours.against
+    return f"{task} {name} seed {seed}" if task else None
 
 
 def told(cause: Cause, trial: str | None = None) -> Words:

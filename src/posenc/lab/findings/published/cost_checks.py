@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc.bilingual import Words
-from posenc.lab.findings.published.deciding import Ours, Score, by_numbers, worst_first
+from posenc.lab.findings.published.deciding import Ours, Score, by_ranges, worst_first
 from posenc.lab.findings.published.our_scores import (
     Found,
     Judge,
@@ -22,7 +22,7 @@ COST = Words(
 
 
 def slower(*groups: Sequence[str]) -> Judge:
-    """Time of a training step relative to NoPE, the slowest group first."""
+    """Time of a training step relative to NoPE, the slowest group first. Overlapping quartiles leave an order undecided."""
 
     def judge(found: Found) -> Ours:
         if found["cost"] is None:
@@ -37,6 +37,7 @@ def slower(*groups: Sequence[str]) -> Judge:
         scores, left, without = reachable(groups, look_up)
         told = Words(f"measured on {device}", f"在 {device} 上测量")
         words = listed(scores, unit=Words("× the time of NoPE", "（以 NoPE 的耗时为 1）"))
-        return by_numbers({name: one.mean for name, one in scores.items()}, worst_first(left), words, told, without)
+        low, middle, high = ({name: rows[name]["training"][of] for name in scores} for of in ("low", "median", "high"))
+        return by_ranges(low, middle, high, worst_first(left), words, told, without)
 
     return judge

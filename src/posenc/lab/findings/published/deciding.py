@@ -1,7 +1,7 @@
 """The verdict on a claim, by each of its inequalities.
 
 claim     Sinusoidal > RoPE > T5          two links
-margin    Sinusoidal - RoPE, RoPE - T5    by seed, over the seeds that all encodings share; a link holds where it is > 0
+margin    Sinusoidal - RoPE, RoPE - T5    by seed, over the seeds that the encodings of a link share; it holds above 0
 a link    holds if it does in every seed and the 95 % interval of its mean margin leaves out 0; fails if it does in no
           seed and likewise; is undecided otherwise, and with fewer than FEWEST seeds
 a claim   agrees if every link holds, disagrees if one fails, is undecided otherwise
@@ -31,8 +31,10 @@ class Score(NamedTuple):
 class Ours(NamedTuple):
     """Our numbers, whether they satisfy the claim (None: undecided), and remarks.
 
-    `seeds` were compared, None where the claim is not about seeds. A trial of the encoding `shows` contradicts the claim.
-    `setting` says what is known to differ from the paper's because of what these results lack.
+    `seeds` were compared for the link with the fewest, None where the claim is not about seeds. A trial of the encoding
+    `shows` with the seed `against` contradicts the claim; None: no seed does. The links of the encodings `open` do not
+    hold or are undecided; empty: any may be meant. `setting` says what is known to differ from the paper's because of what
+    these results lack.
     """
 
     words: Words
@@ -41,6 +43,8 @@ class Ours(NamedTuple):
     seeds: int | None = None
     shows: str = ""
     setting: Words = NOTHING
+    against: str | None = None
+    open: frozenset[str] = frozenset()
 
 
 Scores = Mapping[str, Score]  # by name
@@ -49,39 +53,44 @@ Groups = Sequence[Sequence[str]]
 
 
 class Link(NamedTuple):
-    """One inequality. It holds where its margin is above zero, or zero unless it is `strict`."""
+    """One inequality. It holds where its margin is above zero, or zero unless it is `strict`.
+
+    `names` are the scores that it reads; empty: all of the claim.
+    """
 
     says: Words
     margin: Callable[[Means], float]
     strict: bool = False
     shows: str = ""  # the encoding whose trial contradicts the claim where the link fails
+    names: tuple[str, ...] = ()
 
     def holds(self, margin: float) -> bool:
         return margin > 0 if self.strict else margin >= 0
 
 
 class Judged(NamedTuple):
-    """A link, whether it holds (None: undecided), its mean margin, and half the width of the interval of that."""
+    """A link, whether it holds (None: undecided), its margin by seed and on average, and half the width of its interval."""
 
     link: Link
     holds: bool | None
+    seeds: Means
     margin: float
     half_width: float | None
 
 
 def at_most(name: str, limit: float) -> Link:
-    return Link(_same(f"{title(name).en} ≤ {limit:g}"), lambda at: limit - at[name], shows=name)
+    return Link(_same(f"{title(name).en} ≤ {limit:g}"), lambda at: limit - at[name], shows=name, names=(name,))
 
 
 def at_least(name: str, limit: float) -> Link:
-    return Link(_same(f"{title(name).en} ≥ {limit:g}"), lambda at: at[name] - limit, shows=name)
+    return Link(_same(f"{title(name).en} ≥ {limit:g}"), lambda at: at[name] - limit, shows=name, names=(name,))
 
 
 def above(more: str, less: str, *, shows: str = "", equal: bool = False, called: Callable[[str], Words] = title) -> Link:
     """The score of `more` is above that of `less`; `equal` allows a tie."""
     sign = "≥" if equal else ">"
     says = Words(*(f"{one} {sign} {other}" for one, other in zip(called(more), called(less), strict=True)))
-    return Link(says, lambda at: at[more] - at[less], strict=not equal, shows=shows)
+    return Link(says, lambda at: at[more] - at[less], strict=not equal, shows=shows, names=(more, less))
 
 
 def worst_first(groups: Groups, called: Callable[[str], Words] = title) -> list[Link]:
@@ -109,39 +118,63 @@ def paired(scores: Scores) -> dict[str, Score]:
 
 
 def difference(one: Score, other: Score) -> Score:
-    """one - other, by the seeds that both have."""
-    shared = one.seeds.keys() & other.seeds.keys()
-    return Score(one.mean - other.mean, {seed: one.seeds[seed] - other.seeds[seed] for seed in shared})
+    """one - other, over the seeds that both have; of the means where they share none."""
+    seeds = {seed: one.seeds[seed] - other.seeds[seed] for seed in sorted(one.seeds.keys() & other.seeds.keys())}
+    return Score(sum(seeds.values()) / len(seeds) if seeds else one.mean - other.mean, seeds)
 
 
 def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
     """The verdict, the number of seeds in which all links hold, and the links that fail or are undecided."""
-    shared = set.intersection(*(set(one.seeds) for one in scores.values()))
-    by_seed = [{name: one.seeds[seed] for name, one in scores.items()} for seed in shared]
-    judged = [_judged(link, [link.margin(at) for at in by_seed]) for link in links]
-    n, agree = len(shared), sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed)
+    judged = [_judged(link, _by_seed(scores, link.names or tuple(scores))) for link in links]
+    fewest, most = (pick(len(one.seeds) for one in judged) for pick in (min, max))
+    by_seed = _by_seed(scores, tuple(scores))
+    agree, n = sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed.values()), len(by_seed)
     told = Words(f"holds for {agree} of {n} seed{'s' * (n != 1)}", f"{n} 个种子中有 {agree} 个成立")
-    why = clauses(*(said for said in (told, *_open_links(judged, n), *notes) if said.en))
-    return Ours(words, _all(judged), why, n, _contradicted(judged))
+    if n < most:
+        told = Words(
+            f"each inequality over the {fewest} to {most} seeds that its encodings share",
+            f"每个不等式各用其编码共有的 {fewest} 至 {most} 个种子",
+        )
+    why = clauses(*(said for said in (told, *_open_links(judged), *notes) if said.en))
+    shows, against = _contradicted(judged)
+    return Ours(words, _all(judged), why, fewest, shows, against=against, open=_open_names(judged))
 
 
-def by_numbers(means: Means, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
-    """The verdict on numbers that have no seeds, as times have none."""
-    margins = {link: link.margin(means) for link in links}
-    judged = [Judged(link, link.holds(margin), margin, None) for link, margin in margins.items()]
-    why = clauses(*(said for said in (*notes, *_open_links(judged, 0)) if said.en))
-    return Ours(words, _all(judged), why, shows=_contradicted(judged))
+def by_ranges(low: Means, middle: Means, high: Means, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
+    """The verdict on numbers that have no seeds but a spread, as times have quartiles: a link whose two ranges overlap is
+    undecided.
+    """
+    judged = []
+    for link in links:
+        more, less = link.names
+        least, most = (link.margin({more: one[more], less: other[less]}) for one, other in ((low, high), (high, low)))
+        holds = None if link.holds(most) and not link.holds(least) else link.holds(least)
+        judged.append(Judged(link, holds, {}, link.margin(middle), None))
+    overlapping = [one.link.says for one in judged if one.holds is None]
+    said = joined(overlapping, ", ", "，")
+    overlap = Words(f"undecided, quartiles overlap: {said.en}", f"未定，四分位数重叠：{said.zh}")
+    told = (*notes, *_open_links(judged), *[overlap] * bool(overlapping))
+    why = clauses(*(words for words in told if words.en))
+    return Ours(words, _all(judged), why, shows=_contradicted(judged)[0], open=_open_names(judged))
 
 
-def _judged(link: Link, margins: Sequence[float]) -> Judged:
+def _by_seed(scores: Scores, names: Sequence[str]) -> dict[str, Means]:
+    """The scores of these names by seed, over the seeds that all of them have."""
+    shared = set.intersection(*(set(scores[name].seeds) for name in names))
+    return {seed: {name: scores[name].seeds[seed] for name in names} for seed in sorted(shared)}
+
+
+def _judged(link: Link, by_seed: Mapping[str, Means]) -> Judged:
+    seeds = {seed: link.margin(at) for seed, at in by_seed.items()}
+    margins = list(seeds.values())
     mean = sum(margins) / len(margins) if margins else 0.0
     half_width = statistics.half_width(margins)
     if len(margins) < FEWEST or half_width is None:
-        return Judged(link, None, mean, None)
+        return Judged(link, None, seeds, mean, None)
     right = {link.holds(margin) for margin in margins}
     equal = not link.strict and not any(margins)  # what may be equal, and is in every seed
     apart = len(right) == 1 and (abs(mean) > half_width or equal)
-    return Judged(link, right.pop() if apart else None, mean, half_width)
+    return Judged(link, right.pop() if apart else None, seeds, mean, half_width)
 
 
 def _all(judged: Sequence[Judged]) -> bool | None:
@@ -150,15 +183,28 @@ def _all(judged: Sequence[Judged]) -> bool | None:
     return None if any(one.holds is None for one in judged) else True
 
 
-def _contradicted(judged: Sequence[Judged]) -> str:
-    """The encoding that contradicts the claim most: that of the failing link, or else of the undecided one, with the least
-    margin.
+def _left(judged: Sequence[Judged]) -> list[Judged]:
+    """The links that fail, or else those that are undecided."""
+    return [one for one in judged if one.holds is False] or [one for one in judged if one.holds is None]
+
+
+def _open_names(judged: Sequence[Judged]) -> frozenset[str]:
+    names = [one.link.names for one in _left(judged)]
+    return frozenset().union(*names) if all(names) else frozenset()
+
+
+def _contradicted(judged: Sequence[Judged]) -> tuple[str, str | None]:
+    """The encoding and the seed that contradict the claim most: of the open link with the least margin. No seed where the
+    link holds in every one.
     """
-    left = [one for one in judged if one.holds is False] or [one for one in judged if one.holds is None]
-    return min(left, key=lambda one: one.margin).link.shows if left else ""
+    if not (left := _left(judged)):
+        return "", None
+    worst = min(left, key=lambda one: min(one.seeds.values(), default=one.margin))
+    seed = min(worst.seeds, key=lambda one: worst.seeds[one], default=None)
+    return worst.link.shows, None if seed is None or worst.link.holds(worst.seeds[seed]) else seed
 
 
-def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
+def _open_links(judged: Sequence[Judged]) -> Iterator[Words]:
     """fails: Sinusoidal > RoPE; undecided: RoPE > T5 by +0.012 ± 0.031 over 3 seeds.
 
     The only link of a claim needs no name where it fails.
@@ -169,7 +215,7 @@ def _open_links(judged: Sequence[Judged], seeds: int) -> Iterator[Words]:
         yield Words(f"fails: {said.en}", f"不成立：{said.zh}")
     for one in judged:
         if one.holds is None and one.half_width is not None:
-            by, says = f"{one.margin:+.3f} ± {one.half_width:.3f}", one.link.says
+            by, says, seeds = f"{one.margin:+.3f} ± {one.half_width:.3f}", one.link.says, len(one.seeds)
             yield Words(
                 f"undecided: {says.en} by {by} over {seeds} seeds",
                 f"未定：{says.zh}，{seeds} 个种子上相差 {by}",

@@ -17,7 +17,7 @@ from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
-from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores, paired
+from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
 
@@ -194,4 +194,4 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     if len(left) < min(2, len(groups)):
         raise gone[0]
     without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
-    return paired(scores), left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
+    return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING

@@ -28,6 +28,7 @@ from posenc.lab.findings.titles import change_title
 FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"
 CHEN, PENG, DROPE = "Chen et al. 2023 (PI)", "Peng et al. 2023 (YaRN)", "Gelberg et al. 2025 (DroPE)"
+TRAINING_ON = Words("training on after the change", "改动之后继续训练")
 TUNED = Words(
     "theirs was trained on at the longer length after the change, which the lab does not do",
     "原文在改动之后又在更长的长度上继续训练，实验台不这样做",
@@ -39,7 +40,6 @@ QUARTER = Words(
 SUN, RUOSS, FIRE = "Sun et al. 2022 (xPos)", "Ruoss et al. 2023", "Li et al. 2023 (FIRE)"
 KERPLE, GOLOVNEVA = "Chi et al. 2022 (KERPLE)", "Golovneva et al. 2024 (CoPE)"
 MCLEISH = "McLeish et al. 2024 (Abacus)"
-ADAPTED = Cause("task", TUNED)
 OTHER_CELLS = Cause(
     "task",
     Words(
@@ -98,12 +98,16 @@ def order_of(groups: Groups) -> list[Link]:
 
 
 class PublishedClaim(NamedTuple):
-    """A claim, its source, and the check that decides it. `cause` is what is known of the paper's setting."""
+    """A claim, its source, and the check that decides it. `cause` is what is known of the paper's setting.
+
+    `elsewhere` says why this lab cannot test the claim, whatever its numbers are; they are shown beside it.
+    """
 
     source: str
     words: Words
     judge: Judge
     cause: Cause | None = None
+    elsewhere: Words = NOTHING
 
 
 def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -124,13 +128,15 @@ def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
         verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
     else:
         words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
-        if verdict != "agree":
+        if claim.elsewhere.en:
+            verdict, why, needs = "not tested", claim.elsewhere, TRAINING_ON
+        elif verdict != "agree":
             cause = causes.cause_of(known, claim.source, found, consulted, ours)
-            trial = causes.trial_of(found, consulted, ours.shows)
+            trial = causes.trial_of(found, consulted, ours)
         if known and known.kind == "task" and cause is not known:
             why = clauses(why, causes.told(known))
         if verdict == "agree" and (growing := causes.growing(found, consulted)):
-            why = clauses(why, growing)
+            why = clauses(*filter(any, (why, growing)))
     told = NOTHING if cause is None else causes.told(cause, trial)
     said = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
     return {
@@ -284,19 +290,19 @@ CLAIMS = (
             f"位置插值保持平稳：1× 为 7.23，2× 为 7.04；此处至多变差 {FLAT:g} 比特",
         ),
         text_checks.changes(2, ["", "interpolation"], [STAYS]),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > YaRN 3.35", "在扩展倍数 2× 处：NTK 3.59 > YaRN 3.35"),
         text_checks.changes(2, ["ntk", "yarn"], order_of([["ntk"], ["yarn"]])),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         PENG,
         Words("at the factor, 2×: NTK 3.59 > interpolation 3.34", "在扩展倍数 2× 处：NTK 3.59 > 位置插值 3.34"),
         text_checks.changes(2, ["ntk", "interpolation"], order_of([["ntk"], ["interpolation"]])),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         PENG,
@@ -305,7 +311,7 @@ CLAIMS = (
             f"在扩展倍数 2× 处：YaRN 3.35 与位置插值 3.34 相当；此处至多相差 {FLAT:g} 比特",
         ),
         text_checks.changes(2, ["interpolation", "yarn"], [AS_GOOD]),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         PENG,
@@ -322,7 +328,7 @@ CLAIMS = (
             "超出扩展倍数，2.5×：位置插值 8.07 > NTK 6.24 > YaRN 6.04",
         ),
         text_checks.changes(2.5, FACTOR_2, order_of([["interpolation@2"], ["ntk@2"], ["yarn@2"]])),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         PENG,
@@ -331,7 +337,7 @@ CLAIMS = (
             "在训练长度以内也作改动，½×：NTK 4.20 > 位置插值 3.92、YaRN 3.91",
         ),
         text_checks.changes(0.5, FACTOR_2, order_of([["ntk@2"], ["interpolation@2", "yarn@2"]])),
-        ADAPTED,
+        elsewhere=TUNED,
     ),
     PublishedClaim(
         DROPE,

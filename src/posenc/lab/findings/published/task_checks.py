@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from posenc.bilingual import Words
@@ -16,7 +17,6 @@ from posenc.lab.findings.published.deciding import (
     Score,
     above,
     best_first,
-    by_numbers,
     decide,
     paired,
     worst_first,
@@ -55,7 +55,7 @@ def blind(task_name: str, links: Callable[[Found, Sequence[str]], Sequence[Link]
         if not learnt:
             raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
         read = [arm_of(task, "nope", learnt=False), *(arm_of(task, arm["name"]) for arm in learnt)]
-        scores = paired({arm["name"]: score(arm, task["length"]) for arm in read})
+        scores = {arm["name"]: score(arm, task["length"]) for arm in read}
         return decide(scores, links(task, [arm["name"] for arm in learnt]), listed(scores, unit=unit))
 
     return judge
@@ -68,13 +68,13 @@ def masked_fails(task: Found, others: Sequence[str]) -> list[Link]:
 
 def _behind(other: str, by: float) -> Link:
     says = Words(*(f"{nope} ≥ {one} + {by:g}" for nope, one in zip(title("nope"), title(other), strict=True)))
-    return Link(says, lambda at: at["nope"] - at[other] - by, shows="nope")
+    return Link(says, lambda at: at["nope"] - at[other] - by, shows="nope", names=("nope", other))
 
 
 def at_chance(task: Found, others: Sequence[str]) -> list[Link]:
     chance = task["chance"][str(task["length"])]
     says = Words(f"NoPE within {CHANCE:g} of chance", f"NoPE 与随机水平相差不超过 {CHANCE:g}")
-    return [Link(says, lambda at: CHANCE - abs(at["nope"] - chance), shows="nope")]
+    return [Link(says, lambda at: CHANCE - abs(at["nope"] - chance), shows="nope", names=("nope",))]
 
 
 def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
@@ -111,23 +111,28 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
 
     def judge(found: Found) -> Ours:
         names = {name for group in groups for name in group}
-        blocks = []
+        blocks = defaultdict[str, list[Means]](list)
         for task in (task for task in found["tasks"] if task["measure"] == "exact"):
             cells = {arm["name"]: arm["cells"] for arm in task["arms"] if arm["learnt"] and arm["name"] in names}
             for length in (str(length) for length in task["lengths"] if length > task["length"]):
                 for seed in map(str, found["seeds"]):
                     values = {name: cell[length]["seeds"].get(seed) for name, cell in cells.items()}
-                    blocks.append({name: value for name, value in values.items() if value is not None})
-        ranks = statistics.mean_ranks("exact", blocks, sorted(names))
-        if ranks is None:
+                    blocks[seed].append({name: value for name, value in values.items() if value is not None})
+        every = statistics.mean_ranks("exact", [block for of in blocks.values() for block in of], sorted(names))
+        if every is None:
             raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
-        whole = sum(block.keys() >= names for block in blocks)
-        words = listed({name: Score(rank, {}) for name, rank in ranks.items()}, unit=PLAIN)
+        by_seed = {seed: statistics.mean_ranks("exact", of, sorted(names)) for seed, of in blocks.items()}
+        ranks = {
+            name: Score(mean, {seed: one[name] for seed, one in by_seed.items() if one is not None})
+            for name, mean in every.items()
+        }
+        whole = sum(block.keys() >= names for of in blocks.values() for block in of)
         complete = Words(f"{whole} complete cells", f"{whole} 个完整单元")
         buckets = (
             untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
         )
-        return by_numbers(ranks, worst_first(groups), words, complete, next((note for note in buckets if note.en), NOTHING))
+        untrained = next((note for note in buckets if note.en), NOTHING)
+        return decide(ranks, worst_first(groups), listed(ranks, unit=PLAIN), complete, untrained)
 
     return judge
 

@@ -173,7 +173,7 @@ def best_at_longest(name: str) -> Judge:
         if not others:
             raise Untested("nothing else learnt the trained length", "没有其他编码学会训练长度")
         scores, left, without = reachable([others], lambda other: score(arm_of(task, other), length))
-        scores = paired({**scores, name: score(arm_of(task, name), length)})
+        scores = {**scores, name: score(arm_of(task, name), length)}
         return decide(
             scores,
             worst_first([*left, [name]]),

@@ -44,7 +44,7 @@ def task(tokens: int, *names: str) -> dict[str, Any]:
 
 
 def test_pairs_by_hand() -> None:
-    """Without T5 the standard deviations are at most .003: two seeds can show 14.1 · .0022 / √2 = .02 bits."""
+    """The standard deviations of these differences are at most .003, and the differences at least .3."""
     found = budget_limits(task(150_000, "nope", "rope", "alibi"), 2, ladder())
     assert (found["scale"], found["tokens"], found["seeds"]) == (100_000, 150_000, 2)
     home, far = found["lengths"]
@@ -58,7 +58,9 @@ def test_pairs_by_hand() -> None:
 
 
 def test_seeds_that_differ_settle_nothing() -> None:
-    """T5's seeds spread over a bit, so that the pooled deviation hides every difference at two seeds, not at a hundred."""
+    """T5 differs from NoPE by 1.3 bits with a standard deviation of .5. One more difference has the same sign with a
+    chance of .92 (t = 1.3 / (.5 · √(4/3)), 2 degrees of freedom), two have with .85. A hundred seeds show the difference.
+    """
     few, many = (budget_limits(task(100_000, "nope", "t5"), seeds, ladder())["lengths"][0] for seeds in (2, 100))
     assert few["unsettled"] == [("nope", "t5")]
     assert [(a, b) for a, b, _ in many["separates"]] == [("t5", "nope")]

@@ -1,9 +1,13 @@
 """What a small budget can tell about a pair of encodings, and what it cannot.
 
-    separates    every seed has the same order, the difference is at least what this many seeds can show, and the means have
-                 the same order at every larger scale of the ladder
+    separates    every seed has the same order, this many seeds would show it, and the means have the same order at every
+                 larger scale of the ladder
     changes      the same, but a larger scale has the other order
     unsettled    everything else
+
+Two seeds would show an order if both had it with a chance of CHANCE, by Student's distribution of one more difference of
+the pair. From FEWEST seeds on, the difference must be what a paired t-test with this many seeds finds
+(`statistics.detectable`), by the variance of the pair. So a verdict does not depend on which other encodings take part.
 
 Where the results of the preset `ladder` are shipped, seeds and differences are those of the ladder's scale with the most
 tokens among those with at most twice as many as here. Otherwise they are those of the comparison itself, and nothing is
@@ -17,10 +21,14 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from itertools import combinations
+from statistics import stdev
 from typing import Any, NamedTuple
+
+from scipy.stats import t
 
 from posenc.bilingual import Words, joined
 from posenc.lab.findings import statistics
+from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import counted
 
@@ -31,6 +39,7 @@ NOTHING_TO_COMPARE = Words(
     "This budget can tell nothing about which encoding is better: fewer than two learnt the trained length.",
     "此预算无法说明哪种编码更好：学会训练长度的不足两种。",
 )
+CHANCE = 0.95
 MOST = 6  # pairs in a sentence
 NEAR = 2.0  # a scale with up to this many times the tokens still speaks for a comparison
 
@@ -92,10 +101,9 @@ def _verdicts(times: float, names: Sequence[str], rungs: Sequence[Scores], seeds
         (a, b): [here[a][seed] - here[b][seed] for seed in here[a].keys() & here[b].keys()]
         for a, b in combinations(known, 2)
     }
-    least = statistics.detectable(list(pairs.values()), seeds)
     found = Verdicts(times, [], [], [])
     for (a, b), differences in pairs.items():
-        if not differences or least is None or not _one_way(differences) or abs(_mean(differences)) < least:
+        if not _one_way(differences) or not _shown(differences, seeds):
             found.unsettled.append((a, b))
             continue
         better, worse = (a, b) if _mean(differences) < 0 else (b, a)
@@ -106,6 +114,17 @@ def _verdicts(times: float, names: Sequence[str], rungs: Sequence[Scores], seeds
             found.changes.append((better, worse))
     found.separates.sort(key=lambda pair: -pair[2])
     return found
+
+
+def _shown(differences: Sequence[float], seeds: int) -> bool:
+    """Whether this many seeds would show the order of a pair whose differences are these."""
+    n = len(differences)
+    if n < 2 or seeds < 2:
+        return False
+    if seeds >= FEWEST:
+        return abs(_mean(differences)) >= (statistics.detectable([differences], seeds) or math.inf)
+    spread = stdev(differences) * math.sqrt(1 + 1 / n)
+    return spread == 0 or float(t.cdf(abs(_mean(differences)) / spread, n - 1)) ** seeds >= CHANCE
 
 
 def _one_way(differences: Sequence[float]) -> bool:
@@ -121,7 +140,8 @@ def _mean(values: Sequence[float]) -> float:
 
 def sentences(limits: Json) -> list[Words]:
     """What this budget can separate, what it cannot rank, and where the evidence comes from."""
-    told = [words for one in limits["lengths"] for words in _at_length(one)]
+    seen = Words("here", "此处") if limits["scale"] is None else Words("in the ladder", "在阶梯实验中")
+    told = [words for one in limits["lengths"] for words in _at_length(one, limits["seeds"], seen)]
     return [_evidence(limits), *told] if told else [NOTHING_TO_COMPARE]
 
 
@@ -149,7 +169,7 @@ def _evidence(limits: Json) -> Words:
     )
 
 
-def _at_length(one: Json) -> list[Words]:
+def _at_length(one: Json, seeds: int, seen: Words) -> list[Words]:
     at = Words(f"At {one['times']:g} times the trained length", f"在训练长度的 {one['times']:g} 倍处")
     if one["times"] == 1:
         at = Words("At the trained length", "在训练长度上")
@@ -157,8 +177,8 @@ def _at_length(one: Json) -> list[Words]:
         return []  # no two encodings have a score
     told = list[Words]()
     if one["separates"]:
-        bits = (Words(f" ({bits:.2f} bits)", f"（{bits:.2f} 比特）") for _, _, bits in one["separates"])
-        rows = _listed([_pair(a, b, "from", "与") for a, b, _ in one["separates"]], list(bits))
+        apart = [Words(f" ({by:.2f} bits)", f"（{by:.2f} 比特）") for _, _, by in one["separates"]]
+        rows = _listed([_pair(a, b, "from", "与") for a, b, _ in one["separates"]], apart)
         told.append(Words(f"{at.en}, it can separate {rows.en}.", f"{at.zh}，它能区分：{rows.zh}。"))
     else:
         told.append(Words(f"{at.en}, it can separate no pair of encodings.", f"{at.zh}，它不能区分任何一对编码。"))
@@ -166,9 +186,10 @@ def _at_length(one: Json) -> list[Words]:
         rows = _listed([_pair(a, b, "and", "与") for a, b in one["unsettled"]])
         told.append(
             Words(
-                f"{at.en}, it cannot rank {rows.en}: seeds disagree, or the difference is smaller than these seeds can "
-                "show.",
-                f"{at.zh}，它排不出先后的有：{rows.zh}；种子之间不一致，或差异小于这些种子所能分辨的。",
+                f"{at.en}, it cannot rank {rows.en}: {seen.en}, their seeds have both orders, or they are so close that "
+                f"{counted(seeds, 'seed', 'seeds')} may not show which is better.",
+                f"{at.zh}，它排不出先后的有：{rows.zh}；{seen.zh}，它们的种子两种次序都有，"
+                f"或相差太小，{seeds} 个种子不一定能看出哪种更好。",
             )
         )
     if one["changes"]:

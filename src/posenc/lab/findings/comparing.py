@@ -6,7 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posenc.lab.findings import criteria
+from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings.criteria import FEWEST
 
 Json = Mapping[str, Any]
 
@@ -47,8 +48,10 @@ def _behind(task: Json, arm: Json, other: Json, length: int) -> float:
 
 
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
-    """The best of `arms` at a length, then those that are as good or better with at least one seed. Every arm needs a score
-    at that length.
+    """The best of `arms` at a length, then those that cannot be told from it. Every arm needs a score at that length.
+
+    Over the seeds that both have: the 95 % interval of the mean difference (t, paired) holds 0; with fewer seeds than
+    FEWEST, one seed is as good or better.
     """
     leader = first(task, arms, length)
     others = sorted(
@@ -58,7 +61,10 @@ def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
 
     def ties(arm: Json) -> bool:
         theirs = arm["cells"][str(length)]["seeds"]
-        return any(worse(task, ours[seed]) >= worse(task, theirs[seed]) for seed in ours.keys() & theirs.keys())
+        behind = [worse(task, theirs[seed]) - worse(task, ours[seed]) for seed in ours.keys() & theirs.keys()]
+        if len(behind) < FEWEST:
+            return any(one <= 0 for one in behind)
+        return abs(math.fsum(behind)) / len(behind) <= (statistics.half_width(behind) or 0.0)
 
     return [leader, *filter(ties, others)]
 
@@ -76,7 +82,8 @@ def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
 def after_training(task: Json) -> tuple[int, dict[str, float]] | None:
     """A length and the mean score there of each change of RoPE's frequencies, the best first.
 
-    The length is 4 times the trained one, otherwise the longest that all changes have. None if nothing can be compared.
+    The length is 4 times the trained one, otherwise the longest that all changes have. None if nothing can be compared, or
+    RoPE did not learn the trained length.
     """
     means = {
         one["change"]: {length: cell["mean"] for length, cell in one["cells"].items() if cell.get("mean") is not None}
@@ -84,6 +91,9 @@ def after_training(task: Json) -> tuple[int, dict[str, float]] | None:
     }
     shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in means.values())]
     if len(means) < 2 or not shared:
+        return None
+    rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
+    if rope is None or not rope["learnt"]:
         return None
     length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
     ordered = sorted(means, key=lambda name: worse(task, means[name][str(length)]))

@@ -39,6 +39,8 @@ FLAT = {"bits": 0.05, "exact": 0.9}
 BREAKS = {"bits": 0.5, "exact": 0.5}
 # Seeds. An interval over fewer than five would mostly describe the seeds that happened to be drawn.
 ENOUGH = 5
+# Seeds that an order needs. With two, the interval of a mean difference is as wide as 12.7 standard deviations over √2.
+FEWEST = 3
 # Exact match. Where the best encoding is right in fewer rows than this, none is recommended.
 RECOMMENDED = 0.5
 # Scores are stored in single precision, where 2.35 - 2.30 is a little more than 0.05.

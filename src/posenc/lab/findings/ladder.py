@@ -154,7 +154,9 @@ def _between(below: Scale, above: Scale, length: int) -> Json:
 
 
 def _kept(scales: Sequence[Scale], length: int) -> Json:
-    """The pairs, better one first, that every seed of every rung orders the same way."""
+    """The pairs, better one first, that every seed of every rung orders the same way; and those of encodings that learnt
+    the trained length at every rung.
+    """
     sign = 1 if scales[0].task["measure"] == "bits" else -1
     every = [scale.scores(length) for scale in scales]
     names = [name for name in every[0] if all(name in one for one in every)]
@@ -163,7 +165,14 @@ def _kept(scales: Sequence[Scale], length: int) -> Json:
         differences = np.array([sign * (one[first][seed] - one[second][seed]) for one in every for seed in one[first]])
         if _one_way(differences):
             pairs.append([first, second] if differences[0] < 0 else [second, first])
-    return {"length": length, "of": len(names) * (len(names) - 1) // 2, "pairs": pairs}
+    learnt = [name for name in names if all(_of(scale, name)["learnt"] for scale in scales)]
+    return {
+        "length": length,
+        "of": len(names) * (len(names) - 1) // 2,
+        "pairs": pairs,
+        "of_learnt": len(learnt) * (len(learnt) - 1) // 2,
+        "pairs_learnt": [pair for pair in pairs if set(pair) <= set(learnt)],
+    }
 
 
 def _correlation(before: np.ndarray, after: np.ndarray) -> float:

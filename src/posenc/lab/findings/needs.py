@@ -34,11 +34,14 @@ def needs(found: Json) -> Iterator[Need]:
     if unfinished := [arm for arm in main["arms"] if arm["learnt"] and arm["converged"] is False]:
         yield _undecided(main, unfinished)
     if learnt:
-        yield _best(Words("Text no longer than in training", "文本不超过训练长度"), main, learnt, main["length"])
+        called = _called(main)
+        need = Words(f"{called.en} no longer than in training", f"{called.zh}不超过训练长度")
+        yield _best(need, main, learnt, main["length"])
         yield from _far(main, learnt)
         yield from _cheap(found, [arm["name"] for arm in learnt])
         yield from _plain(found, main, learnt)
-    yield from (_copying(task) for task in found["tasks"] if task["name"] == COPYING and _twice(task) > task["length"])
+    for task in (task for task in found["tasks"] if task["name"] == COPYING and _twice(task) > task["length"]):
+        yield from _copying(task)
     if len(found["tasks"]) > 2:
         yield from _most_tasks(found)
 
@@ -48,8 +51,8 @@ def _undecided(task: Json, arms: Sequence[Json]) -> Need:
     names = _names([arm["name"] for arm in arms])
     need = Words("Not ranked: training was too short", "未排名：训练太短")
     why = Words(
-        f"{len(arms)} still improved by more than {CONVERGED:g} bits in the last fifth of training",
-        f"{len(arms)} 种在训练的最后五分之一仍改善 {CONVERGED:g} 比特以上",
+        f"training loss still fell by more than {CONVERGED:g} bits in the last fifth of the steps",
+        f"训练损失在最后五分之一的步数里仍下降 {CONVERGED:g} 比特以上",
     )
     return Need(need, names, why)
 
@@ -67,10 +70,19 @@ def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
 def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
     far = task["lengths"][-1]
     reaching = [arm for arm in learnt if arm["cells"][str(far)]["mean"] is not None]
-    if reaching and far > task["length"]:
-        at = times(task, far)
-        need = Words(f"Text {at.en} as long as in training", f"文本长达训练长度的 {at.zh}")
+    if not reaching or far == task["length"]:
+        return
+    at, called = times(task, far), _called(task)
+    need = Words(f"{called.en} {at.en} as long as in training", f"{called.zh}长达训练长度的 {at.zh}")
+    reached = max(arm["cells"][str(far)]["mean"] for arm in reaching)
+    if task["measure"] == "exact" and reached < RECOMMENDED:
+        yield Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
+    else:
         yield _best(need, task, reaching, far)
+
+
+def _called(task: Json) -> Words:
+    return Words("Text", "文本") if task["measure"] == "bits" else Words(**task["title"])
 
 
 def _cheap(found: Json, names: Sequence[str]) -> Iterator[Need]:
@@ -102,15 +114,18 @@ def _twice(task: Json) -> int:
     return max(length for length in lengths if length <= max(2 * task["length"], task["length"] + 1))
 
 
-def _copying(task: Json) -> Need:
+def _copying(task: Json) -> Iterator[Need]:
     length = _twice(task)
     at = times(task, length)
     need = Words(f"Exact copying at {at.en} the trained length", f"在训练长度的 {at.zh}处准确复制")
     able = [arm for arm in ranked(task) if arm["cells"][str(length)]["mean"] is not None]
-    reached = max((arm["cells"][str(length)]["mean"] for arm in able), default=0.0)
+    if not able:
+        return
+    reached = max(arm["cells"][str(length)]["mean"] for arm in able)
     if reached < RECOMMENDED:
-        return Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
-    return _best(need, task, able, length)
+        yield Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
+    else:
+        yield _best(need, task, able, length)
 
 
 def _most_tasks(found: Json) -> Iterator[Need]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.bilingual import Words, joined
 from posenc.lab.findings import budget_limits, property_sentences
-from posenc.lab.findings.comparing import after_training, first, ranked
-from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FLAT, MISSING, NOT_LEARNT
+from posenc.lab.findings.comparing import after_training, best, first, ranked
+from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
 from posenc.lab.findings.published.counting import of_notes, of_papers
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import (
@@ -22,6 +23,7 @@ from posenc.lab.findings.wording import (
     score,
     task_title,
     times,
+    trained_seeds,
 )
 from posenc.lab.trial.training import CAUSAL_ONLY
 
@@ -37,6 +39,7 @@ def sentences(found: Json) -> list[Words]:
         _detectable(main),
         *(budget_limits.sentences(found["limits"]) if "limits" in found else ()),
         _still_improving(found),
+        _last_fifth_of_ranked(main),
         *_at_longest_length(main),
         _gain(main),
         _cannot(main),
@@ -62,15 +65,20 @@ def _trained(found: Json) -> Words:
     size, each = found["size"], counted_seeds(found)
     cannot = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"])
     untrained = cannot * len(found["seeds"])
+    failed = found["trials"]["failed"]
     there, planned = (max(0, found["trials"][which] - untrained) for which in ("found", "expected"))
+    there = max(0, there - failed)
     trained = Words(f"{counted(there, 'model was', 'models were')} trained", f"共训练 {there} 个模型")
     if there < planned:
         trained = Words(f"{there} of {planned} models have been trained", f"计划 {planned} 个模型，已训练 {there} 个")
+    which, begun = Words(counted(len(arms), "encoding", "encodings"), f"{len(arms)} 种编码"), len(trained_seeds(found))
+    if 0 < begun < len(arms):
+        which = Words(f"{begun} of {len(arms)} encodings", f"{len(arms)} 种编码中的 {begun} 种")
     return Words(
-        f"{trained.en}: {counted(len(arms), 'encoding', 'encodings')} with {each.en} each. "
+        f"{trained.en}: {which.en} with {each.en} each. "
         f"The models differ by the encoding only: {size['n_layers']} layers, "
         f"d_model {size['d_model']}, {size['n_heads']} heads. Tasks: {joined(names, ', ', '').en}.",
-        f"{trained.zh}：{len(arms)} 种编码，每种 {each.zh}，彼此只有位置编码不同；"
+        f"{trained.zh}：{which.zh}，每种 {each.zh}，彼此只有位置编码不同；"
         f"{size['n_layers']} 层，d_model {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",
     )
 
@@ -82,6 +90,8 @@ def _at_trained_length(task: Json) -> Words:
     arms, home, called = [arm for arm in task["arms"] if arm["learnt"]], task["length"], task_title(task)
     if all(arm["state"] == MISSING for arm in task["arms"]):
         return Words(f"{called.en}: not run yet.", f"{called.zh}：尚未运行。")
+    if not any(cell["mean"] is not None for arm in task["arms"] for cell in arm["cells"].values()):
+        return Words(f"{called.en}: no model has a score.", f"{called.zh}：没有一个模型有分数。")
     if not arms:
         return Words(
             f"{called.en}: no encoding learnt the trained length at this budget, so none is ranked.",
@@ -95,13 +105,21 @@ def _at_trained_length(task: Json) -> Words:
             f"{called.zh}：{ran.zh}中有 {len(arms)} 种学会了训练长度 {home}（随机水平为 {chance.zh}）。"
             "训练结束时较好的几种仍在改善，因此不说哪一种最好。",
         )
-    best = first(task, finished, home)
-    said = score(task, best["cells"][str(home)]["mean"])
+    leader, *equals = best(task, finished, home)
+    said = score(task, leader["cells"][str(home)]["mean"])
+    learnt = Words(f"{len(arms)} of {ran.en} learnt this length.", f"{ran.zh}中有 {len(arms)} 种学会了这个长度。")
+    if equals:
+        others = joined(map(name, equals), ", ", "、")
+        return Words(
+            f"{called.en}: at the trained length {home}, {name(leader).en} has the best mean, {said.en}, and the seeds do "
+            f"not tell it from {others.en}; chance gives {chance.en}. {learnt.en}",
+            f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 的平均最好，{said.zh}，但这些种子不足以把它与 "
+            f"{others.zh} 区分开（随机水平为 {chance.zh}）。{learnt.zh}",
+        )
     return Words(
-        f"{called.en}: at the trained length {home}, {name(best).en} is best with {said.en}; chance gives {chance.en}. "
-        f"{len(arms)} of {ran.en} learnt this length.",
-        f"{called.zh}：在训练长度 {home} 上，{name(best).zh} 最好，{said.zh}（随机水平为 {chance.zh}）。"
-        f"{ran.zh}中有 {len(arms)} 种学会了这个长度。",
+        f"{called.en}: at the trained length {home}, {name(leader).en} is best with {said.en}; chance gives {chance.en}. "
+        f"{learnt.en}",
+        f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 最好，{said.zh}（随机水平为 {chance.zh}）。{learnt.zh}",
     )
 
 
@@ -139,8 +157,11 @@ def _at_longest_length(task: Json) -> Iterator[Words]:
 
 
 def _lost(task: Json, arm: Json, far: int) -> Words:
-    """+0.12 bits; of an arm that is not ranked, +0.12 bits, still improving."""
-    lost = loss(task, arm["rise"][str(far)]["mean"])
+    """+0.12 bits; with few seeds beside others, +0.12 bits, 1 seed; of an arm that is not ranked, still improving."""
+    lost, seeds = loss(task, arm["rise"][str(far)]["mean"]), len(arm["rise"][str(far)]["seeds"])
+    most = max(len(one["rise"][str(far)]["seeds"]) for one in task["arms"] if str(far) in one["rise"])
+    if seeds < min(FEWEST, most):
+        lost = Words(f"{lost.en}, {counted(seeds, 'seed', 'seeds')}", f"{lost.zh}，{seeds} 个种子")
     return Words(f"{lost.en}, still improving", f"{lost.zh}，仍在改善") if arm["converged"] is False else lost
 
 
@@ -150,20 +171,21 @@ def _gain(task: Json) -> Words | None:
     gains = {name(arm): -arm["rise"][str(far)]["mean"] for arm in task["arms"] if str(far) in arm["rise"]}
     if task["measure"] != "bits" or not gains:
         return None
-    best, at = max(gains, key=lambda who: gains[who]), times(task, far)
-    most = max(gains[best], 0)
+    most_of, at = max(gains, key=lambda who: gains[who]), times(task, far)
+    most = max(gains[most_of], 0)
     if most >= FLAT["bits"]:
         return Words(
-            f"On the same targets, {best.en} gains most from the trained length to {at.en}: {most:.3f} bits.",
-            f"目标不变时，从训练长度到其 {at.zh}，{best.zh} 得益最大：{most:.3f} 比特。",
+            f"On the same targets, {most_of.en} gains most from the trained length to {at.en}: {most:.3f} bits.",
+            f"目标不变时，从训练长度到其 {at.zh}，{most_of.zh} 得益最大：{most:.3f} 比特。",
         )
-    more = Words(f"more than {most:.3f} bits", f"得益超过 {most:.3f} 比特")
+    above = math.ceil(1000 * (most - ROUNDING)) / 1000
+    more = Words(f"more than {above:.3f} bits", f"得益超过 {above:.3f} 比特")
     if round(most, 3) == 0:
         more = Words("anything", "得益")
     return Words(
-        f"On the same targets, no encoding gains {more.en} from the trained length to {at.en}, so staying as good here "
-        "shows that nothing breaks, not that far context is used.",
-        f"目标不变时，从训练长度到其 {at.zh}，没有一种编码{more.zh}，因此这里的“保持”只说明没有失效，"
+        f"On the same targets, mean over seeds, no encoding gains {more.en} from the trained length to {at.en}, so staying "
+        "as good here shows that nothing breaks, not that far context is used.",
+        f"目标不变时，从训练长度到其 {at.zh}，按种子平均没有一种编码{more.zh}，因此这里的“保持”只说明没有失效，"
         "不说明用到了远处的上文。",
     )
 
@@ -221,10 +243,11 @@ def _detectable(task: Json) -> Words | None:
     said = joined((_least(task, one["least"], one["seeds"]) for one in task["detectable"]), ", ", "，")
     return Words(
         f"The smallest difference between two encodings that their seeds could show at the trained length is {said.en} "
-        "(paired by seed, 5 % level, 80 % power, one pair, no correction for many pairs). It covers the spread of seeds, "
-        "not that of documents.",
+        "(paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for many pairs). It covers the "
+        "spread of seeds, not that of documents. A pair whose differences vary less can show less.",
         f"在训练长度上，种子能够分辨的两种编码之间的最小差异：{said.zh}"
-        "（按种子配对，5% 水平，80% 功效，单独一对，未作多重比较校正）。它只计种子之间的波动，不计文档之间的波动。",
+        "（按种子配对，5% 水平，80% 功效，取各对方差的平均，未作多重比较校正）。它只计种子之间的波动，不计文档之间的波动。"
+        "差异波动较小的一对能分辨得更细。",
     )
 
 
@@ -256,8 +279,28 @@ def _still_improving(found: Json) -> Words | None:
 
 
 def _last_fifth(arm: Json) -> Words:
-    fell = sum(arm["slopes"].values()) / len(arm["slopes"])
-    return Words(f"{fell:.2f} bits", f"{fell:.2f} 比特")
+    return Words(f"{_fell(arm):.2f} bits", f"{_fell(arm):.2f} 比特")
+
+
+def _fell(arm: Json) -> float:
+    """Bits by which the training loss fell in the last fifth of the steps, mean over seeds."""
+    slopes: Mapping[str, float] = arm["slopes"]
+    return math.fsum(slopes.values()) / len(slopes)
+
+
+def _last_fifth_of_ranked(task: Json) -> Words | None:
+    """How much the ranked encodings still improved, where that is more than their seeds can show."""
+    fell = [_fell(arm) for arm in ranked(task) if arm["slopes"]]
+    least = min((one["least"] for one in task["detectable"]), default=math.inf)
+    if task["measure"] != "bits" or not fell or max(fell) <= least:
+        return None
+    return Words(
+        f"The training loss of the ranked encodings fell by {min(fell):.2f} to {max(fell):.2f} bits in that fifth. "
+        "This is more than the smallest difference that their seeds could show, so small differences at the trained length "
+        "may change with more training.",
+        f"参与排名的编码在最后五分之一里训练损失仍下降 {min(fell):.2f} 至 {max(fell):.2f} 比特，"
+        "大于种子能够分辨的最小差异：训练长度上的微小差别可能随训练增加而改变。",
+    )
 
 
 def _without_positions(found: Json) -> Iterator[Words]:
@@ -268,8 +311,8 @@ def _without_positions(found: Json) -> Iterator[Words]:
         others = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if task["causal"] or nope is None or nope["cells"][home]["mean"] is None or not others:
             continue
-        best = first(task, others, task["length"])
-        ours, theirs = (score(task, arm["cells"][home]["mean"]) for arm in (nope, best))
+        leader = first(task, others, task["length"])
+        ours, theirs = (score(task, arm["cells"][home]["mean"]) for arm in (nope, leader))
         known = Words("", "")
         if task["measure"] == "exact":
             guess = score(task, task["chance"][home])
@@ -277,11 +320,11 @@ def _without_positions(found: Json) -> Iterator[Words]:
         elif task["baseline"] is not None:
             least = score(task, task["baseline"])
             known = Words(f"; a model that ignores the context gets {least.en}", f"；完全不看上下文：{least.zh}")
-        told = Words("learns it too", "也能学会") if nope["learnt"] else Words("does not learn it", "学不会")
+        limit = Words("", "") if nope["learnt"] else Words(", which counts as not learnt", "，算作未学会")
         yield Words(
-            f"{called.en}, bidirectional: a model without positions {told.en} ({ours.en}); a model with {name(best).en} "
-            f"learns it ({theirs.en}){known.en}.",
-            f"{called.zh}（双向注意力）：没有位置的模型{told.zh}（{ours.zh}），用 {name(best).zh} 则能学会（{theirs.zh}）"
+            f"{called.en}, bidirectional: a model without positions has {ours.en}{limit.en}; one with {name(leader).en} "
+            f"has {theirs.en}{known.en}.",
+            f"{called.zh}（双向注意力）：没有位置的模型为 {ours.zh}{limit.zh}；用 {name(leader).zh} 的模型为 {theirs.zh}"
             f"{known.zh}。",
         )
 
@@ -369,13 +412,16 @@ def _seeds(found: Json) -> Words:
     fewer = Words("", "")
     if found["fewest_seeds"] < ENOUGH:
         fewer = Words(
-            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: their worst and best seed are given. Two "
-            "encodings are compared over the seeds that both have.",
-            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只给出最差与最好的种子。两种编码只在共有的种子上比较。",
+            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: every seed is given. Two encodings are "
+            "compared over the seeds that both have.",
+            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只列出每个种子。两种编码只在共有的种子上比较。",
         )
     return Words(
-        f"Intervals are 95% intervals, over {seeds} seeds and over documents. They are narrow: the bootstrap of {ENOUGH} "
-        f"normal seeds covers the true mean in about 84 % of cases (simulated).{fewer.en}",
-        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。区间偏窄：对 {ENOUGH} 个正态分布的种子，"
+        f"Intervals are 95% intervals, over {seeds} seeds and over documents. All encodings are scored on the same "
+        "documents, which make up most of an interval: intervals may overlap although every seed has the same difference. "
+        f"The part of the seeds is narrow: the bootstrap of {ENOUGH} normal seeds covers the true mean in about 84 % of "
+        f"cases (simulated).{fewer.en}",
+        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。所有编码在相同的文档上计分，而文档占了区间的大部分："
+        f"两个区间重叠，差异仍可能在每个种子上都一样。种子的部分偏窄：对 {ENOUGH} 个正态分布的种子，"
         f"自助抽样区间覆盖真实均值的比例约为 84%（模拟所得）。{fewer.zh}",
     )

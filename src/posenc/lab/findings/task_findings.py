@@ -87,9 +87,12 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
 def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
     """The smallest difference at the trained length that their seeds could have shown between two encodings.
 
-    Apart for pairs with different numbers of seeds in common, the most seeds first.
+    Apart for pairs with different numbers of seeds in common, the most seeds first. Encodings that still improved differ
+    more between seeds and are left out, unless all did.
     """
-    scores = [arm["cells"][str(of.length)]["seeds"] for arm in arms if arm["learnt"]]
+    learnt = [arm for arm in arms if arm["learnt"]]
+    finished = [arm for arm in learnt if arm["converged"] is not False]
+    scores = [arm["cells"][str(of.length)]["seeds"] for arm in (finished if len(finished) > 1 else learnt)]
     pairs = dict[int, list[list[float]]]()
     for ours, theirs in combinations(scores, 2):
         shared = sorted(ours.keys() & theirs.keys())

@@ -31,9 +31,19 @@ def because(why: str) -> Words:
     return REASONS.get(why, Words(why, why))
 
 
+def trained_seeds(found: Json) -> list[int]:
+    """The number of seeds of every encoding that has a score in the task where it has most."""
+    counts = dict[str, int]()
+    for arm in (arm for task in found["tasks"] for arm in task["arms"]):
+        there = max((len(cell["seeds"]) for cell in arm["cells"].values()), default=0)
+        counts[arm["name"]] = max(counts.get(arm["name"], 0), there)
+    return [count for count in counts.values() if count]
+
+
 def counted_seeds(found: Json) -> Words:
-    """5 seeds, or 3 to 5 seeds where some encodings have fewer."""
-    most, fewest = len(found["seeds"]), found["fewest_seeds"]
+    """5 seeds, or 1 to 5 seeds where some encodings have fewer. Those that were planned, where none has run."""
+    counts = trained_seeds(found) or [len(found["seeds"])]
+    most, fewest = max(counts), min(counts)
     if fewest < most:
         return Words(f"{fewest} to {most} seeds", f"{fewest} 至 {most} 个随机种子")
     return Words(counted(most, "seed", "seeds"), f"{most} 个随机种子")

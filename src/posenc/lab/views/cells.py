@@ -11,9 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 from posenc.bilingual import Words, clauses
 from posenc.lab.findings.comparing import worse
-from posenc.lab.findings.criteria import NOT_LEARNT
+from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
 from posenc.lab.findings.published.counting import of_notes, of_papers
-from posenc.lab.findings.published.deciding import FEWEST
 from posenc.lab.findings.wording import because
 from posenc.lab.views.words import of, same, say
 

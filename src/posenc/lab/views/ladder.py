@@ -43,8 +43,9 @@ ORDER_TEXT = Words(
     "在下一级上都是相反次序，则记为换位。",
 )
 ORDER_SEEDS = Words(
-    "The intervals come from {seeds} and are coarse: few different draws are possible.",
-    "区间只来自 {seeds}，因此很粗：可能的抽样结果不多。",
+    "The intervals come from {seeds} and are coarse: few different draws are possible. Of pairs without any difference, "
+    "one in {chance} changes places by chance.",
+    "区间只来自 {seeds}，因此很粗：可能的抽样结果不多。毫无差别的编码对，每 {chance} 对也会有一对因偶然而换位。",
 )
 HEAD = (
     Words("from → to", "从 → 到"),
@@ -63,6 +64,11 @@ KEPT = Words(
 NONE_KEPT = Words(
     "At length {length}, no pair has the same order in every seed of every rung.",
     "长度 {length} 处，没有一对在每一级的每个种子上次序都相同。",
+)
+KEPT_LEARNT = Words(
+    "Of the {of} pairs of encodings that had learnt the trained length at every rung, {kept} did. The other pairs compare "
+    "with an encoding that had not learnt it at some rung.",
+    "在每一级都学会训练长度的编码共 {of} 对，其中 {kept} 对如此；其余各对里有编码在某一级尚未学会。",
 )
 LEARNT = Words("What was learnt from which rung on", "从哪一级起学会")
 NEVER = Words("at no rung", "各级均未学会")
@@ -101,7 +107,8 @@ def ladder_report(found: Json, language: Language) -> str:
 def _seeds(found: Json) -> Words:
     fewest = min(rung["seeds"] for rung in found["rungs"])
     seeds = Words(counted(fewest, "seed", "seeds"), f"{fewest} 个种子")
-    return Words(*(said.format(seeds=number) for said, number in zip(ORDER_SEEDS, seeds, strict=True)))
+    chance = 2 ** (2 * fewest - 1)  # all seeds one way below, all the other way above
+    return Words(*(said.format(seeds=number, chance=chance) for said, number in zip(ORDER_SEEDS, seeds, strict=True)))
 
 
 def _rungs(found: Json, language: Language) -> str:
@@ -174,7 +181,13 @@ def _kept(found: Json, one: Json, language: Language) -> str:
             size=f"{largest['n_layers']} × {largest['d_model']}",
             pairs=joined(pairs, "; ", "；").in_language(language),
         )
+        + _gap(language)
+        + KEPT_LEARNT.in_language(language).format(of=one["of_learnt"], kept=len(one["pairs_learnt"]))
     )
+
+
+def _gap(language: Language) -> str:
+    return " " if language == "en" else ""
 
 
 def _pairs(pairs: list[list[str]], language: Language) -> str:

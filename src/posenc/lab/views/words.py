@@ -60,27 +60,31 @@ PROSE = {
     # 1 The answer
     "answer": Words("The answer", "结论"),
     "answer text": Words(
-        "Every number below is computed from this experiment. Encodings listed together cannot be ranked: at least one "
-        "seed reverses their order, or their times differ by less than the spread.",
-        "以下所有数字均由本实验算出。并列的编码无法分出先后：至少有一个随机种子的次序相反，或耗时之差小于其波动。",
+        "Every number below is computed from this experiment. Encodings listed together cannot be told from the first: the "
+        "95% interval of their difference (t, paired by seed) holds 0, with fewer than three seeds one seed reverses their "
+        "order, or their times differ by less than the spread.",
+        "以下所有数字均由本实验算出。并列的编码无法与第一个区分：按种子配对之差的 95% 区间（t）含 0，"
+        "不足三个种子时有一个种子的次序相反，或耗时之差小于其波动。",
     ),
     # 2 The measured table
     "stars": Words("Measured values instead of star ratings", "以测量值代替星级"),
     "stars text": Words(
         "Quality, valid length factor and area are measured on “{task}”, trained at length {home}. Valid length "
-        "factor: the largest length, as a multiple of the trained length, at which at most 0.05 bits are lost (for "
-        "tasks scored by exact match: at which at least nine tenths of the exact match are kept). “>”: the longest "
-        "length tested was still valid. Brackets: the interval, or the worst and the best seed if there are few seeds. "
-        "Area: the mean score over log₂ length, from the trained length on. Other tasks: quality at the trained "
-        "length, with the valid length factor below it in small type.",
-        "质量、有效长度倍数与面积在“{task}”上测得，训练长度 {home}。有效长度倍数："
-        "变差不超过 0.05 比特的最大长度与训练长度之比（按整行判对错的任务：全对率保持九成以上）。“>”："
-        "测过的最长长度仍然有效。括号：区间，种子少时为最差与最好的种子。面积：从训练长度起，分数对 log₂ 长度的平均。"
-        "其他任务：训练长度上的质量，其下小字为有效长度倍数。",
+        "factor: the largest scored length, as a multiple of the trained length, up to which every scored length loses at "
+        "most 0.05 bits (for tasks scored by exact match: keeps at least nine tenths of the exact match). “>”: the longest "
+        "length tested was still valid. Brackets: the interval; with fewer than five seeds, the score of every seed in "
+        "their order, and the factors of the worst and the best seed. Brackets of exact match with few seeds: Wilson "
+        "intervals over the rows of all seeds, which are the same rows. Area: the mean score over log₂ length, from the "
+        "trained length on. Other tasks: quality at the trained length, and beside it the valid length factor.",
+        "质量、有效长度倍数与面积在“{task}”上测得，训练长度 {home}。"
+        "有效长度倍数：评测过的最大长度与训练长度之比，直到该长度的各评测长度都变差不超过 0.05 比特"
+        "（按整行判对错的任务：全对率保持九成以上）。“>”：测过的最长长度仍然有效。括号：区间；不足五个种子时，依次为每个种子的分数，倍数则为最差与最好的种子。"
+        "种子少而按整行判对错时，括号为对所有种子的行（各种子的行相同）求的威尔逊区间。"
+        "面积：从训练长度起，分数对 log₂ 长度的平均。其他任务：训练长度上的质量，旁为有效长度倍数。",
     ),
     "stars rank": Words(
-        "Mean rank beyond: over seeds {seeds}, over the lengths above the trained one, among the ranked encodings that "
-        "have a score at all of them; 1 is best.",
+        "Mean rank beyond: mean over the seeds {seeds} and the lengths above the trained one, among the ranked encodings "
+        "that have a score at all of them; 1 is best.",
         "外推平均名次：在种子 {seeds} 和超过训练长度的各长度上取平均，只比较参与排名且在这些长度上都有分数的编码；1 最好。",
     ),
     "stars cost": Words(

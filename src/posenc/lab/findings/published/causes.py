@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.experiment import read_experiment
-from posenc.lab.findings.criteria import MISSING
+from posenc.lab.findings.criteria import FEWEST, MISSING
 from posenc.lab.findings.published.counting import from_notes
-from posenc.lab.findings.published.deciding import FEWEST, Ours
+from posenc.lab.findings.published.deciding import Ours
 from posenc.lab.findings.titles import title
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from posenc.bilingual import Words, clauses, joined
 from posenc.lab.findings import statistics
+from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
 
-FEWEST = 3  # seeds
 NOTHING = Words("", "")
 
 

@@ -37,6 +37,7 @@ from posenc.lab.findings.published.our_scores import (
     untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
+from posenc.lab.findings.wording import because
 
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.
@@ -193,8 +194,9 @@ def ends_with_training(name: str) -> Judge:
         arm, _ = arm_of(task, name), length_of(task, None)
         length = next(length for length in task["lengths"] if length > task["length"])
         state = arm["cells"][str(length)]["state"] or "has a number"
-        zh = "无法计算" if state.startswith("cannot") else "有数值"
-        return Ours(Words(f"{times(task, length)}: {state}", f"{times(task, length)}：{zh}"), state.startswith("cannot"))
+        kind, _, why = state.partition(": ")
+        zh = f"不能：{because(why).zh}" if kind == "cannot" else "有数值"
+        return Ours(Words(f"{times(task, length)}: {state}", f"{times(task, length)}：{zh}"), kind == "cannot")
 
     return judge
 

@@ -99,6 +99,17 @@ def test_every_encoding_has_as_many_tries() -> None:
     }
 
 
+def test_positions_that_are_dropped_are_trained_as_rope() -> None:
+    plan = tuned(TUNED.replace("alibi, t5]", "alibi, t5, rope+dropped]"))
+    assert "rope+dropped" not in {one.encoding for one in plan.tuning()}
+    chosen = Choice(0.008, (("base", 500.0),))
+    found = plan.trials({("copy", "rope"): chosen, ("copy", "alibi"): Choice(0.002)})
+    dropped = [one for one in found if one.encoding == "rope+dropped"]
+    assert [(one.training.learning_rate, one.options) for one in dropped] == [(0.008, (("base", 500.0),))] * 2
+    alone = tuned(TUNED.replace("[rope, alibi, t5]", "[rope+dropped, alibi, t5]").replace("rope: {base: [500]}, ", ""))
+    assert [one.encoding for one in alone.tuning()].count("rope+dropped") == 3
+
+
 def test_settings_reach_every_model_of_an_encoding() -> None:
     with_fire = TUNED.replace("alibi, t5]", "alibi, t5, fire]")
     plan = tuned(with_fire.replace("own_scales:", "settings: {fire: {first_length: 2}}\n    own_scales:"))
@@ -182,7 +193,7 @@ def test_the_preset_study_is_what_it_says() -> None:
     study = read_experiment("study")
     assert len(study.encodings) == 18
     assert len(study.trials()) == 8 * 5 + 10 * 3
-    assert len(study.tuning()) == 18 * 5
+    assert len(study.tuning()) == 17 * 5  # rope+dropped is trained as rope is
     (plan,) = study.tasks
     assert plan.training.steps * plan.training.rows * plan.task.length == pytest.approx(8e6, rel=0.01)
     assert plan.task.lengths[-1] == 16 * plan.task.length

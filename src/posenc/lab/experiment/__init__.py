@@ -29,7 +29,7 @@ from pydantic import (
 from posenc import catalogue
 from posenc._deprecated import renamed
 from posenc.lab import tasks
-from posenc.lab.experiment.arm import ABACUS, Arm, trainable
+from posenc.lab.experiment.arm import ABACUS, Arm, trainable, tuned_as
 from posenc.lab.experiment.change import ChangeName
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
@@ -316,6 +316,7 @@ class Experiment(Strict):
             self._trial(plan, word, TUNING_SEED, choice, steps=plan.tuning_steps)
             for plan in self.tasks
             for word in self.of(plan)
+            if tuned_as(word, self.of(plan)) == word
             for choice in plan.tries(word)
         ]
 
@@ -331,7 +332,8 @@ class Experiment(Strict):
             for seed in range(self.first_seed, self.first_seed + self.seeds_of(stage[0])):
                 for plan in self.tasks:
                     for word in (word for word in self.of(plan) if word in stage):
-                        choice = chosen.get((plan.task.name, word), Choice(plan.training.learning_rate))
+                        tried = (plan.task.name, tuned_as(word, self.of(plan)))
+                        choice = chosen.get(tried, Choice(plan.training.learning_rate))
                         yield self._trial(plan, word, seed, choice)
                         if plan.oracle:
                             yield self._trial(plan, word, seed, choice, oracle=True)

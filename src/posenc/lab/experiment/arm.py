@@ -13,7 +13,7 @@ Dropped: Gelberg et al. 2025 (DroPE), arXiv 2512.12167: the position encoding is
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -46,6 +46,15 @@ def encoding_of(word: str) -> str:
     """The encoding alone: rope, of rope+randomized."""
     ends = (suffix for suffix in (RANDOMIZED, ABACUS, DROPPED) if word.endswith(suffix))
     return word.removesuffix(next(ends, ""))
+
+
+def tuned_as(word: str, words: Container[str]) -> str:
+    """The encoding whose tries choose the settings of this one: of rope+dropped, those of rope where it takes part.
+
+    It is trained as RoPE for the first 7/8 of the steps, and the short tries of tuning leave too few steps after that.
+    """
+    kept = encoding_of(word)
+    return kept if word.endswith(DROPPED) and kept in words else word
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any
 from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab.experiment import SPREAD
-from posenc.lab.experiment.arm import RANDOMIZED
+from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because
 from posenc.lab.views.cells import Findings, Task, arms_of, is_bits, reason, unit, value
@@ -106,11 +106,13 @@ def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
     """What was tried, and the rate that was chosen for each encoding: apart for encodings that tried own scales too."""
     scales = task["own_scales"]
     for count in sorted({scales.get(name, 0) for name in chosen}):
-        names = [name for name in chosen if scales.get(name, 0) == count]
+        names = [name for name in chosen if scales.get(name, 0) == count and tuned_as(name, chosen) == name]
         rows = listed([Words(f"{title(name).en} {chosen[name]:g}", f"{title(name).zh} {chosen[name]:g}") for name in names])
         rates = ", ".join(f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) - count])
         first = f"{task['training']['learning_rate']:g}" if count else ""
         yield say("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
+    for name in (name for name in chosen if tuned_as(name, chosen) != name):
+        yield say("rate as", name=title(name), other=title(tuned_as(name, chosen)), rate=f"{chosen[name]:g}")
 
 
 def gate(task: Task) -> Words:

@@ -373,6 +373,7 @@ PROSE = {
         "chosen from {rates}, and {count} values of the own scale at {first}: {rows}",
         "从 {rates} 以及在 {first} 下的 {count} 个自身尺度中选出：{rows}",
     ),
+    "rate as": Words("{name} as {other}: {rate}", "{name}与 {other} 相同：{rate}"),
     "rate same": Words("{rate} for all, not tuned", "全部为 {rate}，未调参"),
     "gate": Words("criterion for “learnt”", "学会的标准"),
     "gate limit": Words("limit {limit} {unit}", "门槛 {limit} {unit}"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -16,11 +17,13 @@ from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import counted_seeds
 from posenc.lab.views import charts, svg
 from posenc.lab.views.cells import Findings, Task, learnt, top
+from posenc.lab.views.plain_colours import plain_colours
 from posenc.lab.views.style import sheet
 from posenc.lab.views.words import of, say
 
 ENDING: dict[Language, str] = {"en": "", "zh": ".zh-CN"}
 HEAD, MARGIN = 62, 12
+TITLE, NOTE = 20, 13  # sizes of letters
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'PingFang SC', 'Microsoft YaHei', sans-serif"
 
 
@@ -47,21 +50,28 @@ def curves_drawn(findings: Findings, task: Task, *, width: int = 940, height: in
 
 
 def standalone(drawing: str, title: Words, note: Words, language: Language) -> str:
-    """A chart of the page as a separate file with a title."""
+    """A chart of the page as a separate file with a title, at least as wide as the title; without CSS variables."""
     found = re.match(r'<svg viewBox="0 0 (\S+) (\S+)"', drawing)
     assert found is not None
     width, height = float(found[1]), float(found[2])
     others = "".join(f".{other} {{ display: none; }} " for other in LANGUAGES if other != language)
     style = files("posenc.lab.views").joinpath("charts.css").read_text("utf-8") + sheet() + others
     style += f"svg {{ font-family: {FONT}; }} .paper {{ fill: var(--sheet); }} svg .title {{ fill: var(--ink); "
-    style += "font-size: 20px; font-weight: 650; }"
+    style += f"font-size: {TITLE}px; font-weight: 650; }}"
+    lines = {TITLE: title.in_language(language), NOTE: note.in_language(language)}
+    whole = max(width, *(_advance(line, size) for size, line in lines.items()))
     inside = drawing.replace("<svg ", f'<svg y="{HEAD}" width="{width:g}" height="{height:g}" ', 1)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} 0 {width + 2 * MARGIN:g} {HEAD + height + MARGIN:g}">'
-        f'<style>{style}</style><rect class="paper" x="{-MARGIN}" width="100%" height="100%"/>'
-        f'<text x="4" y="28" class="title">{html.escape(title.in_language(language))}</text>'
-        f'<text x="4" y="48">{html.escape(note.in_language(language))}</text>{inside}</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{-MARGIN} 0 {whole + 2 * MARGIN:g} {HEAD + height + MARGIN:g}">'
+        f'<style>{plain_colours(style)}</style><rect class="paper" x="{-MARGIN}" width="100%" height="100%"/>'
+        f'<text x="4" y="28" class="title">{html.escape(lines[TITLE])}</text>'
+        f'<text x="4" y="48">{html.escape(lines[NOTE])}</text>{inside}</svg>\n'
     )
+
+
+def _advance(line: str, size: int) -> float:
+    """About how wide a line is: a wide letter of Chinese is as wide as its size, others six tenths of it."""
+    return 4 + size * sum(1.0 if unicodedata.east_asian_width(letter) in "WF" else 0.6 for letter in line)
 
 
 def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:

@@ -98,7 +98,8 @@ def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
     numbers = interval if interval else at_home.seeds
     digits = decimals(task, task["length"])
     small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
-    return Entry(at_home.words, same(small), "" if at_home.kind == "number" else "unlearnt")
+    told = [same(small), *[say("improving short")] * (arm["converged"] is False)]
+    return Entry(at_home.words, joined(told, "; ", "；"), "" if at_home.kind == "number" else "unlearnt")
 
 
 def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:

@@ -26,7 +26,7 @@ from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
 from posenc.lab.views.cells import verdicts
 from posenc.lab.views.markdown import markdown
-from posenc.lab.views.provenance import limits
+from posenc.lab.views.provenance import limits, text_used
 from posenc.lab.views.style import DARK, LIGHT
 
 Json = dict[str, Any]
@@ -93,7 +93,7 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
         "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
         "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
         "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
-        "settings": {},
+        "settings": {}, "scored": {"rows": 128, "targets": 64 if bits else None},
         "trained_tokens": 512_000, "arms": [], "after": [], "attention": [], "similarity": None, "links": [],
         "detectable": [{"seeds": 3, "least": 0.04}], "rank_seeds": [0, 1, 2],
         "gate": {"rule": words("the rule"), "best": "rope", "limit": 2.84 if bits else 0.95},
@@ -160,6 +160,7 @@ def made_up() -> Json:
         "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
         "text": {"source": "made <up>", "sha256": "7e47" * 16, "train": {"documents": 9, "bytes": 90000},
+                 "held_out": {"documents": 2, "bytes": 9000},
                  "notes": [words("a note")]},
         "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4, "n_layers": 2},
         "tasks": [language, copy, order],
@@ -690,6 +691,22 @@ def test_settings_in_place_of_defaults_are_limitations() -> None:
     ):
         assert said in "\n".join(words.in_language(language) for words in limits(found))  # type: ignore[arg-type]
         assert said.replace("_", "\\_") in markdown(found, language)  # type: ignore[arg-type]
+
+
+def test_the_text_and_what_is_scored_of_it_are_told() -> None:
+    found = made_up()
+    for language, said in (
+        ("en", "Text: made <up>, 9 documents of 90,000 bytes to train on and"),
+        ("zh", "文本：made <up>；训练用 9 篇、90,000 字节"),
+    ):
+        assert text_used(found).in_language(language).startswith(said)  # type: ignore[arg-type]
+        assert said.replace("<", "&lt;") in markdown(found, language)  # type: ignore[arg-type]
+    assert (
+        "Title of language_model: scored on 128 windows of held-out documents, the last 64 bytes of each"
+        in text_used(found).en
+    )
+    assert "Title of copy" not in text_used(found).en
+    assert text_used({**found, "text": None}).en == ""
 
 
 def test_how_it_was_done(page: Element) -> None:

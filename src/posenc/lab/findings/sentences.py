@@ -102,7 +102,7 @@ def _at_trained_length(task: Json) -> Words:
         return Words(
             f"{called.en}: {len(arms)} of {ran.en} learnt the trained length {home}; chance gives "
             f"{chance.en}. The best ones still improved at the end of training, so none is called the best.",
-            f"{called.zh}：{ran.zh}中有 {len(arms)} 种学会了训练长度 {home}（随机水平为 {chance.zh}）。"
+            f"{called.zh}：{ran.zh}中有 {len(arms)} 种学会了训练长度 {home}（随机水平：{chance.zh}）。"
             "训练结束时较好的几种仍在改善，因此不说哪一种最好。",
         )
     leader, *equals = best(task, finished, home)
@@ -114,12 +114,12 @@ def _at_trained_length(task: Json) -> Words:
             f"{called.en}: at the trained length {home}, {name(leader).en} has the best mean, {said.en}, and the seeds do "
             f"not tell it from {others.en}; chance gives {chance.en}. {learnt.en}",
             f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 的平均最好，{said.zh}，但这些种子不足以把它与 "
-            f"{others.zh} 区分开（随机水平为 {chance.zh}）。{learnt.zh}",
+            f"{others.zh} 区分开（随机水平：{chance.zh}）。{learnt.zh}",
         )
     return Words(
         f"{called.en}: at the trained length {home}, {name(leader).en} is best with {said.en}; chance gives {chance.en}. "
         f"{learnt.en}",
-        f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 最好，{said.zh}（随机水平为 {chance.zh}）。{learnt.zh}",
+        f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 最好，{said.zh}（随机水平：{chance.zh}）。{learnt.zh}",
     )
 
 
@@ -214,7 +214,7 @@ def _after_training(task: Json) -> Words | None:
     return Words(
         f"With the frequencies or positions of the trained RoPE models changed, and no further training, the scores at "
         f"{at.en} are, the best first: {rows.en}.",
-        f"训练之后修改 RoPE 的频率或位置、不再继续训练，在 {at.zh}处从好到差依次为：{rows.zh}。",
+        f"训练之后修改 RoPE 的频率或位置、不再继续训练，在训练长度的 {at.zh}处从好到差依次为：{rows.zh}。",
     )
 
 

@@ -40,6 +40,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
         "settings": of.plan.get("settings", {}),
+        "scored": {"rows": of.plan["task"].get("held_out"), "targets": of.plan["task"].get("targets")},
         "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},

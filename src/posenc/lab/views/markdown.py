@@ -22,7 +22,7 @@ from posenc.lab.views.cells import (
     verdicts,
 )
 from posenc.lab.views.pictures import ENDING, curves_drawn
-from posenc.lab.views.provenance import gate, limits, lost, rate, training
+from posenc.lab.views.provenance import gate, limits, lost, rate, text_used, training
 from posenc.lab.views.summary_table import introduction, stars
 from posenc.lab.views.words import change_name, of, say
 
@@ -89,7 +89,13 @@ def markdown(findings: Findings, language: Language) -> str:
         ]
         parts += [f"## {said(say('published'))}", said(verdicts(findings)), grid(head, rows)]
     known_limits = "\n".join(f"- {said(words)}" for words in limits(findings))
-    parts += [f"## {said(say('how'))}", said(say("how text")), known_limits, _tasks(findings, language)]
+    parts += [
+        f"## {said(say('how'))}",
+        said(say("how text")),
+        said(text_used(findings)),
+        known_limits,
+        _tasks(findings, language),
+    ]
     parts.append(f"### {said(say('lost'))}")
     rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
     parts.append(

@@ -42,6 +42,21 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
     ]
 
 
+def text_used(findings: Findings) -> Words:
+    """Which text was read, how much of it, and what is scored. Empty where the tasks generate their own rows."""
+    if (text := findings["text"]) is None:
+        return Words("", "")
+    read, kept = text["train"], text["held_out"]
+    counts = {"documents": read["documents"], "bytes": read["bytes"], "others": kept["documents"], "more": kept["bytes"]}
+    told = [say("text used", source=same(text["source"]), **{name: f"{count:,}" for name, count in counts.items()})]
+    told += [of(note) for note in text.get("notes") or ()]
+    for task in findings["tasks"]:
+        if (scored := task["scored"])["targets"]:
+            told.append(say("text scored", task=of(task["title"]), rows=scored["rows"], targets=scored["targets"]))
+    said = joined(told, "; ", "；")
+    return Words(f"{said.en}.", f"{said.zh}。")
+
+
 def limits(findings: Findings) -> Iterator[Words]:
     """The limitations of these numbers."""
     task, names = main_task(findings), arms_of(findings)

@@ -356,6 +356,14 @@ PROSE = {
     ),
     "how seeds": Words("seeds", "随机种子"),
     "how model": Words("model", "模型"),
+    "text used": Words(
+        "Text: {source}, {documents} documents of {bytes} bytes to train on and {others} of {more} bytes held out",
+        "文本：{source}；训练用 {documents} 篇、{bytes} 字节，留出 {others} 篇、{more} 字节",
+    ),
+    "text scored": Words(
+        "{task}: scored on {rows} windows of held-out documents, the last {targets} bytes of each, at every length",
+        "{task}：在留出文档的 {rows} 个窗口上计分，每个长度都取各窗口的最后 {targets} 个字节",
+    ),
     "how text used": Words("text", "文本"),
     "how no text": Words("no text: the tasks generate their own data", "不用文本：任务自行生成数据"),
     "how surroundings": Words("versions", "版本"),

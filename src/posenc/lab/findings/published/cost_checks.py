@@ -35,7 +35,7 @@ def slower(*groups: Sequence[str]) -> Judge:
             return Score(rows[name]["training"]["median"], {})
 
         scores, left, without = reachable(groups, look_up)
-        told = Words(f"measured on {device}", f"在 {device} 上测量")
+        told = Words(f"measured on {device}", f"在 {device.replace(', one thread', ' 单线程')} 上测量")
         words = listed(scores, unit=Words("× the time of NoPE", "（以 NoPE 的耗时为 1）"))
         low, middle, high = ({name: rows[name]["training"][of] for name in scores} for of in ("low", "median", "high"))
         return by_ranges(low, middle, high, worst_first(left), words, told, without)

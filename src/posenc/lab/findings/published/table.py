@@ -235,8 +235,7 @@ CLAIMS = (
         Words(
             f"a causal model needs no encoding: 20.97, learned 20.42; at most {COMPETITIVE:g} bits a byte behind here, "
             "about 0.1 a word",
-            "因果模型没有位置编码也不落后多少：20.97，可学习编码为 20.42；"
-            f"此处每字节至多差 {COMPETITIVE:g} 比特，约合每词 0.1 比特",
+            f"因果模型不需要位置编码：20.97，可学习编码为 20.42；此处每字节至多差 {COMPETITIVE:g} 比特，约合每词 0.1 比特",
         ),
         text_checks.competitive("nope", "learned"),
     ),

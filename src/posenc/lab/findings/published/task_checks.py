@@ -194,7 +194,10 @@ def keeps(task_name: str, name: str, at: float) -> Judge:
         length, arm = length_of(task, at), arm_of(task, name)
         scores = paired({"home": score(arm, task["length"]), "far": score(arm, length)})
         home, far = (f"{scores[where].mean:.2f}" for where in ("home", "far"))
-        each = (f"{word} 1× {home}, {times(task, length)} {far}" for word in title(name))
+        each = (
+            f"{word} 1× {home}{comma}{times(task, length)} {far}"
+            for word, comma in zip(title(name), (", ", "，"), strict=True)
+        )
         says = Words(f"{times(task, length)} ≥ {FLAT['exact']:g} of 1×", f"{times(task, length)} ≥ 1× 的 {FLAT['exact']:g}")
         return decide(scores, [Link(says, lambda at: at["far"] - FLAT["exact"] * at["home"])], Words(*each))
 

@@ -42,7 +42,10 @@ from posenc.lab.findings.wording import because
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.
 COMPETITIVE = 0.02
-SIDE_BY_SIDE = Words("windows side by side, as theirs", "与原文相同，窗口首尾相接")
+SIDE_BY_SIDE = Words(
+    "windows side by side, as theirs, so that each length has other bytes at its ends",
+    "与原文相同，窗口首尾相接，因此各长度末尾所含的字节略有不同",
+)
 SAME_TARGETS = Words("the same targets at every length", "各长度的目标相同")
 THEY_CUT = Words(
     "theirs cuts the text into windows side by side; here every length has the same targets",

@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 
     failed    with the line that says why
     missing   not run, because the models that choose their learning rate failed
-    diverged  with a record that says why the training stopped, such as a loss that is no number; not run again
+    diverged  with a record that says why the training stopped, such as a loss that became NaN; not run again
     others       files in the folder with other settings, another text or another version of the numerics
     unverified   found trials made by code that is not known to give the same numbers as the present code
     """

@@ -335,6 +335,38 @@ def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     assert (again.code, "is not an empty folder" in flat(again.err)) == (1, True)
 
 
+def test_a_damaged_file_is_named_by_every_command_and_not_published(world: World, tmp_path: Path) -> None:
+    out, words = world.copy(tmp_path / "out"), ["copy", "rope", "--in", tmp_path / "out"]
+    (path,) = (out / "trials").glob("copy-rope-*")
+    path.write_bytes(path.read_bytes()[:-100])
+    why = "not a record of posenc lab, or not all of one; posenc lab run --resume --out"
+    for arguments in (["list", out], ["report", out], ["verify", out], ["show", *words], ["repeat", *words]):
+        ended = posenc("lab", *arguments)
+        assert (ended.code, ended.err.count(why)) == (int(arguments[0] in ("show", "repeat")), 1), arguments
+        assert path.name in ended.err
+    assert "damaged" in posenc("lab", "list", out).out
+    ended = posenc("lab", "publish", out, "--out", tmp_path / "published", "--author", "Emmy")
+    assert (ended.code, why in ended.err, (tmp_path / "published").exists()) == (1, True, False)
+
+
+def test_a_lost_or_damaged_experiment_says_how_it_comes_back(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    way = f"posenc lab run with the same experiment and --out {out} then writes it again"
+    (out / "experiment.json").write_text("{")
+    for arguments, argument in ((["list", out], "DIR"), (["run", "--resume", "--out", out], "--out")):
+        (line,) = said(posenc("lab", *arguments).err)
+        assert line.startswith(f"posenc: {argument}: {out / 'experiment.json'} is damaged; delete it. {way}")
+    (out / "experiment.json").unlink()
+    (line,) = said(posenc("lab", "run", "--resume", "--out", out).err)
+    assert line == f"posenc: --out: {out} holds no experiment of posenc lab; its experiment.json is lost. {way} " + (
+        "and keeps the finished trials"
+    )
+    assert "0 trials run, 4 found" in posenc(*world.run, "--out", out).err
+    (tmp_path / "docs").mkdir()
+    (line,) = said(posenc("lab", "list", tmp_path / "docs").err)
+    assert line.endswith("docs holds no experiment of posenc lab; expected a folder that posenc lab run has written")
+
+
 def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for out, author, message in (
@@ -639,14 +671,14 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
         (["run", other, *text, "--out", world.folder], "with seeds 1 instead of"),
         (["run", world.yaml, "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", world.folder], "trained on 'books'"),
-        (["run", "--resume", "--out", new], "no sweep"),
+        (["run", "--resume", "--out", new], "there is no folder"),
         (["run", world.yaml, *text, "--out", new, "--device", "cuda"], "CUDA"),
         (["run", world.yaml, *text, "--out", new, "--engine", "ray", "--address", "nowhere"], "'nowhere'"),
         (["list", other_version], "cannot read the experiment"),
-        (["report", new], "no sweep"),
-        (["list", new], "no sweep"),
-        (["show", "copy", "--in", new], "no sweep"),
-        (["add", f"{OWN}:LogDistance", "--to", new], "no sweep"),
+        (["report", new], "there is no folder"),
+        (["list", new], "there is no folder"),
+        (["show", "copy", "--in", new], "there is no folder"),
+        (["add", f"{OWN}:LogDistance", "--to", new], "there is no folder"),
     ]
     import torch
 

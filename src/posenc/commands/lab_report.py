@@ -67,11 +67,12 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
     """
     from rich.console import Console
 
-    from posenc.commands.lab_folder import opened
+    from posenc.commands.lab_folder import opened, warn_of_damage
     from posenc.commands.lab_table import missing, show
     from posenc.lab.findings import findings_cache
 
     folder, _ = opened(path, "DIR")
+    warn_of_damage(folder)
     page = out / "index.html"
     found = None if anew or not page.exists() else findings_cache.recall(folder.path)
     if found is None:

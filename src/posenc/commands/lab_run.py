@@ -337,7 +337,9 @@ def command_of(wanted: Wanted) -> str:
 
 
 def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
-    others = f"; {outcome.others} files in the folder are of other settings or another text" if outcome.others else ""
+    more = outcome.others > 1
+    others = f"; {outcome.others} other {'trials' if more else 'trial'} in the folder {'have' if more else 'has'} "
+    others = others + "other settings or another text" if outcome.others else ""
     console.print(
         f"{called}: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
         f"{outcome.seconds:.0f} s{others}",

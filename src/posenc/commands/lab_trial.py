@@ -42,7 +42,8 @@ def stored(words: list[str], folder: Path | None) -> tuple[Folder, Line, Record]
     line = chosen([word for given in words for word in given.split()], lines(results, manifest))
     record = results.get(line.key or "")
     if record is None:
-        raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+        why = "not run yet" if line.damaged is None else f"its file is damaged: {line.damaged}"
+        raise ValueError(f"{line}: {why}; posenc lab run --resume --out {results.path} runs it")
     return results, line, record
 
 

@@ -67,11 +67,12 @@ def command(
     with interruptible("nothing was recorded; the same command starts anew"):
         from rich.console import Console
 
-        from posenc.commands.lab_folder import opened
+        from posenc.commands.lab_folder import opened, warn_of_damage
         from posenc.commands.lab_trial import the_only
         from posenc.lab.run.verify import kept_trials, touched
 
         results, manifest = opened(the_only() if folder is None else folder, "DIR")
+        warn_of_damage(results)
         console = Console(stderr=True, highlight=False)
         kept = kept_trials(results)
         other = touched(results, kept)

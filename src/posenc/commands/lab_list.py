@@ -57,7 +57,7 @@ def command(
         return
     from rich.console import Console
 
-    show(described, language, Console(highlight=False))
+    show(described, language, Console(highlight=False, emoji=False))
 
 
 def presets() -> list[dict[str, Any]]:

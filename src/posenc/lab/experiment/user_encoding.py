@@ -42,8 +42,13 @@ def check(word: str, source: str) -> None:
             f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
         ) from None
     except Exception as error:
-        said = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
-        raise ValueError(said.splitlines()[0]) from error
+        raise ValueError(in_one_line(word, error)) from error
+
+
+def in_one_line(word: str, error: Exception) -> str:
+    """An error of a user's file, with the name of the encoding."""
+    said = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
+    return said.splitlines()[0]
 
 
 def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:

@@ -372,8 +372,9 @@ def command_of(wanted: Wanted) -> str:
 def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
     others = f"; the folder also holds {number(outcome.others, 'trial')} with other settings or another text"
     others = others if outcome.others else ""
+    diverged = f", {len(outcome.diverged)} diverged" if outcome.diverged else ""
     console.print(
-        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.found} found, {len(outcome.failed)} failed, "
+        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.found} found, {len(outcome.failed)} failed{diverged}, "
         f"{outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,

@@ -27,6 +27,7 @@ from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 
 STEPS = 12
+OWN = Path(__file__).parent.parent / "examples" / "log_distance.py"
 QUICK = ["--encodings", "rope,alibi,learned", "--steps", str(STEPS)]
 
 
@@ -227,7 +228,7 @@ def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> Non
     [
         (["--encodings", "rope,alibi", "--steps", str(STEPS)], "encodings"),
         (["--encodings", "rope,alibi,learned", "--steps", "13"], f"steps {STEPS} instead of 13"),
-        ([*QUICK, "--seed", "1"], "first_seed None instead of 1"),
+        ([*QUICK, "--seed", "1"], "first_seed 0 instead of 1"),
     ],
 )
 def test_other_settings_do_not_touch_it(whole: tuple[Path, Any], text: Path, changed: list[str], message: str) -> None:
@@ -317,6 +318,10 @@ def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signa
         (["--encodings", "rope,,alibi"], "rope,,alibi"),
         (["--encodings", "rope,rope"], "rope,rope"),
         (["--encodings", "rope+random"], "rope"),
+        (["--encodings", f"{OWN}:Absent"], "called 'Absent'"),
+        (["--encodings", f"{OWN}:LogDistance,./{OWN.name}:LogDistance"], "different names"),
+        (["--encodings", "ropee"], "unknown encoding 'ropee'; did you mean rope? See posenc list"),
+        (["--budget", "1m", "--steps", "5"], "leave it or --steps 5 out"),
         (["--steps", "0"], "--steps"),
         (["--seed", "-1"], "--seed"),
     ],
@@ -388,7 +393,10 @@ def test_a_broken_encoding_is_reported_and_the_others_go_on(when: str, text: Pat
     assert failed in ended.stderr
     (task,) = findings(tmp_path / "out")["tasks"]
     arms = {arm["name"]: arm for arm in task["arms"]}
-    why = {"at once": "failed: RuntimeError: planted", "in training": "failed: the loss was no number at step 1"}[when]
+    why = {
+        "at once": "failed: RuntimeError: planted",
+        "in training": "failed: the loss became NaN or infinite at step 1; lower learning_rate",
+    }[when]
     assert arms["alibi"]["cells"]["64"]["state"] == why
     assert arms["rope"]["cells"]["64"]["mean"] is not None
     assert f"alibi {why}" in " ".join(ended.stdout.split())

@@ -26,6 +26,9 @@ import yaml
 import in_process
 from lab_sweeps import Here
 from posenc.commands.interruption import interruptible
+from posenc.commands.lab_folder import Line
+from posenc.commands.lab_run import differences
+from posenc.commands.lab_trial import chosen
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
@@ -42,6 +45,12 @@ tasks:
     training: {steps: 4, rows: 4}
     after: [ntk]
 """
+
+
+TEN = [
+    Line(f"{n}bcdef", "copy", word, 0, False, None, 1.0, {})
+    for n, word in enumerate(["mine.py:Mine", *(f"rope{n}" for n in range(1, 10))])
+]
 
 
 class Ended(NamedTuple):
@@ -142,6 +151,31 @@ def test_the_list_of_presets_says_what_each_costs() -> None:
         assert "flip_flop" in shown.out
 
 
+def test_the_last_line_counts_what_diverged_and_what_else_the_folder_holds(tmp_path: Path) -> None:
+    from rich.console import Console
+
+    from posenc.commands.lab_run import say_end
+    from posenc.lab.experiment import parse
+    from posenc.lab.run.sweep import Outcome, Problem
+
+    diverged = tuple(Problem(trial, "the loss became NaN") for trial in parse(EXPERIMENT, ROOT).trials()[:2])
+    console = Console(file=io.StringIO(), record=True)
+    say_end(Outcome(1, 3, (), (), 1, 2.0, 0, diverged), tmp_path, console, "posenc lab")
+    say_end(Outcome(4, 0, (), (), 2, 2.0), tmp_path, console, "posenc lab")
+    others = "with other settings or another text"
+    assert console.export_text().splitlines() == [
+        f"posenc lab: 1 trial run, 3 found, 0 failed, 2 diverged, 2 s; the folder also holds 1 trial {others}",
+        f"posenc lab: 4 trials run, 0 found, 0 failed, 2 s; the folder also holds 2 trials {others}",
+    ]
+
+
+def test_no_console_makes_an_emoji_of_a_name_between_colons() -> None:
+    """An error says bad.py:X: and means it."""
+    for path in (ROOT / "src/posenc/commands").glob("*.py"):
+        for made in re.findall(r"Console\(.*", path.read_text("utf-8")):
+            assert "emoji=False" in made, path.name
+
+
 # A whole run ----------------------------------------------------------------------------------------------------------
 
 
@@ -175,10 +209,12 @@ def test_run_again_it_trains_nothing_and_changes_nothing(world: World) -> None:
     assert again.code == 0
     assert "0 trials run, 4 found, 0 failed" in again.err
     assert trials(world.folder) == before
-    for word in ("Copy", "Language model on bytes", "nope", "rope", "index.html"):
+    for word in ("Copy", "Language model on bytes", "nope", "rope", "index.html and 9 other files"):
         assert word in again.out
     chinese = posenc("lab", "report", world.folder, "--lang", "zh")
     assert "未学会" in chinese.out
+    assert not re.search(r"^→.*: ", chinese.out, re.MULTILINE)
+    assert re.search(r"^→ \w.*：", chinese.out, re.MULTILINE)
     assert "not learnt" not in chinese.out
 
 
@@ -188,7 +224,7 @@ def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: 
     lost.unlink()
     resumed = posenc("lab", "run", "--resume", "--out", out, "--text", world.text, "--workers", "1")
     assert resumed.code == 0, resumed.err
-    assert "1 trials run, 3 found" in resumed.err
+    assert "1 trial run, 3 found" in resumed.err
     assert numbers(out) == numbers(world.folder)
     manifest = json.loads((out / "experiment.json").read_text("utf-8"))
     assert manifest["command"] == "posenc lab run tiny.yaml --text books"
@@ -198,7 +234,7 @@ def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     from rich.console import Console
 
     from posenc.commands.lab_progress import State
-    from posenc.lab.experiment import parse
+    from posenc.lab.experiment import TUNING_SEED, parse
     from posenc.lab.run.sweep import Update
 
     experiment = parse(EXPERIMENT, ROOT)
@@ -220,6 +256,14 @@ def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     assert state.line(Update("measuring", None, 0.0, "exact properties", 4, 4, None)) == "measuring exact properties"
     assert state.line(Update("measuring", None, 0.5, "exact properties", 4, 4, None)) == ""
     assert "measuring exact properties" in state.caption()
+    diverged = Update("done", second, 1.0, "the loss became NaN", 4, 4, None, 0.25)
+    assert state.line(diverged) == "4 of 4  copy rope seed 0: diverged: the loss became NaN"
+    tuning = second.model_copy(update={"seed": TUNING_SEED, "options": (("base", 500.0),)})
+    state.line(Update("running", tuning, 0.5, None, 4, 4, None))
+    assert state.line(Update("done", tuning, 1.0, None, 4, 4, None, 0.25)) == (
+        "4 of 4  copy rope tuning, rate 0.004, base 500: 0.25"
+    )
+    assert state.last["copy"] == "rope tuning, rate 0.004, base 500: 0.25"
     assert state.line(Update("note", None, 1.0, "a file was not whole", 4, 4, None)) == "a file was not whole"
 
 
@@ -269,6 +313,57 @@ def test_one_trial_by_its_words_or_its_key(world: World) -> None:
     assert f"{shown['curve']['bits'][0]:.2f} → {shown['curve']['bits'][-1]:.2f} bits, 4 steps" in table
     (ntk,) = (one for one in shown["scores"] if one["change"] == "ntk" and one["length"] == 32)
     assert f"{ntk['bits']:.3f}" in table
+
+
+def test_a_narrow_terminal_shows_whole_numbers(world: World) -> None:
+    """Of a task in bits without the column that is 0 throughout; of an exact one with it."""
+    for task in ("copy", "language_model"):
+        words = ["lab", "show", task, "rope", "--in", str(world.folder)]
+        shown = in_process.posenc(*words, COLUMNS="80").stdout
+        described = json.loads(posenc(*words, "--json").out)
+        for score in described["scores"]:
+            assert f" {score['bits']:.3f} " in shown
+            assert f" {score['right']:.3f} " in shown
+        assert "…" not in shown
+        assert (" exact " in shown) == (task == "copy" or any(score["exact"] for score in described["scores"]))
+
+
+def test_a_trial_shows_what_the_experiment_and_tuning_set_of_its_encoding() -> None:
+    """They decide its numbers."""
+    from rich.console import Console
+
+    from posenc.commands.lab_show import _show
+    from posenc.lab.experiment import parse
+
+    (trial, *_) = parse(EXPERIMENT, ROOT).trials()
+    chosen = trial.model_copy(update={"settings": (("first_length", 16),), "options": (("base", 500.0),)})
+    times = {"training": 1.0, "scoring": 1.0}
+    described = {"trial": chosen.model_dump(mode="json"), "key": "k", "seconds": times, "finished": "", "parameters": 1}
+    described |= {"encoding_parameters": 0, "trained_tokens": 1, "machine": {}, "provenance": {}, "failed": None}
+    described |= {"cannot": {}, "chance": {}, "scores": [], "curve": {"bits": [], "step": []}}
+    console = Console(file=io.StringIO(), record=True)
+    _show(TEN[0], described, console)
+    shown = console.export_text()
+    assert re.search(r"^settings +first_length 16 *$", shown, re.MULTILINE)
+    assert re.search(r"^tuned +base 500.0 *$", shown, re.MULTILINE)
+
+
+def test_another_experiment_is_told_apart_in_the_words_of_its_file() -> None:
+    from posenc.lab.experiment import parse, read_experiment
+
+    def dumped(text: str) -> dict[str, Any]:
+        return parse(text, ROOT).model_dump(mode="json")
+
+    ours, micro = dumped(EXPERIMENT), read_experiment("micro").model_dump(mode="json")
+    several = dumped(EXPERIMENT.replace("steps: 4", "steps: 5", 1) + "first_seed: 3\nproperties: true\nbudget: 60")
+    assert differences(ours, several) == [
+        "steps 4 instead of 5",
+        "first_seed 0 instead of 3",
+        "budget none instead of 60",
+        "properties false instead of true",
+    ]
+    assert differences(ours, micro) == ["name tiny instead of micro", "other encodings", "seeds 1 instead of 2"]
+    assert differences(ours, dumped(EXPERIMENT.replace("To test", "About"))) == ["other about"]
 
 
 def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -335,6 +430,38 @@ def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     assert (again.code, "is not an empty folder" in flat(again.err)) == (1, True)
 
 
+def test_a_damaged_file_is_named_by_every_command_and_not_published(world: World, tmp_path: Path) -> None:
+    out, words = world.copy(tmp_path / "out"), ["copy", "rope", "--in", tmp_path / "out"]
+    (path,) = (out / "trials").glob("copy-rope-*")
+    path.write_bytes(path.read_bytes()[:-100])
+    why = "not a record of posenc lab, or not all of one; posenc lab run --resume --out"
+    for arguments in (["list", out], ["report", out], ["verify", out], ["show", *words], ["repeat", *words]):
+        ended = posenc("lab", *arguments)
+        assert (ended.code, ended.err.count(why)) == (int(arguments[0] in ("show", "repeat")), 1), arguments
+        assert path.name in ended.err
+    assert "damaged" in posenc("lab", "list", out).out
+    ended = posenc("lab", "publish", out, "--out", tmp_path / "published", "--author", "Emmy")
+    assert (ended.code, why in ended.err, (tmp_path / "published").exists()) == (1, True, False)
+
+
+def test_a_lost_or_damaged_experiment_says_how_it_comes_back(world: World, tmp_path: Path) -> None:
+    out = world.copy(tmp_path / "out")
+    way = f"posenc lab run with the same experiment and --out {out} then writes it again"
+    (out / "experiment.json").write_text("{")
+    for arguments, argument in ((["list", out], "DIR"), (["run", "--resume", "--out", out], "--out")):
+        (line,) = said(posenc("lab", *arguments).err)
+        assert line.startswith(f"posenc: {argument}: {out / 'experiment.json'} is damaged; delete it. {way}")
+    (out / "experiment.json").unlink()
+    (line,) = said(posenc("lab", "run", "--resume", "--out", out).err)
+    assert line == f"posenc: --out: {out} holds no experiment of posenc lab; its experiment.json is lost. {way} " + (
+        "and keeps the finished trials"
+    )
+    assert "0 trials run, 4 found" in posenc(*world.run, "--out", out).err
+    (tmp_path / "docs").mkdir()
+    (line,) = said(posenc("lab", "list", tmp_path / "docs").err)
+    assert line.endswith("docs holds no experiment of posenc lab; expected a folder that posenc lab run has written")
+
+
 def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for out, author, message in (
@@ -379,6 +506,30 @@ def test_what_names_no_one_trial_lists_them(words: list[str], listed: int, world
     ended = posenc("lab", "show", *words, "--in", world.folder)
     assert ended.code == 2
     assert len(re.findall(r"\b[0-9a-f]{8}  \w+ \w+ seed 0", ended.err)) == listed
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("copy rope1 sed 0", "'sed' is in no trial here; did you mean seed? Trials:"),
+        ("6", "'6' is too short for a key; expected at least 4 of its digits. Trials:"),
+        ("copy rope1 seed 70", "'70' is in no trial here. Trials:"),
+        ("copy rope1 rope2", "no trial here has all of 'copy rope1 rope2'. Trials:"),
+        ("copy", "'copy' is more than one trial. Trials:"),
+    ],
+)
+def test_words_that_name_no_one_trial_are_explained_in_few_lines(words: str, said: str) -> None:
+    with pytest.raises(typer.BadParameter) as refused:
+        chosen(words.split(), TEN)
+    first, *listed = refused.value.message.splitlines()
+    assert first == said
+    assert listed[0] == "0bcdef  copy mine.py:Mine seed 0"
+    assert listed[5:] == ["and 5 more; posenc lab list DIR shows all"]
+
+
+def test_an_own_encoding_goes_by_its_title() -> None:
+    assert chosen(["copy", "Mine", "seed", "0"], TEN) == TEN[0]
+    assert chosen(["copy", "Mine", "0"], [TEN[0], TEN[0]._replace(oracle=True)]) == TEN[0]
 
 
 def test_a_curve_is_drawn_from_lowest_to_highest() -> None:
@@ -516,9 +667,33 @@ def test_a_broken_law_refuses_it(change: tuple[str, str], law: str, world: World
     assert ended.code == 1
     assert f"✗ {law}" in ended.out
     (line,) = said(ended.err)
-    assert law in line
+    assert law in line or re.search(r" and \d+ more\. It", line)  # every law is on the other output
     assert "not added" in line
     assert contents(out) == before
+
+
+def test_an_error_of_attention_is_told_once(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(OWN.read_text("utf-8").replace("(-1, 1, n_heads)", "(-1, 1, n_heads - 1)"), "utf-8")
+    ended = posenc("lab", "add", f"{mine}:LogDistance")
+    assert (ended.code, ended.out) == (1, "")
+    (line,) = said(ended.err)
+    assert "mine.py:LogDistance: attention with it fails at n_heads=4, d_model=128" in line
+    assert "a bias for 3 heads" in line
+
+
+def test_equal_errors_of_laws_are_told_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    from posenc.commands import lab_add
+    from posenc.laws import LawResult
+
+    results = [LawResult(name, "broken", "ValueError: planted") for name in "abcdefg"]
+    monkeypatch.setattr("posenc.lab.experiment.admission.examine", lambda *_: results)
+    with pytest.raises(typer.Exit):
+        lab_add.check("mine.py:Mine", "", lab_add.default_size(), (), quiet=False, as_json=False)
+    out, err = capsys.readouterr()
+    assert out.count("planted") == 1
+    assert "✗ b: the same error" in out
+    assert "breaks 7 of 7: a, b, c, d, e and 2 more. It is not added" in err
 
 
 BAD = {
@@ -636,17 +811,17 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
         (["run", world.yaml, "--text", tmp_path / "absent", "--out", new], "neither a file nor a folder"),
         (["run", world.yaml, *text, "--out", file], "is a file"),
         (["run", world.yaml, *text, "--out", alien], "did not write"),
-        (["run", other, *text, "--out", world.folder], "with seeds 1 instead of"),
+        (["run", other, *text, "--out", world.folder], "another experiment, 'tiny': seeds 1 instead of 2; posenc"),
         (["run", world.yaml, "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", world.folder], "trained on 'books'"),
-        (["run", "--resume", "--out", new], "no sweep"),
+        (["run", "--resume", "--out", new], "there is no folder"),
         (["run", world.yaml, *text, "--out", new, "--device", "cuda"], "CUDA"),
         (["run", world.yaml, *text, "--out", new, "--engine", "ray", "--address", "nowhere"], "'nowhere'"),
         (["list", other_version], "cannot read the experiment"),
-        (["report", new], "no sweep"),
-        (["list", new], "no sweep"),
-        (["show", "copy", "--in", new], "no sweep"),
-        (["add", f"{OWN}:LogDistance", "--to", new], "no sweep"),
+        (["report", new], "there is no folder"),
+        (["list", new], "there is no folder"),
+        (["show", "copy", "--in", new], "there is no folder"),
+        (["add", f"{OWN}:LogDistance", "--to", new], "there is no folder"),
     ]
     import torch
 
@@ -672,8 +847,10 @@ def blocks(page: str, language: str) -> list[str]:
 def test_both_pages_show_the_same() -> None:
     for language in ("python", "sh", "yaml", "sql", "text"):
         assert blocks("lab.md", language) == blocks("lab.zh-CN.md", language)
+    from posenc.commands.lab_table import UNIT
     from posenc.lab import experiment, tasks
 
+    assert blocks("lab.md", "text")[0].splitlines()[1].startswith(f"{UNIT['bits'].en}; trained 500 steps")
     for page in ("lab.md", "lab.zh-CN.md"):
         content = (ROOT / "docs" / page).read_text("utf-8")
         for name in (*experiment.PRESETS, *tasks.names()):

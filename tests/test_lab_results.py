@@ -130,8 +130,10 @@ def test_what_is_not_whole_is_named_kept_and_not_taken(tmp_path: Path, damage: A
         assert database.execute("SELECT key FROM trials").fetchall() == [(keys[1],)]
         assert database.execute("SELECT DISTINCT key FROM rows").fetchall() == [(keys[1],)]
     assert path.read_bytes() == damaged
+    assert folder.damage() == f"{tmp_path / lines[0]}; posenc lab run --resume --out {tmp_path} makes it again"
     put(folder, TRIALS[0])
     assert folder.has(keys[0])
+    assert folder.damage() is None
 
 
 def test_every_changed_bit_is_seen() -> None:
@@ -309,6 +311,14 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=r"experiment\.json is not from this posenc lab"):
             Folder(tmp_path)
     assert listing(tmp_path).keys() == {"file", "experiment.json"}
+    (tmp_path / "file").unlink()
+    (tmp_path / "trials").mkdir()
+    (tmp_path / "experiment.json").write_text("no JSON")
+    with pytest.raises(ValueError, match=r"^DIR: .*experiment\.json is damaged; delete it\. posenc lab run with the same"):
+        Folder(tmp_path, "DIR")
+    (tmp_path / "experiment.json").unlink()
+    (tmp_path / "report").mkdir()
+    Folder(tmp_path)  # its experiment.json is lost
 
 
 def test_a_folder_that_was_only_begun_is_ours(tmp_path: Path) -> None:
@@ -325,7 +335,8 @@ def test_the_database_has_the_last_sweep_and_nothing_else(tmp_path: Path) -> Non
     old = [put(folder, trial.model_copy(update={"oracle": True})) for trial in TRIALS[:3]]
     new = [put(folder, trial) for trial in TRIALS[:2]]
     folder.put_experiment({"keys": new, "tuning": [], "cost": None})
-    assert folder.others() == 3
+    (tmp_path / "trials" / "junk.parquet").write_bytes(foreign(b""))
+    assert folder.others() == 3  # what is no trial does not count
     with folder.connect() as database:
         found = database.execute(
             "SELECT key, task, encoding, seed, fingerprint, learning_rate FROM trials ORDER BY encoding"
@@ -346,8 +357,10 @@ def test_measurements_are_kept_under_their_keys(tmp_path: Path) -> None:
     assert folder.measurement("cost", "a" * 63 + "b") is None
     folder.put_experiment({"keys": [], "cost": "a" * 64})
     assert folder.cost() == {"rounds": 5}
+    assert folder.damage() is None
     next((tmp_path / "measurements").iterdir()).write_text("half")
     assert folder.cost() is None
+    assert (folder.damage() or "").startswith(f"{tmp_path}/measurements/cost-aaaaaaaaaaaaaaaa.json: not a record")
 
 
 def test_findings_are_remembered_until_anything_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

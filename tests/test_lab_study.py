@@ -165,7 +165,7 @@ def test_encodings_with_fewer_seeds_come_last() -> None:
             "settings: {xpos: {base: 500}}\n    own_scales:",
             "settings: xpos is none of the encodings of copy",
         ),
-        ("own_scales:", "settings: {t5: {buckets: 8}}\n    own_scales:", "settings: .*buckets"),
+        ("own_scales:", "settings: {t5: {buckets: 8}}\n    own_scales:", "settings of t5 in copy: .*buckets"),
         ("own_scales:", "settings: {t5: {n_buckets: 1}}\n    own_scales:", "n_buckets"),
         ("{t5: 1}", "{t5: 3}", "fewer_seeds: expected at most 2 for t5, got 3"),
         ("{t5: 1}", "{shaw: 1}", "fewer_seeds: shaw is none of the encodings"),
@@ -305,6 +305,12 @@ def test_a_loss_that_rose_is_reported_as_diverged(tmp_path: Path) -> None:
     assert outcome.failed == ()
     assert {problem.trial.task.name for problem in outcome.diverged} == {"copy", "reverse"}
     assert all("the loss" in problem.line for problem in outcome.diverged)
+
+
+def test_a_few_steps_cannot_show_that_a_loss_rose() -> None:
+    curve = [(step, float(step)) for step in range(1, 11)]
+    assert learning_curve.diverged(curve[:2]) is None
+    assert learning_curve.diverged(curve) == "the loss rose from 1 bits up to step 1 to 10 bits up to step 10"
 
 
 def test_generated_prose_is_a_corpus() -> None:

@@ -261,14 +261,14 @@ def test_a_trial_that_diverged_is_kept_named_and_not_run_again(tmp_path: Path) -
 
     def diverging(trial: Any, *given: Any) -> Any:
         record = made_up(trial, *given)
-        failed = "the loss was no number at step 1" if trial.encoding == "alibi" else None
+        failed = "the loss became NaN or infinite at step 1" if trial.encoding == "alibi" else None
         return type(record)({**record.about, "failed": failed}, record.rows)
 
     for ran, found in ((TRIALS, 0), (0, TRIALS)):
         outcome = made_up_sweep(tmp_path, train=diverging)
         assert (outcome.ran, outcome.found, outcome.failed) == (ran, found, ())
         assert sorted((one.trial.task.name, one.trial.encoding, one.line) for one in outcome.diverged) == [
-            (task, "alibi", "the loss was no number at step 1") for task in ("copy", "copy", "reverse", "reverse")
+            (task, "alibi", "the loss became NaN or infinite at step 1") for task in ("copy", "copy", "reverse", "reverse")
         ]
 
 
@@ -321,7 +321,7 @@ def test_the_rate_that_is_best_at_the_trained_length_is_taken(tmp_path: Path) ->
             bits = {1e-3: 1.0, 3e-3: 0.9, 9e-3: 0.8}[rate]
         record = made_up(trial, *rest, exact=exact, bits=bits)
         if trial.task.name == "reverse" and rate == 9e-3:
-            record.about["failed"] = "the loss was no number at step 2"
+            record.about["failed"] = "the loss became NaN or infinite at step 2"
         return record
 
     outcome = made_up_sweep(tmp_path, train=train, experiment=tuned())

@@ -150,7 +150,7 @@ def test_a_trial_is_the_same_every_time() -> None:
 
 def test_a_loss_that_is_no_number_ends_the_trial() -> None:
     made = trained("nope", steps=20, rate=1e300)
-    assert made["failed"] == "the loss was no number at step 2"
+    assert made["failed"] == "the loss became NaN or infinite at step 2; lower learning_rate"
     assert set(made["bits"].values()) == {None}
 
 

@@ -120,8 +120,8 @@ def test_one_bit_is_a_difference() -> None:
     assert len(verify.differences(one, other)) == 1
     longer = made_up(trial, None, Hardware(), lambda _: None, bits=2.0, exact=0.5)
     assert verify.differences(longer, one) == ("other rows: 2 instead of 1",)
-    failed = Record({**one.about, "failed": "the loss was no number at step 3"}, one.rows)
-    assert verify.differences(failed, one) == ("failed: 'the loss was no number at step 3' instead of None",)
+    failed = Record({**one.about, "failed": "the loss became NaN or infinite at step 3"}, one.rows)
+    assert verify.differences(failed, one) == ("failed: 'the loss became NaN or infinite at step 3' instead of None",)
 
 
 def test_a_reference_of_this_machine_counts_like_the_record(folder: Folder) -> None:

@@ -78,7 +78,7 @@ def command(
     folder = None if out is None else fresh(out)
     from rich.console import Console
 
-    quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
+    quiet, loud = Console(stderr=True, highlight=False, emoji=False), Console(highlight=False, emoji=False)
     quiet.print(f"posenc bench: {machine.running()}", soft_wrap=True, markup=False)
     done: dict[str, Any] = {}
     with interruptible("finished results are shown" + (f" and written to {folder}" if folder else "")):

@@ -88,7 +88,7 @@ def command(
         return
     from rich.console import Console
 
-    show(Console(highlight=False), choices, language)
+    show(Console(highlight=False, emoji=False), choices, language)
 
 
 def asked(given: dict[str, Any], usual: Any, language: Language) -> dict[str, Any]:

@@ -54,7 +54,7 @@ def command(
 
     from posenc.wrapped import Wrapped
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if checked:
         console.print(table(checked, language))
     console.print(Wrapped(_summary(checked, language)))

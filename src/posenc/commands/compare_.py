@@ -15,6 +15,7 @@ from posenc.commands.walk_ import chosen_language
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
 
+USUAL = "5m"
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -30,7 +31,10 @@ def command(
             show_default=False,
         ),
     ] = None,
-    budget: Annotated[str, typer.Option(help="Total time: 90s, 5m, 1h. More time means more training.")] = "5m",
+    budget: Annotated[
+        str | None,
+        typer.Option(help="Total time: 90s, 5m, 1h; 5m if left out. More time means more training.", show_default=False),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("posenc-compare"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
@@ -48,7 +52,9 @@ def command(
 
     Examples:  posenc compare   ·   posenc compare --text book.txt --budget 20m   ·   posenc compare --encodings rope,alibi
     """
-    seconds, language = parse_budget(budget), chosen_language(lang)
+    if budget is not None and steps is not None:
+        raise typer.BadParameter(f"is for training within a time; leave it or --steps {steps} out", param_hint="--budget")
+    seconds, language = parse_budget(budget or USUAL), chosen_language(lang)
     from posenc.commands.lab_run import Wanted, carry_out
     from posenc.lab.experiment import read_experiment
 
@@ -79,21 +85,24 @@ def parse_budget(budget: str) -> float:
 
 def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float | None, steps: int | None) -> Experiment:
     """The preset with the user's encodings, seed, and budget or steps."""
-    from posenc.lab.experiment import Experiment
+    from posenc.lab.experiment import Experiment, user_encoding
     from posenc.lab.experiment.arm import Arm
 
     changes: dict[str, Any] = {"first_seed": seed, "budget": budget}
     if encodings is not None:
         words = [word.strip() for word in encodings.split(",")]
-        if not all(words) or len(set(words)) < len(words):
+        names = [Path(word).name for word in words]  # without the folders of users' files
+        if not all(words) or len(set(names)) < len(names):
             raise typer.BadParameter(
                 f"expected different names separated by commas, got {encodings!r}", param_hint="--encodings"
             )
-        changes["sources"] = {Path(word).name: source(word) for word in words if ".py:" in word}
-        changes["encodings"] = tuple(Path(word).name if ".py:" in word else word for word in words)
+        changes["sources"] = {name: source(word) for name, word in zip(names, words, strict=True) if ".py:" in word}
+        changes["encodings"] = tuple(names)
         try:
             for word in changes["encodings"]:
-                Arm.parse(word, changes["sources"].get(word))
+                arm = Arm.parse(word, changes["sources"].get(word))
+                if arm.source is not None:
+                    user_encoding.check(arm.encoding, arm.source)
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--encodings") from error
     if steps is not None:
@@ -109,7 +118,10 @@ def source(word: str) -> str:
     path = Path(word.rpartition(":")[0])
     if not path.is_file():
         raise typer.BadParameter(f"{word}: there is no file {path}", param_hint="--encodings")
-    return path.read_text("utf-8")
+    try:
+        return path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise typer.BadParameter(f"{word}: {path} is not text in UTF-8", param_hint="--encodings") from None
 
 
 def repeat(encodings: str | None, seed: int, text: Path | None) -> str:

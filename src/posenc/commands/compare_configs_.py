@@ -45,5 +45,5 @@ def command(
             at = "" if one.position is None else f"position {one.position:,}"
             at += "" if one.pair is None else f", pair {one.pair}"
             table.add_row(one.where or "the model", Wrapped(one.what), at)
-        Console(highlight=False).print(table)
+        Console(highlight=False, emoji=False).print(table)
     raise typer.Exit(1 if found else 0)

@@ -77,7 +77,7 @@ def command(
         from posenc.conversion.checkpoint import convert
         from posenc.conversion.plan import Options
 
-        quiet, loud = Console(stderr=True, highlight=False), Console(highlight=False)
+        quiet, loud = Console(stderr=True, highlight=False, emoji=False), Console(highlight=False, emoji=False)
         with shown(quiet) as progress:
             done = convert(
                 source,

@@ -101,7 +101,7 @@ def _export(path: Path, force: bool) -> None:
     from posenc.lab.records.files import write
 
     torch.set_num_threads(1)  # sums round the same on every machine, so the file is reproducible
-    console = Console(stderr=True)
+    console = Console(stderr=True, emoji=False)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
         text = exported(lambda done, of: progress.update(task, completed=done, total=of))

@@ -123,7 +123,7 @@ def command(
 
         from posenc.inspection.page import Page
 
-        Page(Console(highlight=False), language, facts=facts).show(data, extensions)
+        Page(Console(highlight=False, emoji=False), language, facts=facts).show(data, extensions)
     _exit([data])
 
 
@@ -173,7 +173,7 @@ def _several(configs: list[str], length: int | None, as_json: bool, language: La
 
         from posenc.inspection.side_by_side import show
 
-        show(Console(highlight=False), dict(zip(configs, reports, strict=True)), language)
+        show(Console(highlight=False, emoji=False), dict(zip(configs, reports, strict=True)), language)
     _exit(reports)
 
 

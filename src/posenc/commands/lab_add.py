@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from posenc.laws import LawResult
 
 
+MOST_NAMED = 5  # laws
+
+
 def command(
     encoding: Annotated[
         str,
@@ -137,12 +140,19 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
     """Prints the result of every law. Exits with code 1 if one fails."""
     from posenc.lab.experiment.admission import examine
 
-    results = []
+    results: list[LawResult] = []
+    told: set[str] = set()
+
+    def tell(result: LawResult, err: bool = False) -> None:
+        repeated = not result.held and result.detail in told
+        told.add(result.detail)
+        typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
+
     try:
         for result in examine(word, source, size, tasks):
             results.append(result)
             if not (quiet or as_json):
-                typer.echo(line(result))
+                tell(result)
     except SystemExit as error:
         raise ValueError(
             f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
@@ -152,8 +162,9 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
     if broken := [result for result in results if not result.held]:
         for result in broken if quiet else ():
-            typer.echo(line(result), err=True)
-        names = ", ".join(result.law for result in broken)
+            tell(result, err=True)
+        names = ", ".join(result.law for result in broken[:MOST_NAMED])
+        names += f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
         typer.echo(
             f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added. Correct it, or do not "
             "declare the failing traits; posenc.laws.check(encoding) raises at the failure",

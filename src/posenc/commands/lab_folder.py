@@ -5,13 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import typer
+
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
     from posenc.lab.records.results import Folder
 
 
 class Line(NamedTuple):
-    """A trial of the last sweep. `scores` maps length to score in the task's measure; empty if missing or failed."""
+    """A trial of the last sweep. `scores` maps length to score in the task's measure; empty if missing or failed.
+
+    damaged   why its file is not taken; None if there is none
+    """
 
     key: str | None
     task: str
@@ -21,6 +26,7 @@ class Line(NamedTuple):
     failed: str | None
     seconds: float | None
     scores: dict[int, float]
+    damaged: str | None = None
 
     @property
     def words(self) -> list[str]:
@@ -31,17 +37,32 @@ class Line(NamedTuple):
 
     @property
     def state(self) -> str:
-        return "missing" if self.key is None else f"failed: {self.failed}" if self.failed else "finished"
+        if self.key is None:
+            return "missing" if self.damaged is None else "damaged"
+        return f"failed: {self.failed}" if self.failed else "finished"
 
 
 def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
-    """The folder and its manifest. Raises ValueError if it holds no sweep."""
-    from posenc.lab.records.results import Folder
+    """The folder and its manifest. Raises ValueError if it holds no experiment."""
+    from posenc.lab.records.results import MANIFEST, TRIALS, Folder, again
 
-    manifest = Folder(path).experiment() if path.is_dir() else None
-    if manifest is None:
-        raise ValueError(f"{hint}: {path} holds no sweep of posenc lab; posenc lab run PRESET --out {path} starts one")
-    return Folder(path), manifest
+    if not path.is_dir():
+        raise ValueError(f"{hint}: there is no folder {path}; posenc lab run PRESET --out {path} makes one")
+    if not (path / MANIFEST).is_file():
+        way = "expected a folder that posenc lab run has written"
+        if (path / TRIALS).is_dir():
+            way = f"its {MANIFEST} is lost. {again(path)}"
+        raise ValueError(f"{hint}: {path} holds no experiment of posenc lab; {way}")
+    folder = Folder(path, hint)
+    manifest = folder.experiment()
+    assert manifest is not None
+    return folder, manifest
+
+
+def warn_of_damage(folder: Folder) -> None:
+    """Prints one line if files of the experiment are damaged, because they would otherwise only be missing."""
+    if damage := folder.damage():
+        typer.echo(f"posenc: {damage}", err=True)
 
 
 def experiment_of(manifest: dict[str, Any]) -> Experiment:
@@ -65,8 +86,9 @@ GROUP BY key, kind, length ORDER BY length
 
 
 def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
-    """All trials of the experiment in order, then the learning-rate trials, if any."""
+    """All trials of the experiment in order."""
     from posenc.lab import tasks
+    from posenc.lab.records.results import expected
 
     database, scores = folder.connect(), dict[tuple[str, str], dict[int, float]]()
     for key, kind, length, value in database.sql(SCORES).fetchall():
@@ -78,5 +100,13 @@ def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
         )
         for key, task, encoding, seed, oracle, failed, seconds in asked
     }
-    wanted = [(trial.task.name, trial.encoding, trial.seed, trial.oracle) for trial in experiment_of(manifest).trials()]
-    return [found.get(one) or Line(None, *one, None, None, {}) for one in wanted]
+    wanted = {
+        (trial.task.name, trial.encoding, trial.seed, trial.oracle): key
+        for key, trial in expected(experiment_of(manifest), manifest).items()
+    }
+    return [found.get(one) or _missing(folder, key, one) for one, key in wanted.items()]
+
+
+def _missing(folder: Folder, key: str, named: tuple[str, str, int, bool]) -> Line:
+    _, unusable = folder.look(key)
+    return Line(None, *named, None, None, {}, unusable[0] if unusable else None)

@@ -57,7 +57,7 @@ def command(
         return
     from rich.console import Console
 
-    show(described, language, Console(highlight=False))
+    show(described, language, Console(highlight=False, emoji=False))
 
 
 def presets() -> list[dict[str, Any]]:
@@ -104,9 +104,11 @@ def task_list() -> list[dict[str, Any]]:
 
 
 def trials(path: Path) -> list[dict[str, Any]]:
-    from posenc.commands.lab_folder import lines, opened
+    from posenc.commands.lab_folder import lines, opened, warn_of_damage
 
-    return [as_data(line) for line in lines(*opened(path, "DIR"))]
+    folder, manifest = opened(path, "DIR")
+    warn_of_damage(folder)
+    return [as_data(line) for line in lines(folder, manifest)]
 
 
 def as_data(line: Line) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def shown(experiment: Experiment, console: Console, called: str = "posenc lab") 
 
         def show(update: Update) -> None:
             line = state.line(update)
-            if line and update.what in ("failed", "note"):
+            if line and (update.what in ("failed", "note") or (update.line and update.what == "done")):
                 live.console.print(f"{called}: {line}", soft_wrap=True, markup=False)
 
         yield show
@@ -80,8 +80,8 @@ class State:
         if update.what == "found":
             self.found += 1
             return ""
-        said = f"failed: {update.line}" if update.what == "failed" else scored(update)
-        self.last[trial.task.name] = f"{trial.encoding} s{trial.seed}{said and ': ' + said}"
+        said = f"{'failed' if update.what == 'failed' else 'diverged'}: {update.line}" if update.line else scored(update)
+        self.last[trial.task.name] = f"{short(trial)}{said and ': ' + said}"
         return f"{self.done} of {self.total}  {name}{said and ': ' + said}" + f"  {self.clock()}".rstrip()
 
     def beginning(self) -> str:
@@ -113,7 +113,7 @@ class State:
             )
         for task in self.tasks:
             now = [(trial, share) for trial, share in self.running.items() if trial.task.name == task]
-            running = "  ".join(f"{trial.encoding} s{trial.seed} {share:.0%}" for trial, share in now[:AT_MOST])
+            running = "  ".join(f"{short(trial)} {share:.0%}" for trial, share in now[:AT_MOST])
             more = f"  +{len(now) - AT_MOST}" if len(now) > AT_MOST else ""
             table.add_row(
                 Text(task), f"{self.ended[task]}/{self.wanted[task]}", Text(running + more), Text(self.last.get(task, ""))
@@ -123,6 +123,12 @@ class State:
     def caption(self) -> str:
         stage = self.stage if self.stage.startswith("measuring ") else f"{self.done} of {self.total} trials"
         return f"{stage}  {self.clock()}".rstrip()
+
+
+def short(trial: Trial) -> str:
+    """rope s0; rope tuning, rate 0.002."""
+    name = str(trial).removeprefix(f"{trial.task.name} ")
+    return name.replace(" seed ", " s")
 
 
 def scored(update: Update) -> str:

@@ -89,7 +89,7 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
         before = replace(resumed(path), text=text)
         enter(before)
         corpus = read_text(before.experiment, text)
-    with bar(Console(stderr=True, highlight=False)) as progress:
+    with bar(Console(stderr=True, highlight=False, emoji=False)) as progress:
         number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
 
         def share(one: Any, done: float) -> None:
@@ -116,6 +116,8 @@ def show(name: str, scores: list[Score], measure: str, allowed: float) -> None:
     from rich.console import Console
     from rich.table import Table
 
+    from posenc.commands.lab_table import UNIT
+
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for heading in ("targets", "frequencies", "length", "stored", "again", "difference"):
         table.add_column(heading, justify="left" if heading in ("targets", "frequencies") else "right", no_wrap=True)
@@ -123,6 +125,6 @@ def show(name: str, scores: list[Score], measure: str, allowed: float) -> None:
         beyond = "" if score.within(allowed) else " ✗"
         numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}{beyond}")
         table.add_row(score.mode, score.change or "as trained", str(score.length), *numbers)
-    console = Console(highlight=False)
-    console.print(f"{name}: {'bits a target' if measure == 'bits' else 'rows all right'}", soft_wrap=True, markup=False)
+    console = Console(highlight=False, emoji=False)
+    console.print(f"{name}: {UNIT[measure].en}", soft_wrap=True, markup=False)
     console.print(table)

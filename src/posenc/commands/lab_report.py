@@ -67,11 +67,12 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
     """
     from rich.console import Console
 
-    from posenc.commands.lab_folder import opened
+    from posenc.commands.lab_folder import opened, warn_of_damage
     from posenc.commands.lab_table import missing, show
     from posenc.lab.findings import findings_cache
 
     folder, _ = opened(path, "DIR")
+    warn_of_damage(folder)
     page = out / "index.html"
     found = None if anew or not page.exists() else findings_cache.recall(folder.path)
     if found is None:
@@ -86,9 +87,10 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
         json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
         print()
     else:
-        console = Console(highlight=False)
+        console = Console(highlight=False, emoji=False)
         show(found, console, language)
-        console.print(f"{page}  (+ {len(list(out.iterdir())) - 1})", style="bold", soft_wrap=True, markup=False)
+        others = {"en": "and {} other files", "zh": "和另外 {} 个文件"}[language].format(len(list(out.iterdir())) - 1)
+        console.print(f"{page} {others}", style="bold", soft_wrap=True, markup=False)
     absent = list(missing(found, language))
     if absent:
         typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)

@@ -43,6 +43,9 @@ class Shard(StrEnum):
     sequence = "sequence"
 
 
+DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
+
+
 @dataclass(frozen=True)
 class Wanted:
     """An experiment, with how and where to run it.
@@ -215,7 +218,7 @@ def carry_out_one(wanted: Wanted) -> None:
 
         from posenc.commands.lab_progress import shown
 
-        quiet = Console(stderr=True, highlight=False)
+        quiet = Console(stderr=True, highlight=False, emoji=False)
         folder = enter(wanted)
         say_plan(wanted, quiet)
         with shown(wanted.experiment, quiet, wanted.called) as tell:
@@ -229,7 +232,7 @@ def carry_out_one(wanted: Wanted) -> None:
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
     if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
-        typer.echo(f"posenc: {len(broken)} trials failed ({names}); the same command tries them again", err=True)
+        typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
     for problem in outcome.diverged:
         typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
     if broken or outcome.diverged:
@@ -251,7 +254,7 @@ def enter(wanted: Wanted) -> Folder:
     differing = differences(manifest["experiment"], asked)
     if differing and not wanted.command:
         raise ValueError(
-            f"--out: {wanted.out} holds the experiment {manifest['experiment']['name']!r} with {', '.join(differing)}; "
+            f"--out: {wanted.out} holds another experiment, {manifest['experiment']['name']!r}: {', '.join(differing)}; "
             f"posenc lab run --resume --out {wanted.out} continues that one, another --out starts this one"
         )
     theirs, ours = manifest["text"], read_text(wanted.experiment, wanted.text)
@@ -265,31 +268,61 @@ def enter(wanted: Wanted) -> Folder:
     return folder
 
 
-def differences(theirs: Any, ours: Any, name: str = "experiment") -> list[str]:
+def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """Which settings of two experiments differ: `steps 12 instead of 13`, `other encodings`."""
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        names = [one for one in {**theirs, **ours} if theirs.get(one) != ours.get(one)]
-        return [said for one in names for said in differences(theirs.get(one), ours.get(one), one)]
-    lists = isinstance(theirs, list) and isinstance(ours, list) and len(theirs) == len(ours) > 0
-    if lists and isinstance(theirs[0], dict):
-        return [said for a, b in zip(theirs, ours, strict=True) if a != b for said in differences(a, b, name)]
-    if isinstance(theirs, (dict, list)) or isinstance(ours, (dict, list)) or len(f"{theirs}{ours}") > 60:
-        return [f"other {name}"]
-    return [f"{name} {theirs} instead of {ours}"]
+    said = list[str]()
+    for name in {**theirs, **ours}:
+        one, other = (given.get(name, DEFAULTS.get(name)) for given in (theirs, ours))
+        if one != other and name != "about":  # which the others imply
+            said += within(name, one, other) or [difference(name, one, other)]
+    return list(dict.fromkeys(said)) or ["other about"] * (theirs != ours)
+
+
+def within(name: str, one: Any, other: Any) -> list[str]:
+    """The settings that differ within one; empty if it is to be named as a whole."""
+    if name in ("size", "task", "training"):
+        return differences(one, other)
+    if name != "tasks" or [plan["task"]["name"] for plan in one] != [plan["task"]["name"] for plan in other]:
+        return []
+    return [said for plan, plan_of_other in zip(one, other, strict=True) for said in differences(plan, plan_of_other)]
+
+
+def difference(name: str, one: Any, other: Any) -> str:
+    """A setting that differs, with its two values if they are short."""
+    if isinstance(one, (dict, list)) or isinstance(other, (dict, list)) or len(f"{one}{other}") > 60:
+        return f"other {name}"
+    return f"{name} {shown(one)} instead of {shown(other)}"
+
+
+def shown(value: Any) -> str:
+    """As in YAML."""
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def say_plan(wanted: Wanted, console: Console) -> None:
     experiment = wanted.experiment
     for plan in experiment.tasks:
         words = plan.encodings or experiment.encodings
-        rates = f", {len(plan.learning_rates)} learning rates" if plan.learning_rates else ""
+        seeds = f"{number(len(words), 'encoding')} × {number(experiment.seeds, 'seed')}"
+        rates = f", {number(len(plan.learning_rates), 'learning rate')}" if plan.learning_rates else ""
         oracle = ", also trained at the longest length" if plan.oracle else ""
-        steps = f"{plan.training.steps} steps" if experiment.budget is None else f"steps for {experiment.budget:g} s in all"
+        steps = (
+            number(plan.training.steps, "step")
+            if experiment.budget is None
+            else f"steps for {experiment.budget:g} s in all"
+        )
         console.print(
-            f"{wanted.called}: {plan.task.name}: {len(words)} encodings × {experiment.seeds} seeds, {steps}{rates}{oracle}",
+            f"{wanted.called}: {plan.task.name}: {seeds}, {steps}{rates}{oracle}",
             soft_wrap=True,
             markup=False,
         )
+
+
+def number(count: int, noun: str) -> str:
+    """1 seed, 2 seeds."""
+    return f"{count} {noun}{'s' * (count != 1)}"
 
 
 def swept(wanted: Wanted, tell: Any) -> Outcome:
@@ -337,9 +370,11 @@ def command_of(wanted: Wanted) -> str:
 
 
 def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
-    others = f"; {outcome.others} files in the folder are of other settings or another text" if outcome.others else ""
+    others = f"; the folder also holds {number(outcome.others, 'trial')} with other settings or another text"
+    others = others if outcome.others else ""
+    diverged = f", {len(outcome.diverged)} diverged" if outcome.diverged else ""
     console.print(
-        f"{called}: {outcome.ran} trials run, {outcome.found} found, {len(outcome.failed)} failed, "
+        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.found} found, {len(outcome.failed)} failed{diverged}, "
         f"{outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,

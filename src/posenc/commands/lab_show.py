@@ -36,7 +36,7 @@ def command(
         return
     from rich.console import Console
 
-    _show(line, described, Console(highlight=False))
+    _show(line, described, Console(highlight=False, emoji=False))
 
 
 def scores(rows: Any) -> list[dict[str, Any]]:
@@ -80,12 +80,15 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     from rich.markup import escape
     from rich.table import Table
 
+    from posenc.lab import tasks
     from posenc.wrapped import Wrapped
 
     trial, seconds = described["trial"], described["seconds"]
     bits, steps = described["curve"]["bits"], described["curve"]["step"]
     about = {
         "task": _settings(trial["task"]),
+        "settings": _settings(dict(trial.get("settings", ()))),
+        "tuned": _settings(dict(trial.get("options", ()))),
         "size": _settings(trial["size"]),
         "training": _settings(trial["training"]),
         "parameters": f"{described['parameters']:,}, of which the encoding's {described['encoding_parameters']:,}",
@@ -105,8 +108,11 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     console.print(grid)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     kinds = [kind for kind in ("bits", "right", "exact") if any(kind in one for one in described["scores"])]
+    if tasks.load(line.task).measure == "bits" and not any(one.get("exact") for one in described["scores"]):
+        kinds = [kind for kind in kinds if kind != "exact"]
     for heading in ("frequencies", "targets", "length", "chance", *kinds, "items"):
-        table.add_column(heading, justify="left" if heading in ("frequencies", "targets") else "right", no_wrap=True)
+        words = heading in ("frequencies", "targets")  # they wrap in a narrow terminal, numbers do not
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words, min_width=len(heading))
     for one in described["scores"]:
         chance = described["chance"].get(str(one["length"]), math.nan)
         values = ["" if one.get(kind) is None else f"{one[kind]:.3f}" for kind in kinds]

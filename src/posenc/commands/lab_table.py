@@ -33,6 +33,7 @@ UNIT = {
 CHANGED = Words("RoPE, frequencies changed after training", "RoPE，训练后改变频率")
 UNCHANGED = Words("as trained", "不改")
 EXPLORATORY = Words("fewer than five seeds: exploratory", "种子少于五个：仅供探索")
+NEED = {"en": "→ {need}: {pick} ({why})", "zh": "→ {need}：{pick}（{why}）"}
 FIRST = 15  # width of the names, as long as rope+randomized
 
 
@@ -53,7 +54,7 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         console.print(Wrapped("· " + sentence[language]))
     for need in found["needs"]:
         said = {part: words[language] for part, words in need.items()}
-        console.print(Wrapped(f"→ {said['need']}: {said['pick']} ({said['why']})"))
+        console.print(Wrapped(NEED[language].format(**said)))
 
 
 def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:

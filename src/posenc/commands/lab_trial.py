@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,13 +13,13 @@ if TYPE_CHECKING:
     from posenc.lab.records.record import Record
     from posenc.lab.records.results import Folder
 
-FEWEST_DIGITS = 4
+FEWEST_DIGITS, MOST_LISTED = 4, 5
 
 TrialWords = Annotated[
     list[str],
     typer.Argument(
         metavar="TRIAL",
-        help="The first digits of its key, or words such as: language_model rope seed 0.",
+        help="Four or more first digits of its key, or words such as: language_model rope seed 0.",
         show_default=False,
     ),
 ]
@@ -42,7 +43,8 @@ def stored(words: list[str], folder: Path | None) -> tuple[Folder, Line, Record]
     line = chosen([word for given in words for word in given.split()], lines(results, manifest))
     record = results.get(line.key or "")
     if record is None:
-        raise ValueError(f"{line}: not run yet; posenc lab run --resume --out {results.path} runs it")
+        why = "not run yet" if line.damaged is None else f"its file is damaged: {line.damaged}"
+        raise ValueError(f"{line}: {why}; posenc lab run --resume --out {results.path} runs it")
     return results, line, record
 
 
@@ -57,17 +59,41 @@ def the_only() -> Path:
 
 def chosen(words: list[str], there: list[Line]) -> Line:
     """The one trial that matches every word or whose key begins with it. Raises BadParameter if not exactly one does."""
-
-    def fits(line: Line) -> bool:
-        return all(
-            word in line.words or (len(word) >= FEWEST_DIGITS and (line.key or "").startswith(word)) for word in words
-        )
-
-    found = [line for line in there if fits(line)]
-    exactly = [line for line in found if set(line.words) == {*words, "seed"}]
+    found = [line for line in there if all(fits(word, line) for word in words)]
+    exactly = [line for line in found if all(word in (*words, "seed") or title(word) in words for word in line.words)]
     if len(found) == 1 or len(exactly) == 1:
         return (exactly or found)[0]
-    listed = "\n".join(f"{(line.key or 'not run')[:8]}  {line}" for line in (found or there)[:20])
-    more = f"\nand {len(found or there) - 20} more" if len(found or there) > 20 else ""
-    problem = "is more than one" if found else "is none of them"
-    raise typer.BadParameter(f"{' '.join(words)!r} {problem}:\n{listed}{more}", param_hint="TRIAL")
+    listed = [f"{(line.key or 'not run')[:8]}  {line}" for line in (found or there)[:MOST_LISTED]]
+    if (more := len(found or there) - len(listed)) > 0:
+        listed.append(f"and {more} more; posenc lab list DIR shows all")
+    problem = f"{' '.join(words)!r} is more than one trial" if found else unknown(words, there)
+    raise typer.BadParameter(
+        "\n".join([f"{problem}{'' if problem.endswith('?') else '.'} Trials:", *listed]), param_hint="TRIAL"
+    )
+
+
+def fits(word: str, line: Line) -> bool:
+    """Whether a word is one of the trial, its encoding as reports call it, or the beginning of its key."""
+    return word in (*line.words, title(line.encoding)) or (len(word) >= FEWEST_DIGITS and begins(line, word))
+
+
+def title(encoding: str) -> str:
+    """LogDistance, of log_distance.py:LogDistance."""
+    return encoding.rpartition(":")[2]
+
+
+def begins(line: Line, digits: str) -> bool:
+    return (line.key or "").startswith(digits)
+
+
+def unknown(words: list[str], there: list[Line]) -> str:
+    """Why the words name no trial."""
+    for word in words:
+        if any(fits(word, line) for line in there):
+            continue
+        if any(begins(line, word) for line in there):
+            return f"{word!r} is too short for a key; expected at least {FEWEST_DIGITS} of its digits"
+        known = dict.fromkeys(one for line in there for one in (*line.words, title(line.encoding)))
+        close = [] if word.isdigit() else difflib.get_close_matches(word, known, n=1)
+        return f"{word!r} is in no trial here{f'; did you mean {close[0]}?' if close else ''}"
+    return f"no trial here has all of {' '.join(words)!r}"

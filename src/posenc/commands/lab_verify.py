@@ -67,12 +67,13 @@ def command(
     with interruptible("nothing was recorded; the same command starts anew"):
         from rich.console import Console
 
-        from posenc.commands.lab_folder import opened
+        from posenc.commands.lab_folder import opened, warn_of_damage
         from posenc.commands.lab_trial import the_only
         from posenc.lab.run.verify import kept_trials, touched
 
         results, manifest = opened(the_only() if folder is None else folder, "DIR")
-        console = Console(stderr=True, highlight=False)
+        warn_of_damage(results)
+        console = Console(stderr=True, highlight=False, emoji=False)
         kept = kept_trials(results)
         other = touched(results, kept)
         if keep_references and other:
@@ -120,7 +121,7 @@ def run(
     seconds = sum(sum(one.record.about["seconds"].values()) for one in chosen)
     console.print(
         f"posenc lab: {len(wanted)} trials to check: {len(tasks)} tasks, {len(encodings)} encodings. Running {len(chosen)} "
-        f"of them again; they took {seconds / 60:.1f} minutes of one core",
+        f"of them again; they took {duration(seconds)} of one core",
         soft_wrap=True,
         markup=False,
     )
@@ -147,7 +148,7 @@ def bar(console: Console) -> AbstractContextManager[Progress | None]:
         return nullcontext()
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
     return Progress(*columns, console=console, transient=True)
 
 
@@ -171,6 +172,10 @@ def record(results: Folder, manifest: dict[str, Any], other: list[Kept], reruns:
         add_references(results.path, new)
         return len(new)
     return record_equal(results, other, reruns, hardware(manifest)) if other else 0
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"
 
 
 def task_of(one: Kept) -> str:

@@ -59,7 +59,7 @@ def command(
         return
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     if word:
         _print_one(console, described[0], language)
     else:

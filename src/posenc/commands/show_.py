@@ -134,5 +134,5 @@ def _print(picture: Picture) -> None:
 
     from posenc.plots.terminal import draw
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     console.print(draw(picture, console.width, colour=console.color_system is not None), soft_wrap=True)

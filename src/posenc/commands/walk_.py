@@ -47,7 +47,7 @@ def command(
         return
     from rich.console import Console
 
-    console = Console(highlight=False)
+    console = Console(highlight=False, emoji=False)
     for one in chosen:
         for part in rendered(one, language):
             console.print(part)

@@ -8,19 +8,21 @@ A trial holds everything that decides its numbers, except the text that it reads
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
     SerializeAsAny,
     SerializerFunctionWrapHandler,
-    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     field_validator,
     model_serializer,
     model_validator,
@@ -29,8 +31,11 @@ from pydantic import (
 from posenc import catalogue
 from posenc._deprecated import renamed
 from posenc.lab import tasks
-from posenc.lab.experiment.arm import ABACUS, Arm, trainable, tuned_as
+from posenc.lab.experiment import user_encoding
+from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
 from posenc.lab.experiment.change import ChangeName
+from posenc.lab.experiment.encoding_settings import check_settings
+from posenc.lab.experiment.error_line import line
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.tasks.task import Task
 
@@ -43,7 +48,27 @@ DRAWS = 8  # draws of random positions that a model trained at random positions 
 SPREAD = 2  # number of positions to draw from over the longest scored length; Ruoss et al.: 2048 for lengths up to 500
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Options = tuple[tuple[str, POSITIVE], ...]
-Setting = Annotated[int, Field(ge=1)] | POSITIVE
+NAME = r"^[\w-]+$"  # of a folder
+
+
+def _number(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+    """One error for what is neither a whole number nor another positive one."""
+    try:
+        return read(given)
+    except ValueError:
+        raise ValueError(f"expected a positive number, got {given!r}") from None
+
+
+def _different(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words:
+        raise ValueError("expected a list of at least one encoding, got []")
+    if twice := next((word for word in words if words.count(word) > 1), None):
+        raise ValueError(f"expected different encodings, got {twice} twice; name it once")
+    return words
+
+
+Setting = Annotated[Annotated[int, Field(ge=1)] | POSITIVE, WrapValidator(_number)]
+Encodings = Annotated[tuple[str, ...], AfterValidator(_different)]
 
 
 class Strict(BaseModel):
@@ -153,6 +178,10 @@ class Trial(Strict):
         return self.model_copy(update={"training": self.training.model_copy(update={"steps": steps})})
 
     def __str__(self) -> str:
+        """copy rope seed 0; copy rope tuning, rate 0.002, base 500."""
+        if self.seed == TUNING_SEED:
+            options = "".join(f", {name} {value:g}" for name, value in self.options)
+            return f"{self.task.name} {self.encoding} tuning, rate {self.training.learning_rate:g}{options}"
         return " ".join([self.task.name, self.encoding, f"seed {self.seed}", *["oracle"] * self.oracle])
 
 
@@ -176,7 +205,7 @@ class TaskPlan(Strict):
 
     task: SerializeAsAny[Task]
     training: Training
-    encodings: tuple[str, ...] | None = None
+    encodings: Encodings | None = None
     after: tuple[ChangeName, ...] = ()
     learning_rates: tuple[POSITIVE, ...] = ()
     settings: dict[str, dict[str, Setting]] = {}
@@ -218,7 +247,7 @@ class TaskPlan(Strict):
 class Rung(Strict):
     """One scale of a ladder: so many times the steps, and another size if there is one."""
 
-    name: str = Field(pattern=r"^[\w-]+$")
+    name: str = Field(pattern=NAME)
     steps: int = Field(default=1, ge=1)
     size: Size | None = None
 
@@ -236,10 +265,10 @@ class Experiment(Strict):
     text         "library": the sources of Python's standard library; "prose", "prose_6000": generated (`experiment.prose`)
     """
 
-    name: str
+    name: str = Field(pattern=NAME)
     about: dict[Literal["en", "zh"], str]
-    encodings: tuple[str, ...]
-    tasks: tuple[TaskPlan, ...]
+    encodings: Encodings
+    tasks: tuple[TaskPlan, ...] = Field(min_length=1)
     seeds: int = Field(default=3, ge=1, le=100)
     size: Size = Size()
     precision: Precision = "32-true"
@@ -294,12 +323,10 @@ class Experiment(Strict):
                 raise ValueError(f"settings: {word} is none of the encodings of {plan.task.name}")
             if word in self.sources:
                 raise ValueError(f"settings: {word} is an encoding of your own; its defaults are set in its file")
-            arm, size = Arm.parse(word, None, tuple(settings.items())), self.size
-            sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "n_layers": size.n_layers, "positions": 8}
             try:
-                arm.create(**sizes, causal=plan.task.causal)
-            except TypeError as error:
-                raise ValueError(f"settings: {error}") from None
+                check_settings(word, settings, self.size, plan.task.causal)
+            except ValueError as error:
+                raise ValueError(f"settings of {word} in {plan.task.name}: {error}") from None
 
     def at(self, rung: Rung) -> Experiment:
         """The experiment at one scale of the ladder."""
@@ -380,6 +407,11 @@ class Experiment(Strict):
         )
 
 
+FLAGS = {
+    name for model in (Experiment, TaskPlan) for name, about in model.model_fields.items() if about.annotation is bool
+}  # settings that are true or false
+
+
 def check_numbers(task: Task, word: str) -> None:
     """Raises ValueError for Abacus positions in a task without numbers."""
     if word.endswith(ABACUS) and not task.digits_of_a_number(task.length):
@@ -388,7 +420,9 @@ def check_numbers(task: Task, word: str) -> None:
 
 def task_of(given: Any) -> Any:
     """A task from its settings, by name."""
-    if isinstance(given, dict) and isinstance(given.get("name"), str):
+    if isinstance(given, dict) and not isinstance(given.get("name"), str):
+        raise ValueError("expected the name of a task, such as {name: copy}; posenc lab list names them")
+    if isinstance(given, dict):
         return tasks.load(given["name"])(**given)
     return given
 
@@ -396,29 +430,41 @@ def task_of(given: Any) -> Any:
 def read_experiment(word: str) -> Experiment:
     """A preset by name or a YAML file by path.
 
-    Raises ValueError, which names the file and the setting, for an invalid experiment; OSError if the file cannot be read.
+    Raises ValueError, which names the file and the setting, for a file that cannot be read and for an invalid experiment.
     """
     path = Path(word)
     if word in PRESETS:
         source = files("posenc.lab").joinpath("presets", f"{word}.yaml").read_bytes()
     elif path.suffix in (".yaml", ".yml"):
-        source = path.read_bytes()
+        source = _content(path)
     else:
         raise ValueError(f"expected a preset ({', '.join(PRESETS)}) or a .yaml file, got {word!r}")
     try:
         return parse(source.decode(), path.parent)
-    except (ValidationError, yaml.YAMLError, ValueError, TypeError) as error:
-        raise ValueError(f"{word}: {_line(error)}") from None
+    except UnicodeDecodeError:
+        raise ValueError(f"{word}: expected an experiment as YAML, got a file that is not text in UTF-8") from None
+    except (yaml.YAMLError, ValueError, TypeError) as error:
+        raise ValueError(f"{word}: {line(error, Experiment)}") from None
+
+
+def _content(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ValueError(
+            f"{path}: cannot be read: {error.strerror}; expected a YAML file or a preset of posenc lab list"
+        ) from None
 
 
 def parse(text: str, folder: Path) -> Experiment:
-    """The experiment from its settings. `folder` holds the files of users' encodings.
+    """The experiment from its settings. `folder` holds the files of users' encodings, which are executed.
 
     Among the encodings, `foundation` means those of the founding notes and `all` everything that a trial can train.
     """
     given = yaml.safe_load(text)
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
+    _refuse_booleans(given)
     sets = {"foundation": catalogue.FOUNDATION, "all": trainable()}
     if given.get("encodings") in ("foundation", "all"):
         given["encodings"] = [given["encodings"]]
@@ -429,22 +475,36 @@ def parse(text: str, folder: Path) -> Experiment:
     plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
     words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}
-    given["sources"] = {word: (folder / word.partition(":")[0]).read_text("utf-8") for word in own}
+    given["sources"] = {word: _source(word, folder) for word in own}
     return Experiment(**given)
+
+
+def _refuse_booleans(given: Any, where: str = "") -> None:
+    """Raises ValueError for true and false where they would count as 1 and 0."""
+    named: Iterable[tuple[Any, Any]] = given.items() if isinstance(given, dict) else enumerate(given)
+    for name, value in named:
+        if isinstance(value, bool) and name not in FLAGS:
+            raise ValueError(f"{where}{name}: expected a number or text, got {str(value).lower()}")
+        if isinstance(value, (dict, list)):
+            _refuse_booleans(value, f"{where}{name}.")
+
+
+def _source(word: str, folder: Path) -> str:
+    """The text of the file that holds a user's encoding."""
+    path = folder / word.partition(":")[0]
+    try:
+        source = path.read_text("utf-8")
+    except UnicodeDecodeError:
+        raise ValueError(f"encodings: {word}: {path} is not text in UTF-8") from None
+    except OSError as error:
+        raise ValueError(f"encodings: {word}: {path} cannot be read: {error.strerror}") from None
+    user_encoding.check(encoding_of(word), source)
+    return source
 
 
 def _listed(given: Any) -> list[Any]:
     """A list as it is; other types are refused later, by name."""
     return given if isinstance(given, list) else []
-
-
-def _line(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        message = " ".join(first["msg"].split())
-        return f"{where}: {message}" + (f", got {first['input']!r}"[:120] if first["type"] != "value_error" else "")
-    return " ".join(str(error).split())
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from posenc.lab.experiment import Size, user_encoding
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.tasks.task import Task
 from posenc.lab.trial.model import Transformer
-from posenc.laws import LawResult, Setting
+from posenc.laws import LawResult, NotApplicable, Setting, World
 from posenc.positions import Positions
 
 ON_A_SMALL_ONE = ("gradients", "one_graph_over_lengths")
@@ -35,10 +35,11 @@ def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iter
 
     The laws are tried in both directions where a task is bidirectional and the encoding is not causal only.
 
-    Raises ValueError where the class cannot be loaded or built: its own words, in one line.
+    Raises ValueError where the class cannot be loaded or built, or attention with it raises: its own words, in one line.
     """
     arm = Arm.parse(word, source)
     encoding = build(arm, setting_of(size))
+    _attends(encoding, setting_of(size), word)
     others = [name for name in laws.LAWS if name not in ON_A_SMALL_ONE]
     yield from _laws(encoding, setting_of(size), others)
     yield from _laws(build(arm, Setting()), Setting(), ON_A_SMALL_ONE)
@@ -71,7 +72,19 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
     try:
         return user_encoding.create(arm.encoding, arm.source, sizes)
     except Exception as error:
-        said = str(error) if str(error).startswith(arm.encoding) else f"{arm.encoding}: {type(error).__name__}: {error}"
+        raise ValueError(user_encoding.in_one_line(arm.encoding, error)) from error
+
+
+def _attends(encoding: PositionalEncoding, setting: Setting, word: str) -> None:
+    """One call of attention, because an error there would be repeated by nearly every law."""
+    world = World(setting)
+    try:
+        world.output(encoding, world.x, world.plain())
+    except NotApplicable:
+        return
+    except Exception as error:
+        sizes = f"n_heads={setting.n_heads}, d_model={setting.d_model}"
+        said = f"{word}: attention with it fails at {sizes}: {type(error).__name__}: {error}"
         raise ValueError(said.splitlines()[0]) from error
 
 

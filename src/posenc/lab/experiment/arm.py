@@ -42,6 +42,16 @@ def trainable() -> tuple[str, ...]:
     return tuple(entry.name for entry in entries if entry.axes == 1 and "wide_output" not in entry.needs)
 
 
+def meant(word: str) -> str:
+    """`; did you mean rope+randomized?` for a word that is nearly an arm, or what the catalogue says of it."""
+    name, plus, _ = word.partition("+")
+    if (entry := catalogue.entry_of(name)) is None or entry.kind == "positions":
+        return catalogue.hint(word)
+    if plus:
+        return f"; expected {entry.name}, {entry.name}{RANDOMIZED} or {entry.name}{ABACUS}"
+    return f"; did you mean {entry.name}?"
+
+
 def encoding_of(word: str) -> str:
     """The encoding alone: rope, of rope+randomized."""
     ends = (suffix for suffix in (RANDOMIZED, ABACUS, DROPPED) if word.endswith(suffix))
@@ -87,10 +97,8 @@ class Arm:
                 f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"
             )
         if source is None and arm.encoding not in catalogue.names():
-            raise ValueError(
-                f"unknown encoding {arm.encoding!r}{catalogue.hint(arm.encoding)}; known: "
-                f"{', '.join(trainable())}, each also with {RANDOMIZED} or {ABACUS}"
-            )
+            said = f"unknown encoding {arm.encoding!r}{meant(arm.encoding)}"
+            raise ValueError(f"{said}{' See' if said.endswith('?') else '; see'} posenc list")
         if source is None and arm.encoding not in trainable():
             axes = catalogue.BY_NAME[arm.encoding].axes
             if axes == 1:

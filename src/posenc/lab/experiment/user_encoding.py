@@ -26,9 +26,29 @@ def load(word: str, source: str) -> type[PositionalEncoding]:
     """
     file, _, name = word.partition(":")
     found = getattr(_module(file, source), name, None)
+    if found is None:
+        raise ValueError(f"{word}: expected a subclass of posenc.PositionalEncoding called {name!r}, got a file without it")
     if not (isinstance(found, type) and issubclass(found, PositionalEncoding)):
         raise ValueError(f"{word}: expected a subclass of posenc.PositionalEncoding called {name!r}, got {found!r}")
     return found
+
+
+def check(word: str, source: str) -> None:
+    """Raises ValueError, in one line, where `load` raises anything."""
+    try:
+        load(word, source)
+    except SystemExit as error:
+        raise ValueError(
+            f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
+        ) from None
+    except Exception as error:
+        raise ValueError(in_one_line(word, error)) from error
+
+
+def in_one_line(word: str, error: Exception) -> str:
+    """An error of a user's file, with the name of the encoding."""
+    said = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
+    return said.splitlines()[0]
 
 
 def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 Curve = Sequence[tuple[int, float]]
 LAST = 0.2  # share of the steps
+FEWEST = 10  # points that can show that the loss rose; a training of 10 steps or more has as many
 RISEN = 1.0  # bits; a few steps differ by less because their rows differ
 
 
@@ -26,8 +27,11 @@ def of(rows: pa.Table) -> list[tuple[int, float]]:
 
 
 def diverged(curve: Curve) -> str | None:
-    """The reason why a training counts as diverged: its last loss is more than a bit above its first. None otherwise."""
-    if len(curve) < 2 or curve[-1][1] <= curve[0][1] + RISEN:
+    """The reason why a training counts as diverged: its last loss is more than a bit above its first.
+
+    None otherwise, and for a training of a few steps, whose losses differ by their rows.
+    """
+    if len(curve) < FEWEST or curve[-1][1] <= curve[0][1] + RISEN:
         return None
     (first, before), (last, after) = curve[0], curve[-1]
     return f"the loss rose from {before:.3g} bits up to step {first} to {after:.3g} bits up to step {last}"

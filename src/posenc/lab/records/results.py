@@ -8,7 +8,7 @@
     DIR/claims/KEY.lock                                  held by the process that runs that trial
 
 A file is accepted only if the trial, text and version of the numerics in it hash to the requested key, and if its seal is
-right. Any other file counts as missing and is reported. Only temporary files of killed writers are deleted.
+right. Any other file counts as missing and is reported (`damage`). Only temporary files of killed writers are deleted.
 """
 
 from __future__ import annotations
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 MANIFEST, TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS = "experiment.json", "trials", "measurements", "claims", "weights"
 FORMAT = 2  # 1 had keys that depended on the code: results/standard/rekey.py carries such a folder over
 LOCK = ".lock"
+OURS = (TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS)
+BESIDE_TRIALS = ("report", "references", "verified.jsonl", "findings.json")
+OF_A_TRIAL = re.compile(r".+-([0-9a-f]{16})\.parquet")
+DAMAGED = "not a record of posenc lab, or not all of one"
 
 COLUMNS = pa.schema(
     [
@@ -79,12 +83,15 @@ class Reservation:
 
 
 class Folder:
-    """The results under `path`. Raises ValueError for a file, or for a folder that holds anything else."""
+    """The results under `path`. Raises ValueError for a file, or for a folder that holds anything else.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    argument   what the user gave the path as; it begins the messages
+    """
+
+    def __init__(self, path: Path, argument: str = "--out") -> None:
+        self.path, self.argument = path, argument
         if path.exists() and not path.is_dir():
-            raise ValueError(f"--out: {path} is a file, a folder is expected")
+            raise ValueError(f"{argument}: {path} is a file, a folder is expected")
         self._refuse_foreign()
 
     def prepare(self) -> None:
@@ -128,13 +135,29 @@ class Folder:
                 unusable.append(f"{path.relative_to(self.path)}: {error}")
         return None, unusable
 
+    def damage(self) -> str | None:
+        """One line about files of the last sweep that are there and not whole; None if all are. Reads every file."""
+        manifest, lines = self.experiment() or {}, list[str]()
+        for key in (*manifest.get("tuning", ()), *manifest.get("keys", ())):
+            record, unusable = self.look(key)
+            lines += unusable if record is None else []
+        for name in ("cost", "properties"):
+            path = self._measurement(name, manifest.get(name) or "")
+            if manifest.get(name) and path.exists() and self.measurement(name, manifest[name]) is None:
+                lines.append(f"{path.relative_to(self.path)}: {DAMAGED}")
+        if not lines:
+            return None
+        count = f"{len(lines)} damaged files, such as " if len(lines) > 1 else ""
+        makes = f"makes {'them' if len(lines) > 1 else 'it'} again"
+        return f"{count}{self.path / lines[0]}; posenc lab run --resume --out {self.path} {makes}"
+
     def keys(self) -> list[str]:
         """The `about` of every valid trial, of any sweep."""
         paths = [path for paths in self._files().values() for path in paths]
         return sorted({record.about["key"] for _, record in self._whole(paths)})
 
     def others(self) -> int:
-        """The number of files that do not belong to the last sweep, with other settings or another text."""
+        """The number of trials that do not belong to the last sweep, with other settings or another text."""
         manifest = self.experiment() or {}
         ours = {key[:16] for key in (*manifest.get("keys", ()), *manifest.get("tuning", ()))}
         return len(self._files().keys() - ours)
@@ -218,8 +241,8 @@ class Folder:
         found: dict[str, list[Path]] = {}
         folder = self.path / TRIALS
         for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
-            if name.endswith(".parquet") and not name.startswith("."):
-                found.setdefault(name.removesuffix(".parquet")[-16:], []).append(folder / name)
+            if (ours := OF_A_TRIAL.fullmatch(name)) and not name.startswith("."):
+                found.setdefault(ours[1], []).append(folder / name)
         return found
 
     def _whole(self, paths: Sequence[Path], key: str | None = None) -> Iterator[tuple[Path, Record]]:
@@ -244,32 +267,41 @@ class Folder:
         except OSError as error:
             reason = error.strerror or str(error)
             raise Unwritable(
-                f"--out: cannot write {path}: {reason}. Everything finished is kept; make room or choose another folder, "
-                "then run the same command again"
+                f"{self.argument}: cannot write {path}: {reason}. Everything finished is kept; make room or choose another "
+                "folder, then run the same command again"
             ) from error
 
     def _refuse_foreign(self) -> None:
         if not self.path.is_dir():
             return
-        marker = self.path / MANIFEST
+        marker, has_trials = self.path / MANIFEST, (self.path / TRIALS).is_dir()
         if not marker.is_file():
-            ours = (TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS)
+            ours = (*OURS, *BESIDE_TRIALS * has_trials)
             if any(path.name not in ours and path.suffix != files.TEMPORARY for path in self.path.iterdir()):
-                raise ValueError(f"--out: {self.path} holds files that posenc lab did not write; choose another folder")
+                raise ValueError(
+                    f"{self.argument}: {self.path} holds files that posenc lab did not write; choose another folder"
+                )
             return
         try:
             theirs = json.loads(marker.read_text("utf-8"))
             written_here, older = isinstance(theirs["keys"], list), theirs["format"] < FORMAT
             written_here &= theirs["format"] <= FORMAT
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError) as error:
+            if has_trials and isinstance(error, ValueError):
+                raise ValueError(f"{self.argument}: {marker} is damaged; delete it. {again(self.path)}") from None
             written_here = older = False
         if written_here and older:
             raise ValueError(
-                f"--out: {self.path} was written by posenc 0.1, whose keys depended on its code; "
+                f"{self.argument}: {self.path} was written by posenc 0.1, whose keys depended on its code; "
                 "results/standard/rekey.py in the repository carries it over, or choose another folder"
             )
         if not written_here:
-            raise ValueError(f"--out: {marker} is not from this posenc lab; choose another folder")
+            raise ValueError(f"{self.argument}: {marker} is not from this posenc lab; choose another folder")
+
+
+def again(path: Path) -> str:
+    """How a folder gets its experiment.json back."""
+    return f"posenc lab run with the same experiment and --out {path} then writes it again and keeps the finished trials"
 
 
 def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, Trial]:
@@ -296,7 +328,7 @@ def unpacked(content: bytes) -> Record:
     destructor, and std::terminate aborts the process (apache/arrow#34314).
     """
     if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
-        raise ValueError("not a record of posenc lab, or not all of one")
+        raise ValueError(DAMAGED)
     table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
     about = json.loads(table.schema.metadata[METADATA])
     return Record(about, table.cast(SCHEMA).replace_schema_metadata(None))

@@ -55,10 +55,13 @@ def add(folder: Path, entry: Mapping[str, Any]) -> None:
 
 
 def references(folder: Path) -> dict[str, list[Record]]:
-    """By the key of the trial."""
+    """By the key of the trial. Raises ValueError for a file that is not whole."""
     found: dict[str, list[Record]] = {}
     for path in sorted((folder / REFERENCES).glob("*.parquet")):
-        record = unpacked(path.read_bytes())
+        try:
+            record = unpacked(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}; take it from a copy or delete it") from None
         found.setdefault(record.about["key"], []).append(record)
     return found
 

@@ -42,7 +42,8 @@ What = Literal["found", "running", "done", "failed", "elsewhere", "note", "measu
 class Update(NamedTuple):
     """An event of a sweep, and the progress of the whole sweep.
 
-    what    found, running, done, failed, elsewhere (another sweep runs it), note or measuring (`line` says what)
+    what    found, running, done, failed, elsewhere (another sweep runs it), note or measuring (`line` says what); `line` of
+            a trial that is done says why its training diverged
     done    number of finished trials of `total`; `left` is in seconds, None while unknown
     """
 
@@ -71,7 +72,7 @@ class Outcome(NamedTuple):
 
     failed    with the line that says why
     missing   not run, because the models that choose their learning rate failed
-    diverged  with a record that says why the training stopped, such as a loss that is no number; not run again
+    diverged  with a record that says why the training stopped, such as a loss that became NaN; not run again
     others       files in the folder with other settings, another text or another version of the numerics
     unverified   found trials made by code that is not known to give the same numbers as the present code
     """
@@ -379,7 +380,7 @@ class _Sweep:
         self.ran += 1
         self.ended(key, trial, record)
         score = abs(order_of(record)[0])
-        self.say("done", trial, score=score if math.isfinite(score) else None)
+        self.say("done", trial, line=stopped(trial, record), score=score if math.isfinite(score) else None)
         return keep(trial, record)
 
     def fail(self, key: str, trial: Trial, line: str) -> None:

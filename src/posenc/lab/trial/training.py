@@ -189,7 +189,7 @@ class Run:
         self.watch(0)
         for step, loss in enumerate(self.losses(), start=1):
             if not math.isfinite(loss):
-                return f"the loss was no number at step {step}"
+                return f"the loss became NaN or infinite at step {step}; lower learning_rate"
             since.append(loss)
             if step % every == 0 or step == self.steps:
                 self.rows.add("curve", sum(since) / len(since), step=step)

@@ -30,7 +30,7 @@ from posenc.lab.records import files
 from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
 from posenc.lab.records.verified import NAME as VERIFIED
-from posenc.lab.records.verified import REFERENCES
+from posenc.lab.records.verified import REFERENCES, entries, references
 from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.views.cells import Findings
 
@@ -48,12 +48,16 @@ GROUP BY ALL ORDER BY ALL
 def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str]) -> list[str]:
     """Writes into the folder `out`, which exists. Returns the names of what stands in it.
 
-    Raises ValueError without an author, and for users' encodings of one file name and different texts.
+    Raises ValueError without an author, for a damaged file, and for users' encodings of one file name and different texts.
     """
     manifest = folder.experiment()
     assert manifest is not None
     if not authors or not all(name.replace(",", " ").strip() for name in authors):
         raise ValueError(f"--author: CITATION.cff needs at least one name, got {list(authors)}")
+    if damage := folder.damage():
+        raise ValueError(f"{folder.argument}: {damage}; publish afterwards")
+    for read in (references, entries):
+        read(folder.path)
     experiment = Experiment.model_validate(manifest["experiment"])
     made: dict[str, str | bytes] = dict(own_encodings(experiment))
     made |= {

@@ -1,0 +1,44 @@
+"""What an experiment sets of an encoding in place of its defaults: positive numbers, by the names that its class takes."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from posenc import catalogue
+from posenc.lab.experiment.arm import TABLE_STD, Arm, encoding_of
+
+if TYPE_CHECKING:
+    from posenc.lab.experiment import Size
+
+FEW_POSITIONS = 8  # enough to build the encoding
+
+
+def check_settings(word: str, settings: Mapping[str, float], size: Size, causal: bool) -> None:
+    """Raises ValueError for a name that is no number of the encoding, and for a value that its class refuses."""
+    numbers = numbers_of(encoding_of(word))
+    for name in settings:
+        if name in catalogue.SIZES:
+            raise ValueError(f"{name} is decided by the size of the experiment; leave it out")
+        if name not in (*numbers, TABLE_STD):
+            close = difflib.get_close_matches(name, numbers, n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise ValueError(f"{word} takes no number called {name}{meant} (it takes {', '.join(numbers) or 'none'})")
+    arm = Arm.parse(word, None, tuple(settings.items()))
+    sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "n_layers": size.n_layers, "positions": FEW_POSITIONS}
+    try:
+        arm.create(**sizes, causal=causal)
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def numbers_of(encoding: str) -> list[str]:
+    """The options of an encoding that are numbers."""
+    parameters = inspect.signature(catalogue.BY_NAME[encoding].maker()).parameters
+    return [
+        name
+        for name, about in parameters.items()
+        if name not in catalogue.SIZES and {"int", "float"} & {part.strip() for part in str(about.annotation).split("|")}
+    ]

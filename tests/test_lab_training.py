@@ -257,7 +257,7 @@ def test_causal_encodings_cannot_read_both_ways(word: str) -> None:
 def test_a_loss_that_is_no_number_ends_the_trial() -> None:
     one = trial("language_model", "nope", steps=20)
     record = ran(one.model_copy(update={"training": one.training.model_copy(update={"learning_rate": math.inf})}))
-    assert record.about["failed"] == "the loss was no number at step 2"
+    assert record.about["failed"] == "the loss became NaN or infinite at step 2; lower learning_rate"
     assert not lines(record, "bits")
     assert not any(math.isnan(row["value"]) for row in record.rows.to_pylist())
 

@@ -420,6 +420,9 @@ def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     ended = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy", "--author", "The Institute")
     assert ended.code == 0, ended.err
     assert {"README.md", "README.zh-CN.md", "requirements.txt", "environment.json", "report"} <= set(os.listdir(out))
+    assert {"table.tex", "figure.pdf", "report.md"} <= set(os.listdir(out / "report"))
+    commit = json.loads((out / "environment.json").read_text("utf-8"))["revision"].split(",")[0].removesuffix("-dirty")
+    assert f"git checkout {commit} " in (out / "README.md").read_text("utf-8")
     cited = yaml.safe_load((out / "CITATION.cff").read_text("utf-8"))
     assert cited["authors"] == [{"family-names": "Noether", "given-names": "Emmy"}, {"name": "The Institute"}]
     assert (cited["cff-version"], cited["type"]) == ("1.2.0", "dataset")

@@ -80,7 +80,9 @@ def experiment_of(manifest: dict[str, Any]) -> Experiment:
 
 SCORES = """
 SELECT key, kind, length, CASE kind WHEN 'bits' THEN sum(value * weight) / sum(weight) ELSE avg(value) END
-FROM rows WHERE coalesce(change, '') = '' AND mode = 'same targets' AND kind IN ('bits', 'exact')
+FROM rows JOIN (SELECT key, bool_or(mode = 'random positions') AS drawn FROM rows GROUP BY key) USING (key)
+WHERE coalesce(change, '') = '' AND kind IN ('bits', 'exact')
+  AND mode = CASE WHEN drawn THEN 'random positions' ELSE 'same targets' END
 GROUP BY key, kind, length ORDER BY length
 """
 

@@ -41,7 +41,8 @@ def command(
     """List the presets and tasks; with a folder, its trials and their scores.
 
     Tokens: the maximum number of training tokens, summed over all models; for a preset with a time budget, the time.
-    Scores use the same targets at every length: bits per target, or the share of rows that are entirely correct.
+    Scores use the same targets at every length: bits per target, or the share of rows that are entirely correct. Those of
+    a model trained at random positions are the mean over draws of such positions.
 
     Examples:  posenc lab list   ·   posenc lab list lab-quick   ·   posenc lab list lab-quick --json
     """

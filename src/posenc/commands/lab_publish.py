@@ -29,12 +29,14 @@ def command(
         from posenc.commands.lab_folder import opened
         from posenc.lab.findings.assemble import findings
         from posenc.lab.views import write
+        from posenc.lab.views.paper import write_paper
         from posenc.lab.views.publication import first_trial, new_folder, publish
 
-        results, _ = opened(folder, "DIR")
+        results, manifest = opened(folder, "DIR")
         with new_folder(out, folder) as place:
             found = findings(folder)
             names = publish(results, found, place, author)
             write(found, place / "report")
+            write_paper(found, next(reversed(manifest["experiment"]["sources"]), None), place / "report")
     typer.echo(f"{out}: {', '.join([*names, 'report'])}")
     typer.echo(f"posenc lab repeat {first_trial(found)} --in {out}")

@@ -76,7 +76,7 @@ def _trained(found: Json) -> Words:
         which = Words(f"{begun} of {len(arms)} encodings", f"{len(arms)} 种编码中的 {begun} 种")
     return Words(
         f"{trained.en}: {which.en} with {each.en} each. "
-        f"The models differ by the encoding only: {size['n_layers']} layers, "
+        f"The models differ by the encoding only: {counted(size['n_layers'], 'layer', 'layers')}, "
         f"d_model {size['d_model']}, {size['n_heads']} heads. Tasks: {joined(names, ', ', '').en}.",
         f"{trained.zh}：{which.zh}，每种 {each.zh}，彼此只有位置编码不同；"
         f"{size['n_layers']} 层，d_model {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",

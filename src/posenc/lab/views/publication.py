@@ -6,7 +6,7 @@ data.parquet                 every mean score of every trial, one row each
 experiment.yaml              the configuration, in the form that posenc lab run reads; users' encodings beside it
 environment.json, requirements.txt   what ran the trials, and the packages of the machine that published them
 experiment.json, trials/, measurements/, references/, verified.jsonl   the results, which posenc lab reads as they are
-report/                      the report in both languages
+report/                      the report in both languages, and the table and picture for a paper
 """
 
 from __future__ import annotations
@@ -198,6 +198,7 @@ def readme(findings: Findings, language: Language) -> str:
         **{name: findings[name] for name in ("name", "command", "posenc")},
         **{name: trials[name] for name in ("found", "expected")},
         **{name: provenance.get(name, "") for name in ("torch", "device")},
+        "revision": revision(findings),
         **TOLERANCE,
         "about": findings["about"][language],
         "trial": first_trial(findings),
@@ -206,12 +207,18 @@ def readme(findings: Findings, language: Language) -> str:
     return resources.files("posenc.lab.views").joinpath(f"publication.{language}.md").read_text("utf-8").format(**told)
 
 
+def revision(findings: Findings) -> str:
+    """The commit of posenc that most trials ran through; its version where they ran outside its repository."""
+    commits: str = findings["provenance"].get("revision", "")
+    return commits.split(",")[0].removesuffix("-dirty").strip() or f"v{findings['posenc']}"
+
+
 def text_read(text: Mapping[str, Any] | None) -> Words:
     if text is None:
         return Words("The tasks read no text.", "各任务都不读取文本。")
     source, digest = text["source"], text["sha256"][:16]
     return Words(
-        f"The text is {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another "
+        f"Text: {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another "
         "version of Python has another text, which is refused. A text of your own is given with --text.",
         f"文本为 {source}，SHA-256 {digest}……，不包含在此目录中。若为标准库，其他版本的 Python 文本不同，会被拒绝。"
         "自备的文本用 --text 给出。",
@@ -219,9 +226,9 @@ def text_read(text: Mapping[str, Any] | None) -> Words:
 
 
 def first_trial(findings: Findings) -> str:
-    """The words of a trial that has a score."""
-    for task in findings["tasks"]:
-        for arm in task["arms"]:
-            for seed in arm["cells"][str(task["length"])]["seeds"]:
-                return f"{task['name']} {arm['name']} seed {seed}"
+    """The words of a trial that has a score, if possible of an encoding that learnt the task."""
+    there = [(task, arm) for task in findings["tasks"] for arm in task["arms"]]
+    for task, arm in sorted(there, key=lambda one: not one[1]["learnt"]):
+        for seed in arm["cells"][str(task["length"])]["seeds"]:
+            return f"{task['name']} {arm['name']} seed {seed}"
     raise ValueError(f"{findings['name']}: no trial has a score, so there is nothing to publish")

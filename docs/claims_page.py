@@ -49,7 +49,8 @@ def rows() -> Iterator[tuple[Row, str]]:
     for claim, row in _published(RESULTS / STANDARD).items():
         folder = MADE_FOR.get(row["source"], STANDARD)
         theirs = reports.get(folder, {}).get(claim)
-        yield (theirs, folder) if theirs and theirs["verdict"] != "not tested" else (row, STANDARD)
+        told = theirs and (theirs["verdict"] != "not tested" or theirs["ours_en"])
+        yield (theirs, folder) if theirs and told else (row, STANDARD)
 
 
 def _published(folder: Path) -> dict[str, Row]:

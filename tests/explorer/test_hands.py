@@ -217,9 +217,9 @@ def test_a_chinese_title_breaks_between_words(walk, names):
 
 
 def test_titles_did_break_inside_words(walk):
-    """The measurement sees it: without the page's rule 如何 does break at some of these widths."""
+    """The measurement sees it: without the page's rule some word does break; which one depends on the font."""
     for _, page in walk([""], 390, 844, "zh"):
         page.add_style_tag(content=".phrased { word-break: normal !important }")
         page.evaluate("document.querySelectorAll('wbr').forEach((one) => one.remove())")
         page.evaluate("document.querySelector('main').normalize()")
-        assert any("如何" in page.evaluate(BROKEN, width) for width in range(120, 340, 40))
+        assert any(page.evaluate(BROKEN, width) for width in range(120, 340, 40))

@@ -567,6 +567,16 @@ def test_unequal_seeds_are_compared_over_those_that_both_have(tmp_path: Path) ->
         assert "0, 1, 2" in introduction(found).in_language(language)
 
 
+def test_one_seed_is_not_called_the_best_among_five(tmp_path: Path) -> None:
+    """T5 is best, and has one seed."""
+    gone = {("language_model", "t5", seed) for seed in range(1, 5)}
+    value = but(lambda asked: {"t5": 1.0, "alibi": 2.0}.get(asked.encoding))
+    found = found_in(tmp_path, encodings=["alibi", "rope", "t5"], seeds=5, value=value, left_out=gone)
+    assert "at the trained length 64, ALiBi is best" in said_of(found)
+    assert needs_of(found)["Text no longer than in training"].startswith("ALiBi (")
+    assert arms_of(found)["t5"]["rank"] is None
+
+
 def test_the_smallest_difference_is_told_apart_by_seeds_in_common(tmp_path: Path) -> None:
     """T5 and RoPE share five seeds; ALiBi shares three with each. Differences by seed: ±0.1 and ±0.2."""
 

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
+from posenc.lab.records.results import Folder
 from posenc.lab.views.markdown import markdown
 from posenc.lab.views.tables import tables
 
-STUDY = Path(__file__).parent.parent / "results" / "study"
+RESULTS = Path(__file__).parent.parent / "results"
+STUDY, TASKS = RESULTS / "study", RESULTS / "study-tasks"
 
 
 @pytest.fixture(scope="module")
@@ -19,12 +22,45 @@ def found() -> dict[str, Any]:
     return findings(STUDY)
 
 
-def test_the_report_is_what_the_records_say(found: dict[str, Any]) -> None:
-    """Where this fails: `posenc lab report results/study`."""
-    for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
-        assert (STUDY / "report" / page).read_text("utf-8") == markdown(found, language)  # type: ignore[arg-type]
-    for name, text in tables(found).items():
-        assert (STUDY / "report" / name).read_bytes().decode().replace("\r\n", "\n") == text.replace("\r\n", "\n")
+@pytest.fixture(scope="module")
+def of_tasks() -> dict[str, Any]:
+    return findings(TASKS)
+
+
+def test_the_report_is_what_the_records_say(found: dict[str, Any], of_tasks: dict[str, Any]) -> None:
+    """Where this fails: `posenc lab report results/study`, or results/study-tasks."""
+    for folder, one in ((STUDY, found), (TASKS, of_tasks)):
+        for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
+            assert (folder / "report" / page).read_text("utf-8") == markdown(one, language)  # type: ignore[arg-type]
+        for name, text in tables(one).items():
+            assert (folder / "report" / name).read_bytes().decode().replace("\r\n", "\n") == text.replace("\r\n", "\n")
+
+
+def test_every_trial_of_the_tasks_is_there(of_tasks: dict[str, Any]) -> None:
+    manifest, experiment = Folder(TASKS).experiment(), read_experiment(str(RESULTS / "stage3" / "tasks.yaml"))
+    assert manifest is not None
+    assert manifest["experiment"] == experiment.model_dump(mode="json")
+    assert of_tasks["trials"] == {"expected": 147, "found": 147, "failed": 0}
+    content = b"".join(path.read_bytes() for path in TASKS.rglob("*") if path.is_file())
+    assert not any(place in content for place in (b"/tmp/", b"/home/", b"/root/", b"/work/"))
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "README.zh-CN.md", "results/study-tasks/README.md", "results/study-tasks/README.zh-CN.md"]
+)
+def test_the_readmes_tell_the_numbers_of_the_tasks(of_tasks: dict[str, Any], page: str) -> None:
+    """How many passkeys are found in 16 times the filler, by RoPE with YaRN too, and what KERPLE copies at twice 8."""
+    text = (RESULTS.parent / page).read_text("utf-8")
+    arms = {task["name"]: {arm["name"]: arm for arm in task["arms"]} for task in of_tasks["tasks"]}
+    names = ("t5", "kerple", "nope", "alibi", "sinusoidal", "rope")
+    told = {f"{100 * arms['passkey'][name]['cells']['512']['mean']:.0f}" for name in names}
+    assert [number for number in told if number not in text] == []
+    yarn = next(
+        one for task in of_tasks["tasks"] if task["name"] == "passkey" for one in task["after"] if one["change"] == "yarn"
+    )
+    assert yarn["cells"]["512"]["mean"] == 1
+    assert arms["copy"]["kerple"]["cells"]["16"]["mean"] == pytest.approx(0.5, abs=0.01)
+    assert {arm["cells"]["32"]["mean"] for arm in arms["copy"].values() if arm["cells"]["32"]["mean"] is not None} == {0}
 
 
 def test_what_is_not_finished_has_no_rank(found: dict[str, Any]) -> None:
@@ -37,7 +73,7 @@ def test_what_is_not_finished_has_no_rank(found: dict[str, Any]) -> None:
 @pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
 def test_the_readme_tells_these_numbers(found: dict[str, Any], page: str) -> None:
     """How many models, what 16 times the trained length costs, and what changes of the trained RoPE have at 4 times."""
-    text = (STUDY.parent.parent / page).read_text("utf-8")
+    text = (RESULTS.parent / page).read_text("utf-8")
     (paragraph,) = (one for one in text.split("\n\n") if "](results/study/" in one and "Self-Extend" in one)
     (task,) = found["tasks"]
     arms = {arm["name"]: arm for arm in task["arms"]}

@@ -20,9 +20,12 @@ def worse(task: Json, score: float) -> float:
 def ranked(task: Json) -> list[Any]:
     """The arms that sentences may rank: those that learnt the trained length and did not still improve at their end.
 
-    None if an arm that still improved is already better at the trained length than all of these.
+    None if an arm that still improved is already better at the trained length than all of these. Where some have FEWEST
+    seeds, those with fewer are left out: one lucky seed would be called the best.
     """
-    learnt = [arm for arm in task["arms"] if arm["learnt"]]
+    counts = {arm["name"]: len(arm["cells"][str(task["length"])]["seeds"]) for arm in task["arms"] if arm["learnt"]}
+    enough = min(FEWEST, max(counts.values(), default=0))
+    learnt = [arm for arm in task["arms"] if counts.get(arm["name"], -1) >= enough]
     finished = [arm for arm in learnt if arm["converged"] is not False]
     return finished if learnt and first(task, learnt, task["length"]) in finished else []
 

@@ -91,15 +91,11 @@ def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
 def _rank(of: TaskResults, arms: Sequence[Json]) -> list[int]:
     """Adds mean ranks, over the longer lengths and the seeds in which every arm that reaches all lengths has a score.
 
-    Arms with fewer seeds than FEWEST have no rank where others have more, so that they do not take the others' seeds.
     Returns these seeds.
     """
     longer = [str(length) for length in of.from_trained[1:]]
     cells = {arm["name"]: [arm["cells"][length] for length in longer] for arm in arms if longer}
     cells = {name: mine for name, mine in cells.items() if all(cell["mean"] is not None for cell in mine)}
-    counts = {name: min(len(cell["seeds"]) for cell in mine) for name, mine in cells.items()}
-    enough = min(criteria.FEWEST, max(counts.values(), default=0))
-    cells = {name: mine for name, mine in cells.items() if counts[name] >= enough}
     seeds = set.intersection(*(set(cell["seeds"]) for mine in cells.values() for cell in mine)) if cells else set()
     blocks = [
         {name: mine[column]["seeds"][seed] for name, mine in cells.items()}

@@ -62,9 +62,11 @@ PROSE = {
     "answer text": Words(
         "Every number below is computed from this experiment. Encodings listed together cannot be told from the first: the "
         "95% interval of their difference (t, paired by seed) holds 0, with fewer than three seeds one seed reverses their "
-        "order, or their times differ by less than the spread.",
+        "order, or their times differ by less than the spread. An encoding with fewer than three seeds is not compared "
+        "with those that have more.",
         "以下所有数字均由本实验算出。并列的编码无法与第一个区分：按种子配对之差的 95% 区间（t）含 0，"
-        "不足三个种子时有一个种子的次序相反，或耗时之差小于其波动。",
+        "不足三个种子时有一个种子的次序相反，或耗时之差小于其波动。"
+        "不足三个种子的编码不与种子更多的编码相比。",
     ),
     # 2 The measured table
     "stars": Words("Measured values instead of star ratings", "以测量值代替星级"),

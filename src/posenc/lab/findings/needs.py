@@ -34,9 +34,7 @@ def needs(found: Json) -> Iterator[Need]:
     if unfinished := [arm for arm in main["arms"] if arm["learnt"] and arm["converged"] is False]:
         yield _undecided(main, unfinished)
     if learnt:
-        called = _called(main)
-        need = Words(f"{called.en} no longer than in training", f"{called.zh}不超过训练长度")
-        yield _best(need, main, learnt, main["length"])
+        yield _best(_of(main, Words("no longer than in training", "不超过训练长度")), main, learnt, main["length"])
         yield from _far(main, learnt)
         yield from _cheap(found, [arm["name"] for arm in learnt])
         yield from _plain(found, main, learnt)
@@ -72,8 +70,8 @@ def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
     reaching = [arm for arm in learnt if arm["cells"][str(far)]["mean"] is not None]
     if not reaching or far == task["length"]:
         return
-    at, called = times(task, far), _called(task)
-    need = Words(f"{called.en} {at.en} as long as in training", f"{called.zh}长达训练长度的 {at.zh}")
+    at = times(task, far)
+    need = _of(task, Words(f"{at.en} as long as in training", f"长达训练长度的 {at.zh}"))
     reached = max(arm["cells"][str(far)]["mean"] for arm in reaching)
     if task["measure"] == "exact" and reached < RECOMMENDED:
         yield Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
@@ -81,8 +79,12 @@ def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
         yield _best(need, task, reaching, far)
 
 
-def _called(task: Json) -> Words:
-    return Words("Text", "文本") if task["measure"] == "bits" else Words(**task["title"])
+def _of(task: Json, lengths: Words) -> Words:
+    """Text of such lengths, or inputs of a task."""
+    if task["measure"] == "bits":
+        return Words(f"Text {lengths.en}", f"文本{lengths.zh}")
+    called = Words(**task["title"])
+    return Words(f"Inputs {lengths.en} ({called.en})", f"输入{lengths.zh}（{called.zh}）")
 
 
 def _cheap(found: Json, names: Sequence[str]) -> Iterator[Need]:

@@ -51,6 +51,7 @@ class Together:
             self._meet()
         if self._others_wait:
             _say(("end", None, None))
+            _leave()
 
     def _meet(self) -> None:
         _meet()
@@ -66,10 +67,19 @@ def serve(text: Corpus | None, hardware: Hardware, train: Train | None) -> None:
     while True:
         word, trial, sha256 = _say(None)
         if word == "end":
+            _leave()
             return
         if sha256 != (text and text.sha256):
             raise ValueError(f"--text: this process reads another text than the first one: {text and text.sha256}")
         _run(trial, text, hardware, train)
+
+
+def _leave() -> None:
+    """Ends the threads of gloo before Python does: one that still runs at exit aborts its process, and torchrun fails."""
+    import torch.distributed as dist
+
+    if dist.is_initialized():
+        dist.destroy_process_group()
 
 
 def _run(trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None) -> tuple[bytes | None, str | None]:

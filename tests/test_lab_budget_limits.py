@@ -9,7 +9,7 @@ import pytest
 
 from lab_results import Asked, write
 from posenc.lab.findings.assemble import findings
-from posenc.lab.findings.budget_limits import DIGEST, budget_limits, scale_for, sentences, shipped
+from posenc.lab.findings.budget_limits import DIGEST, _verdicts, budget_limits, scale_for, sentences, shipped
 
 ROOT = Path(__file__).parent.parent
 
@@ -66,6 +66,13 @@ def test_seeds_that_differ_settle_nothing() -> None:
     assert [(a, b) for a, b, _ in many["separates"]] == [("t5", "nope")]
     one = budget_limits(task(100_000, "nope", "rope"), 1, ladder())["lengths"][0]
     assert one["separates"] == one["changes"] == []
+
+
+def test_seeds_that_all_have_one_difference_separate() -> None:
+    """RoPE is better than NoPE by exactly one bit in every seed; two seeds show it, and so do five."""
+    one = {"rope": {str(n): 1.0 for n in range(5)}, "nope": {str(n): 2.0 for n in range(5)}}
+    for seeds in (2, 5):
+        assert _verdicts(1.0, ["rope", "nope"], [one], seeds).separates == [("rope", "nope", 1.0)]
 
 
 def test_the_scale_that_speaks_for_a_comparison() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from posenc import catalogue
 from posenc.lab.experiment.arm import TABLE_STD, Arm, encoding_of
+from posenc.lab.experiment.error_line import nearest
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Size
@@ -23,9 +23,9 @@ def check_settings(word: str, settings: Mapping[str, float], size: Size, causal:
         if name in catalogue.SIZES:
             raise ValueError(f"{name} is decided by the size of the experiment; leave it out")
         if name not in (*numbers, TABLE_STD):
-            close = difflib.get_close_matches(name, numbers, n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise ValueError(f"{word} takes no number called {name}{meant} (it takes {', '.join(numbers) or 'none'})")
+            raise ValueError(
+                f"{word} takes no number called {name}{nearest(name, numbers)} (it takes {', '.join(numbers) or 'none'})"
+            )
     arm = Arm.parse(word, None, tuple(settings.items()))
     sizes = {"d_model": size.d_model, "n_heads": size.n_heads, "n_layers": size.n_layers, "positions": FEW_POSITIONS}
     try:

@@ -58,9 +58,13 @@ def _shortened(given: object) -> str:
 
 
 def _meant(word: str, names: list[str]) -> str:
-    if close := difflib.get_close_matches(word, names, n=1):
-        return f"; did you mean {close[0]}?"
-    return f"; known: {', '.join(names)}" if names else ""
+    return nearest(word, names) or (f"; known: {', '.join(names)}" if names else "")
+
+
+def nearest(word: str, names: list[str]) -> str:
+    """`; did you mean base?` for a word that is nearly one of these; otherwise empty."""
+    close = difflib.get_close_matches(word, names, n=1)
+    return f"; did you mean {close[0]}?" if close else ""
 
 
 def _names(model: type[BaseModel] | None, where: list[Any]) -> list[str]:

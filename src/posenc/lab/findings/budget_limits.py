@@ -122,7 +122,8 @@ def _shown(differences: Sequence[float], seeds: int) -> bool:
     if n < 2 or seeds < 2:
         return False
     if seeds >= FEWEST:
-        return abs(_mean(differences)) >= (statistics.detectable([differences], seeds) or math.inf)
+        least = statistics.detectable([differences], seeds)
+        return least is not None and abs(_mean(differences)) >= least
     spread = stdev(differences) * math.sqrt(1 + 1 / n)
     return spread == 0 or float(t.cdf(abs(_mean(differences)) / spread, n - 1)) ** seeds >= CHANCE
 

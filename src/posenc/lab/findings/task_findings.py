@@ -89,7 +89,7 @@ def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
     """The smallest difference at the trained length that their seeds could have shown between two encodings.
 
     Apart for pairs with different numbers of seeds in common, the most seeds first. Encodings that still improved differ
-    more between seeds and are left out, unless all did. None where all seeds are equal, as if every row is right.
+    more between seeds and are left out, unless all did. None where all seeds are equal.
     """
     learnt = [arm for arm in arms if arm["learnt"]]
     finished = [arm for arm in learnt if arm["converged"] is not False]

@@ -77,8 +77,8 @@ def _advance(line: str, size: int) -> float:
 def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
     seeds = counted_seeds(findings)
     note = Words(
-        f"posenc lab {findings['name']}: every dot is one of {seeds.en}",
-        f"posenc lab {findings['name']}：每个点是 {seeds.zh}之一",
+        f"posenc lab {findings['name']}: every dot is one seed; {seeds.en} each",
+        f"posenc lab {findings['name']}：每个点是一个种子，每种编码 {seeds.zh}",
     )
     for task in findings["tasks"]:
         if drawing := curves_drawn(findings, task):

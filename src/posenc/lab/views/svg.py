@@ -131,7 +131,7 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
         parts.append(spoken(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
     levels = [one for one in chart.levels if all(y_range[0] <= y <= y_range[1] for _, y in one.points)]
     parts += [f'<path d="{_corners(frame, one.points)}" class="level"/>' for one in levels]
-    heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, height - 12)
+    heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, frame.bottom)
     parts += [_series(frame, one, place, wide) for one, place in zip(chart.series, heights, strict=True)]
     parts += [spoken(frame.left + 6, frame.y(one.points[0][1]) - 6, one.words, "mark", "start") for one in levels]
     return picture(width, height, parts, chart.described)

@@ -354,7 +354,33 @@ def test_without_all_its_tuning_models_an_encoding_is_missing_not_guessed(tmp_pa
         ("rope", "no learning rate was chosen: at 0.003, RuntimeError: planted")
     }
     assert len(outcome.missing) == 4
+    assert reasons(tmp_path) == {"no learning rate was chosen: at 0.003, RuntimeError: planted"}
     assert made_up_sweep(tmp_path, experiment=tuned()).missing == ()
+    assert reasons(tmp_path) == set()
+
+
+def test_where_every_try_stopped_early_no_learning_rate_is_chosen(tmp_path: Path) -> None:
+    def train(trial: Any, *rest: Any) -> Any:
+        record = made_up(trial, *rest)
+        if trial.encoding == "rope" and trial.task.name == "copy":
+            record.about["failed"] = "the loss became NaN or infinite at step 2"
+        return record
+
+    outcome = made_up_sweep(tmp_path, train=train, experiment=tuned())
+    why = "no learning rate was chosen: every one of 3 tries stopped early; try lower learning_rates"
+    assert {(trial.task.name, trial.encoding, line) for trial, line in outcome.missing} == {("copy", "rope", why)}
+    chosen = {(one["task"], one["encoding"]) for one in (Folder(tmp_path).experiment() or {})["chosen"]}
+    assert len(chosen) == 5
+    assert ("copy", "rope") not in chosen
+    assert reasons(tmp_path) == {why}
+
+
+def reasons(folder: Path) -> set[str]:
+    """Why trials have no record, as the report reads it, without the tries themselves."""
+    kept = Folder(folder)
+    manifest = kept.experiment() or {}
+    models = results.expected(tuned(), manifest)
+    return {line for key, line in manifest["failures"].items() if key in models}
 
 
 # Cost and time -------------------------------------------------------------------------------------------------------

@@ -230,12 +230,15 @@ def carry_out_one(wanted: Wanted) -> None:
             outcome = swept(wanted, tell_unless_interrupted)
         say_end(outcome, wanted.out, quiet, wanted.called)
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
-    if broken := [problem.trial for problem in (*outcome.failed, *outcome.missing) if not problem.not_installed]:
+    if broken := [problem.trial for problem in outcome.failed if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
         typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
+    not_run = [problem for problem in outcome.missing if not problem.not_installed]
+    for line in dict.fromkeys(f"{one.trial.task.name}, {one.trial.encoding}: {one.line}" for one in not_run):
+        typer.echo(f"posenc: {line}", err=True)
     for problem in outcome.diverged:
         typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
-    if broken or outcome.diverged:
+    if broken or not_run or outcome.diverged:
         raise typer.Exit(1)
 
 

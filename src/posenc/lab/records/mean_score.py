@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from posenc.lab.records.record import Record
 
 Order = tuple[float, float]
+NO_SCORE: Order = (math.inf, math.inf)
+"""The order of a training that stopped early."""
 EACH = "CASE kind WHEN 'exact' THEN 1 ELSE weight END"
 """SQL: how much a row of bits, right or exact counts in a mean."""
 
@@ -38,7 +40,7 @@ def order_of(record: Record) -> Order:
     (bits, 0), or (-share of rows that are all right, bits): where no row is right yet, bits decide.
     """
     if record.about["failed"] is not None:
-        return (math.inf, math.inf)
+        return NO_SCORE
     trial = record.about["trial"]
     mode = RANDOM_POSITIONS if trial.get("draws") else SAME_TARGETS
     bits, exact = (mean_score(record.rows, kind, mode, trial["task"]["length"]) for kind in ("bits", "exact"))

@@ -22,7 +22,7 @@ from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Choice, Experiment, Trial, corpus
 from posenc.lab.records import learning_curve, verified
 from posenc.lab.records.fingerprint import fingerprint
-from posenc.lab.records.mean_score import Order, order_of
+from posenc.lab.records.mean_score import NO_SCORE, Order, order_of
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.run import budget
@@ -218,7 +218,9 @@ class _Sweep:
             self.keep_manifest(tuning=list(tuning), keys=list(trials))
             now = {key: trial for key, trial in trials.items() if trial.encoding in stage}
             stops |= self.run(now, stopped)
-        self.keep_manifest(failures={key: problem.line for key, problem in self.failed.items()}, **self.measure())
+        problems = {key: problem.line for key, problem in self.failed.items()}
+        problems |= {problem.trial.key(self.digest): problem.line for problem in missing}
+        self.keep_manifest(failures=problems, **self.measure())
         return Outcome(
             self.ran,
             self.found,
@@ -280,8 +282,14 @@ class _Sweep:
             pair, choice = (trial.task.name, trial.encoding), Choice(trial.training.learning_rate, trial.options)
             if key in scores:
                 tried.setdefault(pair, []).append((scores[key], choice))
+            elif self.failed[key].not_installed:
+                unchosen[pair] = self.failed[key].line
             else:
                 unchosen[pair] = f"no learning rate was chosen: at {choice.learning_rate:g}, {self.failed[key].line}"
+        for pair, choices in tried.items():
+            if pair not in unchosen and all(order == NO_SCORE for order, _ in choices):
+                why = f"every one of {len(choices)} tries stopped early; try lower learning_rates"
+                unchosen[pair] = f"no learning rate was chosen: {why}"
         chosen = {pair: min(choices)[1] for pair, choices in tried.items() if pair not in unchosen}
         self.manifest["chosen"] += [_chosen(pair, choice, tried[pair]) for pair, choice in chosen.items()]
         return chosen, unchosen

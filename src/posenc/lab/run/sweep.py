@@ -218,9 +218,9 @@ class _Sweep:
             self.keep_manifest(tuning=list(tuning), keys=list(trials))
             now = {key: trial for key, trial in trials.items() if trial.encoding in stage}
             stops |= self.run(now, stopped)
-        problems = {key: problem.line for key, problem in self.failed.items()}
-        problems |= {problem.trial.key(self.digest): problem.line for problem in missing}
-        self.keep_manifest(failures=problems, **self.measure())
+        failures = {key: problem.line for key, problem in self.failed.items()}
+        failures |= {problem.trial.key(self.digest): problem.line for problem in missing}
+        self.keep_manifest(failures=failures, **self.measure())
         return Outcome(
             self.ran,
             self.found,

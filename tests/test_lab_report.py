@@ -672,14 +672,25 @@ def test_agreements_and_disagreements(page: Element) -> None:
 def test_what_the_notes_say_is_counted_apart() -> None:
     found = made_up()
     found["published"][0]["source"] = "notes 000, 001"
-    for language, papers, notes in (
-        ("en", "papers: 0 agree, 2 disagree, 0 undecided, 1 not tested", "nothing: 1 agree, 0 disagree"),
-        ("zh", "论文的论断：0 项一致，2 项不一致，0 项未定，1 项未检验", "（未作测量）：1 项一致，0 项不一致"),
+    for language, papers, notes, source in (
+        (
+            "en",
+            "papers: 0 agree, 2 disagree, 0 undecided, 1 not tested",
+            "nothing: 1 agree,",
+            "| founding notes 000, 001 |",
+        ),
+        (
+            "zh",
+            "论文的论断：0 项一致，2 项不一致，0 项未定，1 项未检验",
+            "（未作测量）：1 项一致，",
+            "| 项目最初的笔记 000、001 |",
+        ),
     ):
         said = verdicts(found).in_language(language)  # type: ignore[arg-type]
         assert papers in said
         assert notes in said
         assert said in markdown(found, language)  # type: ignore[arg-type]
+        assert source in markdown(found, language)  # type: ignore[arg-type]
 
 
 def test_settings_in_place_of_defaults_are_limitations() -> None:

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from posenc.bilingual import Words, clauses
 from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
-from posenc.lab.findings.published.counting import of_notes, of_papers
+from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers
 from posenc.lab.findings.wording import because
 from posenc.lab.views.words import of, same, say
 
@@ -234,6 +234,14 @@ def explained(row: Mapping[str, Any]) -> Words:
     if (needs := of(row.get("needs", NOTHING))).en:
         parts.append(say("would take", needs=needs))
     return clauses(*(part for part in parts if part.en))
+
+
+def source(row: Mapping[str, Any]) -> Words:
+    """The paper of a published claim, or the numbers of the founding notes that state it."""
+    if not from_notes(row["source"]):
+        return same(row["source"])
+    numbers = row["source"].removeprefix(NOTES).strip()
+    return say("source of notes", numbers=Words(numbers, numbers.replace(", ", "、")))
 
 
 def verdicts(findings: Findings) -> Words:

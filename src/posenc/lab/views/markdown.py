@@ -17,6 +17,7 @@ from posenc.lab.views.cells import (
     factor,
     fold,
     remark,
+    source,
     top,
     value,
     verdicts,
@@ -83,7 +84,7 @@ def markdown(findings: Findings, language: Language) -> str:
                 said(of(row["ours"])),
                 said(say(row["verdict"])),
                 said(explained(row)),
-                escaped(row["source"]),
+                said(source(row)),
             ]
             for row in findings["published"]
         ]

@@ -34,6 +34,7 @@ from posenc.lab.views.cells import (
     is_bits,
     learnt,
     remark,
+    source,
     stretch,
     top,
     value,
@@ -391,7 +392,7 @@ def _published(findings: Findings) -> str:
             f"<td>{span(of(row['ours']))}</td>",
             verdict(row),
             f"<td>{span(explained(row))}</td>",
-            f"<td>{html.escape(row['source'])}</td>",
+            f"<td>{span(source(row))}</td>",
         ]
         for row in rows
     ]

@@ -299,6 +299,7 @@ PROSE = {
         "{agree} 项一致，{disagree} 项不一致，{undecided} 项未定，{not_tested} 项未检验",
     ),
     "source": Words("source", "来源"),
+    "source of notes": Words("founding notes {numbers}", "项目最初的笔记 {numbers}"),
     "claim": Words("claim", "论断"),
     "ours": Words("here", "本实验"),
     "verdict": Words("verdict", "判断"),

@@ -22,6 +22,7 @@ from matplotlib.image import imread
 
 from lab_results import SIZES
 from posenc import catalogue
+from posenc.bilingual import Words
 from posenc.lab.findings import needs
 from posenc.lab.views import svg, write
 from posenc.lab.views.cells import verdicts
@@ -1019,3 +1020,10 @@ def test_the_frame_of_a_chart_ends_at_a_line_of_its_grid(low, high):
     steps = (top - bottom) / svg.step_of(top - bottom)
     assert steps == pytest.approx(round(steps))
     assert bottom < low < high < top
+
+
+def test_no_line_joins_a_name_to_a_curve_that_ends_early() -> None:
+    """Such a line would cross the picture like a curve."""
+    frame = svg.Frame(44, 750, 46, 424, (1.0, 2.0), (0.0, 1.0), False)
+    whole, short = (svg.Series(Words("a", "a"), "", [(x, 0.5, [0.5]) for x in xs]) for xs in ([1.0, 2.0], [1.0, 1.5]))
+    assert [svg._series(frame, one, 200.0, True).count('class="leader"') for one in (whole, short)] == [1, 0]

@@ -294,8 +294,8 @@ def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
     dots = "".join(dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in one.points for seed in seeds)
     rings = "".join(dot(frame.x(x), frame.y(y), 4, "ring") for x, y in one.rings)
     end_x, end_y = (frame.x(_end(one)[0]), frame.y(_end(one)[1]))
-    far = "leader far" if frame.right - end_x > 40 else "leader"
-    leader = line(end_x + 5, end_y, frame.right + 12, label, far)
+    # A line from a curve that ends early would cross the picture like a curve of its own.
+    leader = line(end_x + 5, end_y, frame.right + 12, label, "leader") if frame.right - end_x < 40 else ""
     noted = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
     name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
     tip = f"<title>{html.escape(' · '.join(dict.fromkeys(noted)))}</title>"

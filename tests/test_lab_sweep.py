@@ -375,6 +375,18 @@ def test_where_every_try_stopped_early_no_learning_rate_is_chosen(tmp_path: Path
     assert reasons(tmp_path) == {why}
 
 
+def test_a_missing_package_is_the_reason_of_the_models_too(tmp_path: Path) -> None:
+    def train(trial: Any, *rest: Any) -> Any:
+        if trial.encoding == "rope":
+            raise ModuleNotFoundError("a package is not installed")
+        return made_up(trial, *rest)
+
+    outcome = made_up_sweep(tmp_path, train=train, experiment=tuned())
+    assert len(outcome.missing) == 4
+    assert all(problem.not_installed for problem in (*outcome.failed, *outcome.missing))
+    assert reasons(tmp_path) == {"ModuleNotFoundError: a package is not installed"}
+
+
 def reasons(folder: Path) -> set[str]:
     """Why trials have no record, as the report reads it, without the tries themselves."""
     kept = Folder(folder)

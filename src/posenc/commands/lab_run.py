@@ -233,9 +233,7 @@ def carry_out_one(wanted: Wanted) -> None:
     if broken := [problem.trial for problem in outcome.failed if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
         typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
-    not_run = [problem for problem in outcome.missing if not problem.not_installed]
-    for line in dict.fromkeys(f"{one.trial.task.name}, {one.trial.encoding}: {one.line}" for one in not_run):
-        typer.echo(f"posenc: {line}", err=True)
+    not_run = any(not problem.not_installed for problem in outcome.missing)  # `conclude` has listed them, with the reason
     for problem in outcome.diverged:
         typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
     if broken or not_run or outcome.diverged:

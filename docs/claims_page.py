@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from posenc.bilingual import Language
+from posenc.lab.views.cells import source
 from posenc.lab.views.words import say
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -26,31 +27,56 @@ MADE_FOR = {  # source of a claim -> the experiment at its paper's setting
     "McLeish et al. 2024 (Abacus)": "abacus",
     "notes 002": "order",
 }
+STUDY = "study"
 COLUMNS = ("source", "claim", "ours", "verdict", "why")
+MORE = {"en": ("results", "the study"), "zh": ("结果", "研究")}  # headings of the columns that only this table has
+ASKS_FOR_THE_STUDY = f"posenc lab run {STUDY}"
 Row = dict[str, str]
 
 
 def claims_table(language: Language) -> str:
-    """Every claim: at the setting of its paper where that was run and tests it, otherwise as in the preset standard."""
-    head = [say(name).in_language(language) for name in COLUMNS] + ["results" if language == "en" else "结果"]
+    """Every claim: at the setting of its paper where that was run and tests it, otherwise as in the study or in the preset
+    standard; and beside it what the study says, whose models are larger and trained for longer.
+    """
+    head = [*(say(name).in_language(language) for name in COLUMNS), *MORE[language]]
     lines = [_line(head), _line(["---"] * len(head))]
-    for row, folder in rows():
-        told = [row["source"], row[f"claim_{language}"], row[f"ours_{language}"]]
-        told += [say(row["verdict"]).in_language(language), row[f"why_{language}"]]
+    study = _published(RESULTS / STUDY)
+    for claim, row, folder in rows():
+        told = [source(row).in_language(language), row[f"claim_{language}"], row[f"ours_{language}"]]
+        told += [say(row["verdict"]).in_language(language), _why(row, language)]
         report = "report.md" if language == "en" else "report.zh-CN.md"
-        place = f"../{STANDARD}" if folder == STANDARD else folder
-        lines.append(_line([*(one.replace("|", "\\|") for one in told), f"[{folder}]({place}/report/{report})"]))
+        place = f"../{folder}" if folder in (STANDARD, STUDY) else folder
+        told += [f"[{folder}]({place}/report/{report})", _beside(study.get(claim), folder, language)]
+        lines.append(_line([one.replace("|", "\\|") for one in told]))
     return "\n".join(lines)
 
 
-def rows() -> Iterator[tuple[Row, str]]:
-    """The row of every claim and the name of the experiment that it is of."""
+def rows() -> Iterator[tuple[str, Row, str]]:
+    """Every claim, its row and the name of the experiment that the row is of."""
     reports = {name: _published(RESULTS / "claims" / name) for name in dict.fromkeys(MADE_FOR.values())}
-    for claim, row in _published(RESULTS / STANDARD).items():
-        folder = MADE_FOR.get(row["source"], STANDARD)
-        theirs = reports.get(folder, {}).get(claim)
-        told = theirs and (theirs["verdict"] != "not tested" or theirs["ours_en"])
-        yield (theirs, folder) if theirs and told else (row, STANDARD)
+    reports |= {name: _published(RESULTS / name) for name in (STUDY, STANDARD)}
+    for claim, row in reports[STANDARD].items():
+        order = [MADE_FOR.get(row["source"], STUDY), STUDY, STANDARD]
+        folder = next((one for one in order if _told(reports[one].get(claim))), STANDARD)
+        yield claim, reports[folder][claim], folder
+
+
+def _told(row: Row | None) -> bool:
+    return row is not None and bool(row["verdict"] != "not tested" or row["ours_en"])
+
+
+def _why(row: Row, language: Language) -> str:
+    """The reasons of a verdict, without the advice to run the study: the column beside it has its result."""
+    stop = "; " if language == "en" else "；"
+    return stop.join(part for part in row[f"why_{language}"].split(stop) if ASKS_FOR_THE_STUDY not in part)
+
+
+def _beside(row: Row | None, folder: str, language: Language) -> str:
+    """Verdict and scores of the study; a dash where it tests nothing of the claim, or the row itself is of the study."""
+    if row is None or folder == STUDY or not _told(row):
+        return "–"
+    verdict, colon = say(row["verdict"]).in_language(language), ": " if language == "en" else "："
+    return verdict + (f"{colon}{row[f'ours_{language}']}" if row[f"ours_{language}"] else "")
 
 
 def _published(folder: Path) -> dict[str, Row]:

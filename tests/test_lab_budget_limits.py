@@ -8,8 +8,17 @@ from typing import Any
 import pytest
 
 from lab_results import Asked, write
+from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
-from posenc.lab.findings.budget_limits import DIGEST, _verdicts, budget_limits, scale_for, sentences, shipped
+from posenc.lab.findings.budget_limits import (
+    DIGEST,
+    NOTHING_TO_COMPARE,
+    _verdicts,
+    budget_limits,
+    scale_for,
+    sentences,
+    shipped,
+)
 
 ROOT = Path(__file__).parent.parent
 
@@ -55,6 +64,20 @@ def test_pairs_by_hand() -> None:
     assert home["unsettled"] == []
     later = budget_limits(task(400_000, "rope", "alibi"), 2, ladder())
     assert [(a, b) for a, b, _ in later["lengths"][0]["separates"]] == [("rope", "alibi")]
+
+
+def test_encodings_that_the_ladder_did_not_train_are_named() -> None:
+    """Beside a pair that it did train, and where no pair is left; only with fewer than two that learnt there is no pair."""
+    said = sentences(budget_limits(task(150_000, "nope", "rope", "shaw", "mine.py:Mine"), 2, ladder()))
+    assert "generated prose" in said[0].en
+    assert "trained at length 64" in said[0].en
+    assert said[1].en.startswith("At the trained length, it can separate RoPE from NoPE")
+    assert said[-1].en == "The ladder did not train Shaw, Mine: whether this budget can rank them is not known."
+    assert said[-1].zh.startswith("阶梯实验没有训练 Shaw、Mine：")
+    alone = sentences(budget_limits(task(150_000, "rope", "shaw"), 2, ladder()))
+    assert [one.en.partition(":")[0] for one in alone[1:]] == ["The ladder did not train Shaw"]
+    assert sentences(budget_limits(task(150_000, "rope"), 2, ladder())) == [NOTHING_TO_COMPARE]
+    assert read_experiment("ladder").text.startswith("prose")
 
 
 def test_seeds_that_differ_settle_nothing() -> None:

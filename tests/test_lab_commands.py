@@ -353,11 +353,26 @@ def test_a_trial_shows_what_the_experiment_and_tuning_set_of_its_encoding() -> N
     described = {"trial": chosen.model_dump(mode="json"), "key": "k", "seconds": times, "finished": "", "parameters": 1}
     described |= {"encoding_parameters": 0, "trained_tokens": 1, "machine": {}, "provenance": {}, "failed": None}
     described |= {"cannot": {}, "chance": {}, "scores": [], "curve": {"bits": [], "step": []}}
+    described |= {"last_fifth": {"fell": 0.063, "still_improving": True}}
     console = Console(file=io.StringIO(), record=True)
     _show(TEN[0], described, console)
     shown = console.export_text()
     assert re.search(r"^settings +first_length 16 *$", shown, re.MULTILINE)
     assert re.search(r"^tuned +base 500.0 *$", shown, re.MULTILINE)
+    assert "the loss fell by 0.06 bits: still improving" in shown
+
+
+def test_a_trial_says_whether_it_still_improved() -> None:
+    """As its report says, for shipped results: NoPE did, and RoPE dropped at the end, whose last phase alone counts."""
+    study = ROOT / "results" / "study"
+    (unfinished,) = re.findall(r"training was too short: \*\*(.*)\*\*", (study / "report" / "report.md").read_text("utf-8"))
+    for name, title in (("nope", "NoPE"), ("rope+dropped", "RoPE, dropped"), ("alibi", "ALiBi")):
+        words = ["lab", "show", "language_model", name, "seed", "0", "--in", str(study)]
+        shown = json.loads(in_process.posenc(*words, "--json").stdout)
+        assert shown["last_fifth"]["still_improving"] == (title in unfinished)
+    told = flat(in_process.posenc(*words).stdout)
+    assert re.search(r"the loss fell by 0\.0\d bits: finished improving", told)
+    assert f"posenc lab repeat {shown['key'][:9]} --in {study}" in told
 
 
 def test_another_experiment_is_told_apart_in_the_words_of_its_file() -> None:

@@ -881,12 +881,12 @@ def test_a_disagreement_names_its_cause_and_a_trial(tmp_path: Path) -> None:
         row = verdict(found, begins)
         assert (row["verdict"], row["kind"], row["trial"]) == ("disagree", kind, "language_model rope seed 0")
         assert "posenc lab repeat language_model rope seed 0" in row["cause"]["en"]
-    assert row["cause"]["en"].startswith("budget: still improving or not learnt: RoPE, ALiBi, T5; seen in: ")
+    assert row["cause"]["en"].startswith("budget: still improving: RoPE, ALiBi, T5; seen in: ")
     assert row["cause"]["en"].endswith("; would decide it: posenc lab run study")
     agreed = verdict(found_in(tmp_path / "d", tasks=["language_model"], value=worst_first, curve=improving), begins)
     assert (agreed["verdict"], agreed["kind"]) == ("agree", None)
-    assert agreed["why"]["en"].endswith("; still improving or not learnt: RoPE, Sinusoidal, ALiBi, T5")
-    assert agreed["why"]["zh"].endswith("；仍在改善或尚未学会：RoPE、Sinusoidal、ALiBi、T5")
+    assert agreed["why"]["en"].endswith("; still improving: RoPE, Sinusoidal, ALiBi, T5")
+    assert agreed["why"]["zh"].endswith("；仍在改善：RoPE、Sinusoidal、ALiBi、T5")
     learned = verdict(found, "learned positions end")
     assert learned["kind"] is None
     notes = found_in(tmp_path / "c", tasks=["language_model"])

@@ -25,6 +25,7 @@ class Quality(NamedTuple):
     factor: float
     tested: float
     measure: Words
+    converged: bool  # whether the training loss had stopped falling
 
     def at(self, factor: float) -> float:
         """Bits at the largest measured multiple up to `factor`."""
@@ -35,9 +36,12 @@ class Quality(NamedTuple):
         far = max(multiple for multiple in self.bits if multiple <= factor)
         beyond = "" if far == 1 else f", {self.bits[far]:.2f} at {far:g} ×"
         after = "" if far == 1 else f"，{far:g} 倍处 {self.bits[far]:.2f}"
+        note = Words("small models, 3 seeds", "小模型，3 个种子")
+        if not self.converged:
+            note = Words(f"{note.en}; still improved at the end of training", f"{note.zh}；训练结束时仍在改善")
         return Words(
-            f"{self.measure.en}: {self.bits[1]:.2f} bits at the trained length{beyond} (small models, 3 seeds)",
-            f"{self.measure.zh}：训练长度处 {self.bits[1]:.2f} 比特{after}（小模型，3 个种子）",
+            f"{self.measure.en}: {self.bits[1]:.2f} bits at the trained length{beyond} ({note.en})",
+            f"{self.measure.zh}：训练长度处 {self.bits[1]:.2f} 比特{after}（{note.zh}）",
         )
 
 
@@ -53,4 +57,7 @@ def quality(name: str, *, causal: bool, start: Start) -> Quality | None:
     pairs = zip(task["lengths"], arm["cells"], strict=True)
     bits = {length / task["length"]: cell["mean"] for length, cell in pairs if cell.get("mean") is not None}
     reached = [multiple for multiple, value in bits.items() if value - bits[1] < LOST]
-    return Quality(bits, max(reached), max(bits), Words(task["title"]["en"], task["title"]["zh"]))
+    # A change of the trained RoPE stands for RoPE's training.
+    trained = arm if start == "scratch" else next(one for one in task["arms"] if one["name"] == "rope")
+    words = Words(task["title"]["en"], task["title"]["zh"])
+    return Quality(bits, max(reached), max(bits), words, trained["converged"] is not False)

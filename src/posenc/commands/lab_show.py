@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.commands.lab_folder import Line
+    from posenc.lab.records.record import Record
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # characters of a curve
@@ -25,18 +26,26 @@ def command(
     folder: TrialFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Show one trial: settings, scores at every length, training curve, times, versions.
+    """Show one trial: settings, scores at every length, training curve, whether it still improved, times, versions.
 
     Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
     """
-    _, line, record = stored(trial, folder)
-    described = {"key": line.key, **record.about, "scores": scores(record.rows), "curve": curve(record.rows)}
+    results, line, record = stored(trial, folder)
+    key = line.key or ""
+    described = {
+        "key": key,
+        **record.about,
+        "scores": scores(record.rows),
+        "curve": curve(record.rows),
+        "last_fifth": last_fifth(record),
+    }
     if as_json:
         typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
         return
     from rich.console import Console
 
     _show(line, described, Console(highlight=False, emoji=False))
+    typer.echo(f"posenc lab repeat {key[:9]} --in {results.path}  # trains it again and compares its scores")
 
 
 def scores(rows: Any) -> list[dict[str, Any]]:
@@ -61,6 +70,21 @@ def scores(rows: Any) -> list[dict[str, Any]]:
 def curve(rows: Any) -> dict[str, list[float]]:
     points = sorted((row["step"], row["value"]) for row in rows.to_pylist() if row["kind"] == "curve")
     return {"step": [step for step, _ in points], "bits": [bits for _, bits in points]}
+
+
+def last_fifth(record: Record) -> dict[str, Any]:
+    """Bits by which the training loss fell in the last fifth of the steps, and whether that counts as still improving.
+
+    Both None where the curve has too few points.
+    """
+    from posenc.lab.experiment import Trial
+    from posenc.lab.findings.criteria import CONVERGED
+    from posenc.lab.records import learning_curve
+
+    trial = Trial.model_validate(record.about["trial"])
+    begins = trial.arm.phases(trial.training.steps)[-1][0]
+    fell = learning_curve.slope(learning_curve.of(record.rows), begins)
+    return {"fell": fell, "still_improving": None if fell is None else fell > CONVERGED}
 
 
 def sparkline(values: list[float]) -> str:
@@ -97,6 +121,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         "machine": _settings(described["machine"]),
         "versions": _settings({k: v[:16] for k, v in described["provenance"].items()}),
         "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
+        "last fifth": _ending(described["last_fifth"]),
         "failed": described["failed"] or "",
         "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),
     }
@@ -121,6 +146,13 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         )
     if described["scores"]:
         console.print(table)
+
+
+def _ending(found: dict[str, Any]) -> str:
+    if found["fell"] is None:
+        return ""
+    change = f"the loss {'fell' if found['fell'] >= 0 else 'rose'} by {abs(found['fell']):.2f} bits"
+    return f"{change}: {'still improving' if found['still_improving'] else 'finished improving'}"
 
 
 def _settings(given: dict[str, Any]) -> str:

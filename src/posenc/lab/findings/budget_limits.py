@@ -11,7 +11,7 @@ the pair. From FEWEST seeds on, the difference must be what a paired t-test with
 
 Where the results of the preset `ladder` are shipped, seeds and differences are those of the ladder's scale with the most
 tokens among those with at most twice as many as here. Otherwise they are those of the comparison itself, and nothing is
-known about larger scales.
+known about larger scales. Of an encoding that the ladder did not train, it says that nothing is known.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]
     if number is None or ladder is None:
         scores = [{arm["name"]: arm["cells"][str(n)]["seeds"] for arm in task["arms"]} for n in lengths]
         each = [_verdicts(n / task["length"], names, [one], seeds) for n, one in zip(lengths, scores, strict=True)]
-        scale = None
+        scale, trained, unknown = None, None, list[str]()
     else:
         home, far = str(ladder["task"]["length"]), str(ladder["task"]["lengths"][-1])
         above = range(number, len(ladder["rungs"]))
@@ -76,10 +76,13 @@ def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]
         for length in dict.fromkeys((home, far)):
             rungs = [{name: ladder["arms"][name][n]["seeds"][length] for name in ladder["arms"]} for n in above]
             each.append(_verdicts(int(length) / int(home), names, rungs, seeds))
-        scale = ladder["rungs"][number]["tokens"]
+        scale, trained = ladder["rungs"][number]["tokens"], int(home)
+        unknown = [name for name in names if name not in ladder["arms"]]
     return {
         "tokens": task["trained_tokens"],
         "scale": scale,
+        "scale_length": trained,
+        "unknown": unknown,
         "shipped": ladder is not None,
         "seeds": seeds,
         "lengths": [one._asdict() for one in each],
@@ -143,7 +146,17 @@ def sentences(limits: Json) -> list[Words]:
     """What this budget can separate, what it cannot rank, and where the evidence comes from."""
     seen = Words("here", "此处") if limits["scale"] is None else Words("in the ladder", "在阶梯实验中")
     told = [words for one in limits["lengths"] for words in _at_length(one, limits["seeds"], seen)]
+    if limits["unknown"]:
+        told.append(_not_in_the_ladder(limits["unknown"]))
     return [_evidence(limits), *told] if told else [NOTHING_TO_COMPARE]
+
+
+def _not_in_the_ladder(names: Sequence[str]) -> Words:
+    rows = joined([title(name) for name in names], ", ", "、")
+    return Words(
+        f"The ladder did not train {rows.en}: whether this budget can rank them is not known.",
+        f"阶梯实验没有训练 {rows.zh}：此预算能否排出它们的先后，尚不可知。",
+    )
 
 
 def _evidence(limits: Json) -> Words:
@@ -154,9 +167,10 @@ def _evidence(limits: Json) -> Words:
     if limits["scale"] is not None:
         return Words(
             f"What this budget ({trained.en}) can tell is taken from posenc's ladder at {limits['scale']:,} tokens per "
-            "model and its larger scales.",
+            f"model and its larger scales; its text is generated prose, and its models trained at length "
+            f"{limits['scale_length']}.",
             f"此预算（{trained.zh}）能说明什么，依据是 posenc 的阶梯实验：每个模型 {limits['scale']:,} 个词元的一级，"
-            "及更大的各级。",
+            f"及更大的各级；其文本是生成的散文，训练长度为 {limits['scale_length']}。",
         )
     why = (
         Words("posenc ships no results of its ladder", "posenc 未附带阶梯实验的结果")

@@ -70,6 +70,10 @@ KEPT_LEARNT = Words(
     "with an encoding that had not learnt it at some rung.",
     "在每一级都学会训练长度的编码共 {of} 对，其中 {kept} 对如此；其余各对里有编码在某一级尚未学会。",
 )
+ALL_IMPROVING = Words(
+    "Training had not converged for any encoding at any rung, so this is an order at these budgets and not a ranking.",
+    "各级各编码的训练都没有收敛，因此这只是这些预算下的次序，不是排名。",
+)
 LEARNT = Words("What was learnt from which rung on", "从哪一级起学会")
 NEVER = Words("at no rung", "各级均未学会")
 ENCODING, NONE, NOT_LEARNT = (
@@ -183,7 +187,12 @@ def _kept(found: Json, one: Json, language: Language) -> str:
         )
         + _gap(language)
         + KEPT_LEARNT.in_language(language).format(of=one["of_learnt"], kept=len(one["pairs_learnt"]))
+        + (_gap(language) + ALL_IMPROVING.in_language(language) if _none_converged(found) else "")
     )
+
+
+def _none_converged(found: Json) -> bool:
+    return all(rung["converged"] is False or not rung["learnt"] for rungs in found["arms"].values() for rung in rungs)
 
 
 def _gap(language: Language) -> str:

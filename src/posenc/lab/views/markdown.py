@@ -23,7 +23,7 @@ from posenc.lab.views.cells import (
     verdicts,
 )
 from posenc.lab.views.pictures import ENDING, curves_drawn
-from posenc.lab.views.provenance import gate, limits, lost, rate, text_used, training
+from posenc.lab.views.provenance import gate, limits, lost, rate, repeating, text_used, training
 from posenc.lab.views.summary_table import introduction, stars
 from posenc.lab.views.words import change_name, of, say
 
@@ -93,6 +93,7 @@ def markdown(findings: Findings, language: Language) -> str:
     parts += [
         f"## {said(say('how'))}",
         said(say("how text")),
+        said(repeating(findings)),
         said(text_used(findings)),
         known_limits,
         _tasks(findings, language),

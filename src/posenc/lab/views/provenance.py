@@ -10,8 +10,10 @@ from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
+from posenc.lab.findings.row_tokens import row_tokens
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because
+from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.views.cells import Findings, Task, arms_of, is_bits, reason, unit, value
 from posenc.lab.views.html import span, table, tag
 from posenc.lab.views.words import listed, of, same, say
@@ -19,10 +21,16 @@ from posenc.lab.views.words import listed, of, same, say
 
 def how(findings: Findings) -> str:
     rows = "".join(f'<tr><th scope="row">{span(say(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
-    found = tag("p", say("how text")) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    found = tag("p", say("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
     found += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
     found += tag("h3", say("tasks")) + _tasks(findings)
     return found + tag("h3", say("lost")) + _lost(findings)
+
+
+def repeating(findings: Findings) -> Words:
+    """The commands that train one model again, and those that are missing."""
+    task = main_task(findings)
+    return say("how repeat", task=task["name"], arm=task["arms"][0]["name"], seed=findings["seeds"][0], **TOLERANCE)
 
 
 def facts(findings: Findings) -> list[tuple[str, str]]:
@@ -60,7 +68,8 @@ def text_used(findings: Findings) -> Words:
 def limits(findings: Findings) -> Iterator[Words]:
     """The limitations of these numbers."""
     task, names = main_task(findings), arms_of(findings)
-    numbers = {"trained": task["length"], "last": max(task["lengths"]) - 1, "drawn": SPREAD * max(task["lengths"]) - 1}
+    trained, longest = row_tokens(task, task["length"]), row_tokens(task, max(task["lengths"]))
+    numbers = {"trained": trained, "last": longest - 1, "drawn": SPREAD * longest - 1, "task": of(task["title"])}
     yield say("limit size")
     yield say("limit gate")
     if any(name.endswith(RANDOMIZED) for name in names):
@@ -69,7 +78,7 @@ def limits(findings: Findings) -> Iterator[Words]:
     if "learned" in names:
         yield say("limit learned", **numbers)
     reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
-    if "t5" in names and reach > task["length"]:
+    if "t5" in names and reach > trained:
         yield say("limit t5", reach=reach, **numbers)
     for one in findings["tasks"]:
         if one["settings"]:

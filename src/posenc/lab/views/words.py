@@ -352,6 +352,14 @@ PROSE = {
         "同一随机种子共用初始权重与数据次序，因此编码之间的差异成对比较。平均按词元加权。并列者名次相同。"
         "缺失的结果标为缺失。",
     ),
+    "how repeat": Words(
+        "posenc lab repeat {task} {arm} seed {seed} --in OUT trains this model again and compares its scores; they may "
+        "differ by up to {bits:g} bits, or {exact:g} of the exact match. Other tasks, encodings and seeds alike. "
+        "posenc lab run --resume --out OUT trains what is missing.",
+        "posenc lab repeat {task} {arm} seed {seed} --in OUT 重新训练此模型并比较分数，"
+        "差异不应超过 {bits:g} 比特或 {exact:g} 的全对比例；其他任务、编码与种子同样如此。"
+        "posenc lab run --resume --out OUT 训练缺失的模型。",
+    ),
     "how command": Words("command", "命令"),
     "how trials": Words("trials", "试验"),
     "how trials text": Words(
@@ -390,31 +398,32 @@ PROSE = {
     "gate limit": Words("limit {limit} {unit}", "门槛 {limit} {unit}"),
     "limits": Words("Limitations", "局限"),
     "limit size": Words(
-        "The models are small and trained little. The order of the encodings and the shape of the curves may carry over to "
-        "larger models; the scores do not.",
-        "模型小、训练少：编码之间的次序与曲线的形状对更大的模型或有参考价值，分数本身没有。",
+        "The models are small and trained little. Their scores do not carry over to larger models, and the order of the "
+        "encodings may change.",
+        "模型小、训练少：分数不能套用到更大的模型，编码之间的次序也可能改变。",
     ),
     "limit gate": Words(
         "“Not learnt” applies to this training budget only. Longer training may change it.",
         "“未学会”只针对此训练预算，增加训练可能改变结果。",
     ),
     "limit random": Words(
-        "Random positions: trained and scored at sorted random subsets of 0 … {drawn}; a score is the mean over several "
-        "draws. Scores at positions 0, 1, 2, … stand beside.",
-        "随机位置：训练和计分都用 0 … {drawn} 中排好序的随机子集，分数是多次抽取的平均；另列位置 0, 1, 2, … 上的分数。",
+        "Random positions: trained and scored at sorted random subsets of 0 … {drawn} ({task}); a score is the mean "
+        "over several draws. Scores at positions 0, 1, 2, … stand beside.",
+        "随机位置：训练和计分都用 0 … {drawn} 中排好序的随机子集（{task}），分数是多次抽取的平均；"
+        "另列位置 0, 1, 2, … 上的分数。",
     ),
     "limit random in training": Words(
-        "Random positions: trained on a sorted random subset of 0 … {last}, scored at positions 0, 1, 2, ….",
-        "随机位置：训练时取 0 … {last} 中排好序的随机子集，计分时用位置 0, 1, 2, …。",
+        "Random positions: trained on a sorted random subset of 0 … {last} ({task}), scored at positions 0, 1, 2, ….",
+        "随机位置：训练时取 0 … {last} 中排好序的随机子集（{task}），计分时用位置 0, 1, 2, …。",
     ),
     "limit learned": Words(
-        "Learned positions: the table has the {trained} rows that training can reach.",
-        "可学习位置：表只有训练能用到的 {trained} 行。",
+        "Learned positions: the table has as many rows as training can reach, {trained} ({task}).",
+        "可学习位置：表只有训练能用到的 {trained} 行（{task}）。",
     ),
     "limit t5": Words(
-        "T5's buckets distinguish distances up to {reach}. Training at {trained} never uses the buckets of longer "
-        "distances; the T5 paper trained at 512.",
-        "T5 的距离桶一直区分到 {reach}。训练长度为 {trained}，更远的桶从未训练过；T5 论文的训练长度是 512。",
+        "T5's buckets distinguish distances up to {reach}. Training on {trained} tokens ({task}) never uses the buckets "
+        "of longer distances; the T5 paper trained at 512.",
+        "T5 的距离桶一直区分到 {reach}。训练只有 {trained} 个词元（{task}），更远的桶从未训练过；T5 论文的训练长度是 512。",
     ),
     "limit settings": Words(
         "{task}: set in place of the defaults, for this trained length: {rows}.",

@@ -89,11 +89,16 @@ def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
     read = {name: arms[task, name] for task, name in consulted}
     run = {name: arm for name, arm in read.items() if arm["state"] != MISSING}
-    short = [name for name, arm in run.items() if arm["converged"] is False or not arm["learnt"]]
-    if not short:
-        return None
-    names = joined(map(title, short), ", ", "、")
-    return Words(f"still improving or not learnt: {names.en}", f"仍在改善或尚未学会：{names.zh}")
+    unlearnt = [name for name, arm in run.items() if not arm["learnt"]]
+    improving = [name for name, arm in run.items() if arm["learnt"] and arm["converged"] is False]
+    lists = [(Words("not learnt", "尚未学会"), unlearnt), (Words("still improving", "仍在改善"), improving)]
+    told = [_list(what, names) for what, names in lists if names]
+    return joined(told, "; ", "；") if told else None
+
+
+def _list(what: Words, names: Sequence[str]) -> Words:
+    listed = joined(map(title, names), ", ", "、")
+    return Words(f"{what.en}: {listed.en}", f"{what.zh}：{listed.zh}")
 
 
 def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str | None:

@@ -18,6 +18,7 @@ from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
+from posenc.lab.findings.row_tokens import row_tokens
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
 
@@ -169,7 +170,7 @@ def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
     if "t5" not in names or length <= task["length"]:
         return NOTHING
     reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
-    trained = tasks.load(task["name"]).model_construct(length=task["length"]).tokens(task["length"])
+    trained = row_tokens(task, task["length"])
     if trained >= reach:
         return NOTHING
     return Words(

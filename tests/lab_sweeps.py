@@ -44,6 +44,35 @@ def experiment(**changed: Any) -> Experiment:
     return Experiment(**{**given, **changed})
 
 
+# Tuning with an own scale, encodings of fewer seeds, and one that takes another's settings: what the preset `study` has.
+LIKE_THE_STUDY = """
+name: like-the-study
+about: {en: Tiny., zh: 极小。}
+seeds: 2
+size: {d_model: 16, n_heads: 2, n_layers: 1}
+encodings: [nope, rope, alibi, rope+dropped]
+fewer_seeds: {alibi: 1, rope+dropped: 1}
+tasks:
+  - task: {name: copy, length: 4, lengths: [4, 8], held_out: 16}
+    training: {steps: 16, rows: 4, learning_rate: 0.004}
+    learning_rates: [0.004, 0.002]
+    own_scales:
+      rope: {base: [500]}
+    tuning_steps: 8
+"""
+OF_IT = 3 * 2 + 2 + 2 + 1 + 1  # tries and models
+
+
+def by_command(folder: Path, out: str, *options: str) -> Path:
+    """The experiment like the study, run by one command; the results."""
+    (folder / "like_the_study.yaml").write_text(LIKE_THE_STUDY, "utf-8")
+    command = [sys.executable, "-m", "posenc", "lab", "run", "like_the_study.yaml", "--out", out, *options]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert f"{OF_IT} trials run, 0 found, 0 failed" in done.stderr
+    return folder / out
+
+
 def table(path: Path) -> list[tuple[Any, ...]]:
     """Every number of every trial of the last sweep, in order; nothing that is measured by a clock."""
     with Folder(path).connect() as database:

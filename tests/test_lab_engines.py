@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lab_sweeps import TRIALS, experiment, made_up, made_up_sweep, names, table
+from lab_sweeps import TRIALS, by_command, experiment, made_up, made_up_sweep, names, table
 from posenc.lab import engines
 from posenc.lab.engines import Context, finish_elsewhere
 from posenc.lab.engines.local import Local
@@ -215,6 +215,16 @@ def test_a_cluster_that_loses_a_machine_ends_complete(tmp_path: Path, unbroken: 
     failing = made_up_sweep(tmp_path / "failing", train=breaks_for_rope, engine=engine, **few)
     assert [line for _, line in failing.failed] == ["ValueError: planted"] * 2
     assert failing.ran == FEW // 2
+
+
+@needs("ray")
+@pytest.mark.acceptance
+def test_one_command_runs_what_the_study_has_on_ray(tmp_path: Path, cluster: Any) -> None:
+    """Tuning, the models at the chosen settings and those of fewer seeds: all as on this machine alone."""
+    there = by_command(tmp_path, "there", "--engine", "ray", "--address", cluster.address)
+    here = by_command(tmp_path, "here", "--workers", "1")
+    assert names(there) == names(here)
+    assert table(there) == table(here)
 
 
 @needs("ray")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import pytest
 
-from lab_sweeps import experiment, made_up_sweep, names, table
+from lab_sweeps import by_command, experiment, made_up_sweep, names, table
 from posenc.lab import engines
 from test_lab_engines import FEW, few, wait_for, waits_for_the_loss
 
@@ -144,3 +144,14 @@ def test_a_cluster_that_loses_a_node_ends_complete(tmp_path: Path, cluster: Clus
     made_up_sweep(tmp_path / "alone", train=None, experiment=experiment(seeds=1, encodings=("nope", "rope")))
     assert names(out) == names(tmp_path / "alone")
     assert table(out) == table(tmp_path / "alone")
+
+
+@pytest.mark.skipif(bool(MISSING) or os.geteuid() != 0, reason=REASON)
+@pytest.mark.acceptance
+@pytest.mark.usefixtures("cluster")
+def test_one_command_runs_what_the_study_has_on_slurm(tmp_path: Path) -> None:
+    pytest.importorskip("submitit")
+    there = by_command(tmp_path, "there", "--engine", "slurm", "--workers", "2")
+    here = by_command(tmp_path, "here", "--workers", "1")
+    assert names(there) == names(here)
+    assert table(there) == table(here)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any
 
+import in_process
 from posenc.lab.engines import Context, Event, finish, line
 from posenc.lab.experiment import Experiment, Trial
 from posenc.lab.experiment.corpus import Corpus
@@ -66,8 +67,7 @@ OF_IT = 3 * 2 + 2 + 2 + 1 + 1  # tries and models
 def by_command(folder: Path, out: str, *options: str) -> Path:
     """The experiment like the study, run by one command; the results."""
     (folder / "like_the_study.yaml").write_text(LIKE_THE_STUDY, "utf-8")
-    command = [sys.executable, "-m", "posenc", "lab", "run", "like_the_study.yaml", "--out", out, *options]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = in_process.posenc("lab", "run", "like_the_study.yaml", "--out", out, *options, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert f"{OF_IT} trials run, 0 found, 0 failed" in done.stderr
     return folder / out

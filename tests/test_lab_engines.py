@@ -219,9 +219,10 @@ def test_a_cluster_that_loses_a_machine_ends_complete(tmp_path: Path, unbroken: 
 
 @needs("ray")
 @pytest.mark.acceptance
-def test_one_command_runs_what_the_study_has_on_ray(tmp_path: Path, cluster: Any) -> None:
+@pytest.mark.usefixtures("cluster")
+def test_one_command_runs_what_the_study_has_on_ray(tmp_path: Path) -> None:
     """Tuning, the models at the chosen settings and those of fewer seeds: all as on this machine alone."""
-    there = by_command(tmp_path, "there", "--engine", "ray", "--address", cluster.address)
+    there = by_command(tmp_path, "there", "--engine", "ray")
     here = by_command(tmp_path, "here", "--workers", "1")
     assert names(there) == names(here)
     assert table(there) == table(here)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import in_process
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.ladder import Scale, ladder
@@ -29,6 +30,13 @@ def test_every_trial_of_the_preset_is_there(found: dict[str, Any]) -> None:
         manifest = Folder(LADDER / rung.name).experiment()
         assert manifest is not None
         assert manifest["experiment"] == preset.at(rung).model_dump(mode="json")
+
+
+def test_one_model_is_trained_again_by_the_printed_command() -> None:
+    """The bits of a machine may differ; the stated tolerance is what `posenc lab repeat` checks."""
+    done = in_process.posenc("lab", "repeat", "language_model", "alibi", "seed", "0", "--in", LADDER / "x1")
+    assert done.returncode == 0, done.stderr
+    assert all(f" {length} " in done.stdout for length in (128, 192, 256, 512, 1024))
 
 
 def test_the_report_is_what_the_records_say(found: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from posenc.lab.views.markdown import markdown
 from posenc.lab.views.tables import tables
 
 RESULTS = Path(__file__).parent.parent / "results"
-STUDY, TASKS = RESULTS / "study", RESULTS / "study-tasks"
+STUDY, TASKS, CODE = RESULTS / "study", RESULTS / "study-tasks", RESULTS / "study-code"
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +28,8 @@ def of_tasks() -> dict[str, Any]:
 
 
 def test_the_report_is_what_the_records_say(found: dict[str, Any], of_tasks: dict[str, Any]) -> None:
-    """Where this fails: `posenc lab report results/study`, or results/study-tasks."""
-    for folder, one in ((STUDY, found), (TASKS, of_tasks)):
+    """Where this fails: `posenc lab report results/study`, or results/study-tasks, or results/study-code."""
+    for folder, one in ((STUDY, found), (TASKS, of_tasks), (CODE, findings(CODE))):
         for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
             assert (folder / "report" / page).read_text("utf-8") == markdown(one, language)  # type: ignore[arg-type]
         for name, text in tables(one).items():

@@ -40,25 +40,24 @@ def claims_table(language: Language) -> str:
     """
     head = [*(say(name).in_language(language) for name in COLUMNS), *MORE[language]]
     lines = [_line(head), _line(["---"] * len(head))]
-    study = _published(RESULTS / STUDY)
-    for claim, row, folder in rows():
+    for row, folder, study in rows():
         told = [source(row).in_language(language), row[f"claim_{language}"], row[f"ours_{language}"]]
         told += [say(row["verdict"]).in_language(language), _why(row, language)]
         report = "report.md" if language == "en" else "report.zh-CN.md"
         place = f"../{folder}" if folder in (STANDARD, STUDY) else folder
-        told += [f"[{folder}]({place}/report/{report})", _beside(study.get(claim), folder, language)]
+        told += [f"[{folder}]({place}/report/{report})", _beside(study, folder, language)]
         lines.append(_line([one.replace("|", "\\|") for one in told]))
     return "\n".join(lines)
 
 
-def rows() -> Iterator[tuple[str, Row, str]]:
-    """Every claim, its row and the name of the experiment that the row is of."""
+def rows() -> Iterator[tuple[Row, str, Row | None]]:
+    """The row of every claim, the name of the experiment that it is of, and the study's row."""
     reports = {name: _published(RESULTS / "claims" / name) for name in dict.fromkeys(MADE_FOR.values())}
     reports |= {name: _published(RESULTS / name) for name in (STUDY, STANDARD)}
     for claim, row in reports[STANDARD].items():
         order = [MADE_FOR.get(row["source"], STUDY), STUDY, STANDARD]
         folder = next((one for one in order if _told(reports[one].get(claim))), STANDARD)
-        yield claim, reports[folder][claim], folder
+        yield reports[folder][claim], folder, reports[STUDY].get(claim)
 
 
 def _told(row: Row | None) -> bool:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.commands.lab_folder import Line
-    from posenc.lab.records.record import Record
+    from posenc.lab.records.learning_curve import Curve
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # characters of a curve
@@ -31,13 +31,15 @@ def command(
     Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
     """
     results, line, record = stored(trial, folder)
-    key = line.key or ""
+    from posenc.lab.records import learning_curve
+
+    key, points = line.key or "", learning_curve.of(record.rows)
     described = {
         "key": key,
         **record.about,
         "scores": scores(record.rows),
-        "curve": curve(record.rows),
-        "last_fifth": last_fifth(record),
+        "curve": {"step": [step for step, _ in points], "bits": [bits for _, bits in points]},
+        "last_fifth": last_fifth(record.about["trial"], points),
     }
     if as_json:
         typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
@@ -67,24 +69,18 @@ def scores(rows: Any) -> list[dict[str, Any]]:
     return list(lines.values())
 
 
-def curve(rows: Any) -> dict[str, list[float]]:
-    points = sorted((row["step"], row["value"]) for row in rows.to_pylist() if row["kind"] == "curve")
-    return {"step": [step for step, _ in points], "bits": [bits for _, bits in points]}
-
-
-def last_fifth(record: Record) -> dict[str, Any]:
+def last_fifth(described: dict[str, Any], points: Curve) -> dict[str, Any]:
     """Bits by which the training loss fell in the last fifth of the steps, and whether that counts as still improving.
 
     Both None where the curve has too few points.
     """
     from posenc.lab.experiment import Trial
-    from posenc.lab.findings.criteria import CONVERGED
+    from posenc.lab.findings.criteria import converged
     from posenc.lab.records import learning_curve
 
-    trial = Trial.model_validate(record.about["trial"])
-    begins = trial.arm.phases(trial.training.steps)[-1][0]
-    fell = learning_curve.slope(learning_curve.of(record.rows), begins)
-    return {"fell": fell, "still_improving": None if fell is None else fell > CONVERGED}
+    trial = Trial.model_validate(described)
+    fell = learning_curve.slope(points, trial.arm.phases(trial.training.steps)[-1][0])
+    return {"fell": fell, "still_improving": None if fell is None else not converged([fell])}
 
 
 def sparkline(values: list[float]) -> str:

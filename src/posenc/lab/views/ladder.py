@@ -192,7 +192,7 @@ def _kept(found: Json, one: Json, language: Language) -> str:
 
 
 def _none_converged(found: Json) -> bool:
-    return all(rung["converged"] is False or not rung["learnt"] for rungs in found["arms"].values() for rung in rungs)
+    return all(rung["converged"] is False for rungs in found["arms"].values() for rung in rungs)
 
 
 def _gap(language: Language) -> str:

@@ -6,11 +6,10 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
-from posenc.lab.findings.row_tokens import row_tokens
+from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because
 from posenc.lab.run.repeat import TOLERANCE
@@ -77,8 +76,7 @@ def limits(findings: Findings) -> Iterator[Words]:
         yield say("limit random" if drawn else "limit random in training", **numbers)
     if "learned" in names:
         yield say("limit learned", **numbers)
-    reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
-    if "t5" in names and reach > trained:
+    if "t5" in names and (reach := longest_bucket(task)) > trained:
         yield say("limit t5", reach=reach, **numbers)
     for one in findings["tasks"]:
         if one["settings"]:

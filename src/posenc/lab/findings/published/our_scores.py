@@ -13,12 +13,11 @@ import math
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from posenc import catalogue
 from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
-from posenc.lab.findings.row_tokens import row_tokens
+from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
 
@@ -169,8 +168,7 @@ def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
     """T5 beyond a trained length that its buckets reach past: they were not all trained. Otherwise empty."""
     if "t5" not in names or length <= task["length"]:
         return NOTHING
-    reach = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {})).configuration["max_distance"]
-    trained = row_tokens(task, task["length"])
+    trained, reach = row_tokens(task, task["length"]), longest_bucket(task)
     if trained >= reach:
         return NOTHING
     return Words(

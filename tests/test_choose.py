@@ -98,6 +98,9 @@ def test_every_reason_has_a_source_and_is_the_figure_of_that_source():
                         cell["mean"] for arm in task["arms"] + task["after"] for cell in arm["cells"] if "mean" in cell
                     ]
                     assert any(f"{figure:.2f} bits" in reason.says.en for figure in figures)
+                    trained = {arm["name"]: arm for arm in task["arms"]}
+                    finished = trained.get(choice.name, trained["rope"])["converged"]
+                    assert ("still improved at the end of training" in reason.says.en) == (finished is False)
 
 
 def test_cited_evidence_is_of_entries_and_complete():

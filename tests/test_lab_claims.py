@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,24 @@ def test_the_verdicts_are_those_of_the_records(name: str) -> None:
     assert (report / "published.csv").read_text("utf-8") == tables(found)["published.csv"]
     for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
         assert (report / page).read_text("utf-8") == markdown(found, language)  # type: ignore[arg-type]
+
+
+def test_the_table_has_the_studys_verdict_beside_each_claim() -> None:
+    """Read from the page as it is shipped and from the study's own table; no row asks for the study to be run."""
+    with (CLAIMS_FOLDER.parent / "study" / "report" / "published.csv").open(encoding="utf-8", newline="") as file:
+        study = {row["claim_en"]: row for row in csv.DictReader(file)}
+    page = (CLAIMS_FOLDER / "README.md").read_text("utf-8")
+    lines = [line.strip("| ").split(" | ") for line in page.partition("| source |")[2].splitlines()[2:] if "](" in line]
+    assert len(lines) == len(study)
+    for cells in lines:
+        row = study[cells[1]]
+        if cells[-2].startswith("[study]"):
+            assert (cells[3], cells[-1]) == (row["verdict"], "–")
+        elif row["verdict"] == "not tested" and not row["ours_en"]:
+            assert cells[-1] == "–"
+        else:
+            assert cells[-1].startswith(row["verdict"])
+    assert "posenc lab run study" not in page
 
 
 @pytest.mark.parametrize("name", ["code", "tasks"])

@@ -483,6 +483,16 @@ def test_random_positions_are_described_as_they_are_drawn(tmp_path: Path) -> Non
     assert "训练和计分都用 0 … 1023" in said.zh
 
 
+def test_limitations_count_tokens_not_symbols(tmp_path: Path) -> None:
+    """Copy of n symbols is ^ n = n, where the last target, $, is not read."""
+    found = found_in(tmp_path, tasks=["copy"], encodings=["learned", "t5"])
+    task = found["tasks"][0]
+    tokens = 2 * task["length"] + 2
+    said = "\n".join(words.en for words in limits(found))
+    assert f"as many rows as training can reach, {tokens} ({task['title']['en']})" in said
+    assert f"Training on {tokens} tokens ({task['title']['en']}) never uses" in said
+
+
 def test_close_scores_have_three_decimals(tmp_path: Path) -> None:
     """At 64 both are within 0.05 bits of each other, at 512 they are not."""
 

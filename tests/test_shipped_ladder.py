@@ -32,6 +32,15 @@ def test_every_trial_of_the_preset_is_there(found: dict[str, Any]) -> None:
         assert manifest["experiment"] == preset.at(rung).model_dump(mode="json")
 
 
+def test_the_order_is_not_called_a_ranking(found: dict[str, Any]) -> None:
+    """While every training still improved; a rung that has converged takes the sentence away."""
+    said = "not a ranking"
+    assert ladder_report(found, "en").count(said) == (LADDER / "report" / "ladder.md").read_text("utf-8").count(said) > 0
+    finished = json.loads(json.dumps(found))
+    finished["arms"]["alibi"][-1]["converged"] = True
+    assert said not in ladder_report(finished, "en")
+
+
 def test_one_model_is_trained_again_by_the_printed_command() -> None:
     """The bits of a machine may differ; the stated tolerance is what `posenc lab repeat` checks."""
     done = in_process.posenc("lab", "repeat", "language_model", "alibi", "seed", "0", "--in", LADDER / "x1")

@@ -63,6 +63,20 @@ def test_the_readmes_tell_the_numbers_of_the_tasks(of_tasks: dict[str, Any], pag
     assert {arm["cells"]["32"]["mean"] for arm in arms["copy"].values() if arm["cells"]["32"]["mean"] is not None} == {0}
 
 
+@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
+def test_the_readme_of_code_tells_these_numbers(page: str) -> None:
+    """How many models, their bits at the trained length, what 16 times costs, and the trained RoPE changed at 4 times."""
+    found, text = findings(CODE), (CODE / page).read_text("utf-8")
+    (task,) = found["tasks"]
+    arms = {arm["name"]: arm for arm in task["arms"] if arm["cells"]["128"]["mean"] is not None}
+    at_home = [arm["cells"]["128"]["mean"] for arm in arms.values()]
+    told = [str(found["trials"]["found"]), f"{min(at_home):.2f}", f"{max(at_home):.2f}"]
+    told += [f"{arm['rise']['2048']['mean']:.2f}" for arm in arms.values()]
+    told += [f"{change['cells']['512']['mean']:.2f}" for change in task["after"]]
+    assert [number for number in told if number not in text] == []
+    assert all(arm["converged"] is False and arm["rank"] is None for arm in arms.values())
+
+
 def test_what_is_not_finished_has_no_rank(found: dict[str, Any]) -> None:
     (task,) = found["tasks"]
     assert found["trials"]["failed"] == 0

@@ -11,7 +11,7 @@ the pair. From FEWEST seeds on, the difference must be what a paired t-test with
 
 Where the results of the preset `ladder` are shipped, seeds and differences are those of the ladder's scale with the most
 tokens among those with at most twice as many as here. Otherwise they are those of the comparison itself, and nothing is
-known about larger scales. Of an encoding that the ladder did not train, it says that nothing is known.
+known about larger scales. Encodings that the ladder did not train are named; nothing is known about their order.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from posenc.bilingual import Language
 from posenc.lab.views.cells import source
-from posenc.lab.views.words import say
+from posenc.lab.views.words import same, say
 
 RESULTS = Path(__file__).parent.parent / "results"
 STANDARD = "standard"
@@ -30,7 +30,7 @@ MADE_FOR = {  # source of a claim -> the experiment at its paper's setting
 STUDY = "study"
 COLUMNS = ("source", "claim", "ours", "verdict", "why")
 MORE = {"en": ("results", "the study"), "zh": ("结果", "研究")}  # headings of the columns that only this table has
-ASKS_FOR_THE_STUDY = f"posenc lab run {STUDY}"
+THE_STUDY = f"posenc lab run {STUDY}"
 Row = dict[str, str]
 
 
@@ -65,9 +65,12 @@ def _told(row: Row | None) -> bool:
 
 
 def _why(row: Row, language: Language) -> str:
-    """The reasons of a verdict, without the advice to run the study: the column beside it has its result."""
-    stop = "; " if language == "en" else "；"
-    return stop.join(part for part in row[f"why_{language}"].split(stop) if ASKS_FOR_THE_STUDY not in part)
+    """The reasons of a verdict, and what would decide it unless that is the study: the column beside it has its result."""
+    command, reasons = row["decided_by"], row[f"why_{language}"]
+    if command in ("", THE_STUDY):
+        return reasons
+    would = say("would decide", command=same(command)).in_language(language)
+    return f"{reasons}{'; ' if language == 'en' else '；'}{would}"
 
 
 def _beside(row: Row | None, folder: str, language: Language) -> str:

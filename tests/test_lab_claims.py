@@ -21,7 +21,7 @@ MADE_FOR = {
     "haviv": ("1×: no encoding", "a causal model needs", "a masked model fails"),
     "peng": ("RoPE unchanged breaks", "without training on: interpolation", "without training on, NTK",
              "beyond the factor", "changed within"),
-    "xpos": ("xPos is better",),
+    "xpos": ("2×, without blockwise",),
     "fire": ("FIRE is better",),
     "kerple": ("KERPLE",),
     "kazemnejad": ("copy, exact match", "copy: ALiBi", "mean rank"),
@@ -120,6 +120,7 @@ def test_the_table_has_the_studys_verdict_beside_each_claim() -> None:
         else:
             assert cells[-1].startswith(row["verdict"])
     assert "posenc lab run study" not in page
+    assert "; would decide it: posenc lab run gpu | [standard]" in page
 
 
 @pytest.mark.parametrize("name", ["code", "tasks"])

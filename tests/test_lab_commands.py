@@ -430,6 +430,22 @@ def spoil(folder: Path, name: str, by: float) -> None:
     path.write_bytes(Record(record.about, record.rows.set_column(column, "value", value.cast("float32"))).to_parquet())
 
 
+@pytest.mark.parametrize(
+    ("recorded", "commands"),
+    [
+        ("c0de-dirty, beef", ["git checkout c0de  # in the sources of posenc", "pip install '.[lab]'"]),
+        ("", ["pip install 'posenc[lab]==0.2.0'"]),
+    ],
+)
+def test_a_published_folder_installs_the_code_of_its_trials(recorded: str, commands: list[str]) -> None:
+    """A commit where the trials recorded one; otherwise they ran outside the repository, with a release."""
+    from posenc.lab.views.publication import install
+
+    told = install({"posenc": "0.2.0", "provenance": {"revision": recorded}}).en.splitlines()
+    assert [re.sub(" +#", "  #", line).removesuffix(" -c FOLDER/requirements.txt") for line in told] == commands
+    assert told[-1].endswith(" -c FOLDER/requirements.txt")
+
+
 def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     out = tmp_path / "published"
     ended = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy", "--author", "The Institute")

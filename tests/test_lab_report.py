@@ -946,6 +946,20 @@ def test_the_summary_table(found: Json, out: Path) -> None:
     assert lines(out / "published.csv")[0]["claim_zh"] == "a > b的中文"
 
 
+def test_what_would_decide_a_claim_is_in_its_row_and_in_a_column_of_the_table(tmp_path: Path) -> None:
+    found = smallest()
+    row = {"source": "A et al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": "disagree", "why": words("so")}
+    found["published"] = [row | {"decided_by": "posenc lab run gpu"}, row | {"decided_by": None}]
+    write(found, tmp_path)
+    assert [(one["why_en"], one["decided_by"]) for one in lines(tmp_path / "published.csv")] == [
+        ("so", "posenc lab run gpu"),
+        ("so", ""),
+    ]
+    page = (tmp_path / "report.md").read_text("utf-8")
+    assert [page.count("| so; would decide it: posenc lab run gpu |"), page.count("| so |")] == [1, 1]
+    assert "；可作判定：posenc lab run gpu |" in (tmp_path / "report.zh-CN.md").read_text("utf-8")
+
+
 def tables(text: str) -> list[list[list[str]]]:
     found: list[list[list[str]]] = []
     for block in text.split("\n\n"):

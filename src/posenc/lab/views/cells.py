@@ -229,6 +229,12 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
 
 
 def explained(row: Mapping[str, Any]) -> Words:
+    """The reasons of a verdict, and the command of the experiment that would decide an open one."""
+    command = row.get("decided_by")
+    return clauses(reasons(row), say("would decide", command=same(command))) if command else reasons(row)
+
+
+def reasons(row: Mapping[str, Any]) -> Words:
     """Why a published claim has its verdict: in how many seeds, the cause of a disagreement, what a test would take."""
     parts = [of(row["why"]), of(row.get("cause", NOTHING))]
     if (needs := of(row.get("needs", NOTHING))).en:

@@ -33,6 +33,7 @@ from posenc.lab.records.verified import NAME as VERIFIED
 from posenc.lab.records.verified import REFERENCES, entries, references
 from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.views.cells import Findings
+from posenc.lab.views.words import same
 
 EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt names
 DATA = f"""
@@ -198,7 +199,7 @@ def readme(findings: Findings, language: Language) -> str:
         **{name: findings[name] for name in ("name", "command", "posenc")},
         **{name: trials[name] for name in ("found", "expected")},
         **{name: provenance.get(name, "") for name in ("torch", "device")},
-        "revision": revision(findings),
+        "install": install(findings).in_language(language),
         **TOLERANCE,
         "about": findings["about"][language],
         "trial": first_trial(findings),
@@ -207,10 +208,14 @@ def readme(findings: Findings, language: Language) -> str:
     return resources.files("posenc.lab.views").joinpath(f"publication.{language}.md").read_text("utf-8").format(**told)
 
 
-def revision(findings: Findings) -> str:
-    """The commit of posenc that most trials ran through; its version where they ran outside its repository."""
+def install(findings: Findings) -> Words:
+    """The commands that install the code that most trials ran through: a commit, or a release where none is recorded."""
     commits: str = findings["provenance"].get("revision", "")
-    return commits.split(",")[0].removesuffix("-dirty").strip() or f"v{findings['posenc']}"
+    if commit := commits.split(",")[0].removesuffix("-dirty").strip():
+        then = "pip install '.[lab]' -c FOLDER/requirements.txt"
+        checkout = f"git checkout {commit}             "
+        return Words(f"{checkout}# in the sources of posenc\n{then}", f"{checkout}# 在 posenc 的源码中\n{then}")
+    return same(f"pip install 'posenc[lab]=={findings['posenc']}' -c FOLDER/requirements.txt")
 
 
 def text_read(text: Mapping[str, Any] | None) -> Words:

@@ -12,7 +12,7 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from posenc.lab.views.cells import Findings, explained, home, long_form
+from posenc.lab.views.cells import Findings, home, long_form, reasons
 from posenc.lab.views.summary_table import TIMES
 from posenc.lab.views.words import of
 
@@ -40,7 +40,7 @@ SUMMARY = (
     "parameters",
     "table_bytes_per_token",
 )
-PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "why_en", "why_zh")
+PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "why_en", "why_zh", "decided_by")
 
 
 def tables(findings: Findings) -> dict[str, str]:
@@ -85,9 +85,9 @@ def _cost(findings: Findings, name: str) -> dict[str, Any]:
 
 def _published(findings: Findings) -> Iterator[dict[str, Any]]:
     for row in findings["published"]:
-        told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": explained(row)}
+        told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": reasons(row)}
         spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both._asdict().items()}
-        yield {"source": row["source"], "verdict": row["verdict"], **spoken}
+        yield {"source": row["source"], "verdict": row["verdict"], "decided_by": row.get("decided_by"), **spoken}
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:

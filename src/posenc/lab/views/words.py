@@ -339,6 +339,7 @@ PROSE = {
     "chosen": Words("chosen", "选定"),
     "rank change": Words("rank", "名次"),
     "would take": Words("a test would take {needs}", "检验需要：{needs}"),
+    "would decide": Words("would decide it: {command}", "可作判定：{command}"),
     "why": Words("why", "原因"),
     "agree": Words("agree", "一致"),
     "disagree": Words("disagree", "不一致"),

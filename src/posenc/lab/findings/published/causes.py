@@ -114,12 +114,10 @@ def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str 
 
 
 def told(cause: Cause, trial: str | None = None) -> Words:
-    """The cause, the trial and the experiment in one sentence. OUT stands for the folder of the results."""
+    """The cause and the trial in one sentence. OUT stands for the folder of the results."""
     kind = KINDS[cause.kind]
     parts = [Words(f"{kind.en}: {cause.why.en}", f"{kind.zh}：{cause.why.zh}")]
     if trial:
         command = f"posenc lab repeat {trial} --in OUT"
         parts.append(Words(f"seen in: {command}", f"可见于：{command}"))
-    if cause.experiment:
-        parts.append(Words(f"would decide it: {cause.experiment}", f"可作判定：{cause.experiment}"))
     return clauses(*parts)

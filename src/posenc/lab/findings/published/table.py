@@ -5,6 +5,7 @@
     verdict        agree, disagree or undecided, by the rule of `deciding`
     why            in how many seeds it holds, which part of it fails, and what is left out
     cause          why we disagree: scale, budget, another setting, a mistake; and the trial that shows it
+    decided_by     the command of an experiment that would decide it
     needs          what a test would take, where there is none
 
 Published perplexities use other texts and tokens than our bits, so only sign and order are compared.
@@ -67,13 +68,6 @@ FEW_PAIRS = Cause(
     Words(
         "here pairs or a short passkey are retrieved from tens of tokens; theirs retrieves from documents (RULER)",
         "此处从几十个词元中检索键值对或短密钥；原文从长文档中检索（RULER）",
-    ),
-)
-BLOCKWISE = Cause(
-    "task",
-    Words(
-        "theirs reads with blockwise attention beyond training, which the lab does not have",
-        "原文超出训练长度时用分块注意力，实验台没有",
     ),
 )
 
@@ -144,6 +138,7 @@ def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
         "verdict": verdict,
         "kind": cause and cause.kind,
         "trial": trial,
+        "decided_by": cause.experiment if cause and cause.experiment else None,
         **{name: both._asdict() for name, both in said.items()},
     }
 
@@ -382,9 +377,11 @@ CLAIMS = (
     ),
     PublishedClaim(
         SUN,
-        Words("xPos is better than RoPE beyond training; at 2× here", "超出训练长度时 xPos 优于 RoPE；此处取 2×"),
+        Words(
+            "2×, without blockwise attention: RoPE 73.6 > xPos 22.56",
+            "2×，不用分块注意力：RoPE 73.6 > xPos 22.56",
+        ),
         text_checks.order(2, ["rope"], ["xpos"]),
-        BLOCKWISE,
     ),
     PublishedClaim(
         RUOSS,

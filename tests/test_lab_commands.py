@@ -242,6 +242,24 @@ def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: 
     assert manifest["command"] == "posenc lab run tiny.yaml --text books"
 
 
+def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(world: World, tmp_path: Path) -> None:
+    """It takes the place of the folder's experiment; with other settings, or fewer seeds, it is refused as before."""
+    out, grown = world.copy(tmp_path / "out"), tmp_path / "grown.yaml"
+    more = EXPERIMENT.replace("seeds: 1", "seeds: 2").replace("[nope, rope]", "[nope, rope, alibi]")
+    grown.write_text(more)
+    run: list[str | Path] = ["lab", "run", grown, "--text", world.text, "--workers", "1", "--out", out]
+    ended = posenc(*run)
+    assert ended.code == 0, ended.err
+    assert "8 trials run, 4 found" in ended.err
+    assert trials(world.folder).items() <= trials(out).items()
+    before = contents(out)
+    grown.write_text(more.replace("steps: 4", "steps: 5"))
+    assert "holds another experiment" in posenc(*run).err
+    grown.write_text(EXPERIMENT)
+    assert "seeds 2 instead of 1" in posenc(*run).err
+    assert contents(out) == before
+
+
 def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     from rich.console import Console
 

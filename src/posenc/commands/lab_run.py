@@ -45,6 +45,8 @@ class Shard(StrEnum):
 
 DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
 
+GROWING = ("seeds", "fewer_seeds", "encodings", "about")  # settings that may differ where a folder's experiment grows
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -130,8 +132,9 @@ def command(
     """Train and score the missing trials of an experiment, then write its report.
 
     Each finished trial is stored under a hash of all settings that determine it. The same command later trains only the
-    missing trials, also after a failure or interruption. Several runs may share one folder. The report is in OUT/report: a
-    page, pictures, CSV, Markdown. torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
+    missing trials, also after a failure or interruption, and the same experiment with more seeds or encodings only those.
+    Several runs may share one folder. The report is in OUT/report: a page, pictures, CSV, Markdown.
+    torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
 
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
     posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
@@ -241,7 +244,10 @@ def carry_out_one(wanted: Wanted) -> None:
 
 
 def enter(wanted: Wanted) -> Folder:
-    """The folder for this experiment. Raises ValueError if it holds another experiment or was trained on another text."""
+    """The folder for this experiment. Raises ValueError if it holds another experiment or was trained on another text.
+
+    The same experiment with more seeds or encodings takes its place: it has all trials of the folder.
+    """
     from posenc.lab.records.results import Folder, expected
     from posenc.lab.run.budget import planned_before
     from posenc.lab.run.sweep import read_text
@@ -253,7 +259,9 @@ def enter(wanted: Wanted) -> Folder:
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
     asked = experiment.model_dump(mode="json")
     differing = differences(manifest["experiment"], asked)
-    if differing and not wanted.command:
+    keys = list(expected(experiment, manifest))
+    grows = set(manifest["keys"]) <= set(keys) and grown_alone(manifest["experiment"], asked)
+    if differing and not wanted.command and not grows:
         raise ValueError(
             f"--out: {wanted.out} holds another experiment, {manifest['experiment']['name']!r}: {', '.join(differing)}; "
             f"posenc lab run --resume --out {wanted.out} continues that one, another --out starts this one"
@@ -265,8 +273,13 @@ def enter(wanted: Wanted) -> Folder:
             f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
         )
     if differing:
-        folder.put_experiment({**manifest, "experiment": asked, "keys": list(expected(experiment, manifest))})
+        folder.put_experiment({**manifest, "experiment": asked, "keys": keys})
     return folder
+
+
+def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether two experiments differ in nothing but seeds, encodings and their description."""
+    return not differences(theirs, ours | {name: theirs[name] for name in GROWING if name in theirs})
 
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:

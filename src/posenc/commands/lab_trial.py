@@ -48,6 +48,19 @@ def stored(words: list[str], folder: Path | None) -> tuple[Folder, Line, Record]
     return results, line, record
 
 
+def other_seeds(results: Folder, line: Line) -> list[Record]:
+    """The records of the same model with the other seeds of the experiment, as far as they have run."""
+    from posenc.commands.lab_folder import lines
+
+    alike = (
+        other
+        for other in lines(results, results.experiment() or {})
+        if other.words[:2] == line.words[:2] and (other.oracle, other.failed) == (line.oracle, None)
+    )
+    found = (results.get(other.key or "") for other in alike if other.seed != line.seed)
+    return [record for record in found if record is not None]
+
+
 def the_only() -> Path:
     """The one results folder below the working directory."""
     found = sorted(path.parent for path in Path().glob("lab-*/experiment.json"))

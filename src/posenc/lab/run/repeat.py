@@ -3,12 +3,13 @@
     record ─► the same trial, run again ─► every score beside the stored one ─► within the tolerance?
 
 The same code on the same kind of processor and version of torch often gives the same bits. Elsewhere sums round differently
-and training amplifies that, so scores are compared to a stated tolerance.
+and training amplifies that, at most as another seed would. So a score may differ by a stated tolerance, or by as much as
+the seeds of its encoding differ in that score, if that is more: where a model has broken, it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
@@ -21,36 +22,55 @@ if TYPE_CHECKING:
 
     from posenc.lab.records.record import Record
 
-# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten. Twelve trials of results/standard were repeated
-# on another machine: ten were within these at every length, and two exact tasks were learnt there to another degree.
+# Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten.
 TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
 Where = tuple[str, str, int]
 
 
 class Score(NamedTuple):
-    """A score of the stored record and of the repeated trial. `change` is a change after training, "" for none."""
+    """A score of the stored record and of the repeated trial. `change` is a change after training, "" for none.
+
+    allowed   the largest difference that counts as the same
+    """
 
     mode: str
     change: str
     length: int
     stored: float
     again: float
+    allowed: float
 
     @property
     def difference(self) -> float:
         return self.again - self.stored
 
-    def within(self, tolerance: float) -> bool:
+    @property
+    def within(self) -> bool:
         """False for NaN too."""
-        return abs(self.difference) <= tolerance
+        return abs(self.difference) <= self.allowed
 
 
-def paired_scores(stored: Record, again: Record, measure: str) -> list[Score]:
-    """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none."""
+def paired_scores(
+    stored: Record, again: Record, measure: str, others: Sequence[Record] = (), tolerance: float | None = None
+) -> list[Score]:
+    """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none.
+
+    `others` are the records of the other seeds; they decide nothing where a `tolerance` is given.
+    """
     before, after = (means(record.rows, measure) for record in (stored, again))
-    nothing = float("nan")
+    seeds, nothing = [before, *(means(record.rows, measure) for record in others)], float("nan")
+
+    def allowed(where: Where) -> float:
+        of_seeds = [scores[where] for scores in seeds if where in scores]
+        return max(TOLERANCE[measure], max(of_seeds, default=0.0) - min(of_seeds, default=0.0))
+
     return [
-        Score(*where, before.get(where, nothing), after.get(where, nothing))
+        Score(
+            *where,
+            before.get(where, nothing),
+            after.get(where, nothing),
+            allowed(where) if tolerance is None else tolerance,
+        )
         for where in sorted(before.keys() | after.keys())
     ]
 

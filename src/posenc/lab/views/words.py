@@ -355,10 +355,12 @@ PROSE = {
     ),
     "how repeat": Words(
         "posenc lab repeat {task} {arm} seed {seed} --in OUT trains this model again and compares its scores; they may "
-        "differ by up to {bits:g} bits, or {exact:g} of the exact match. The same command takes other tasks, encodings and "
-        "seeds. posenc lab run --resume --out OUT trains what is missing.",
+        "differ by up to {bits:g} bits, or {exact:g} of the exact match, or by as much as the seeds do where "
+        "that is more. The same command takes other tasks, encodings and seeds. posenc lab run --resume --out OUT trains "
+        "what is missing.",
         "posenc lab repeat {task} {arm} seed {seed} --in OUT 重新训练此模型并比较分数，"
-        "差异不应超过 {bits:g} 比特或 {exact:g} 的全对比例；其他任务、编码与种子同样如此。"
+        "差异不应超过 {bits:g} 比特或 {exact:g} 的全对比例，种子之间相差更大处则不应超过种子之差；"
+        "其他任务、编码与种子同样如此。"
         "posenc lab run --resume --out OUT 训练缺失的模型。",
     ),
     "how command": Words("command", "命令"),

@@ -880,7 +880,7 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
     unknown = tmp_path / "unknown.yaml"
     unknown.write_text(EXPERIMENT.replace("[nope, rope]", "[nope, rotary]"))
     other = tmp_path / "other.yaml"
-    other.write_text(EXPERIMENT.replace("seeds: 1", "seeds: 2"))
+    other.write_text(EXPERIMENT.replace("steps: 4", "steps: 5"))
     alien.mkdir()
     (alien / "thesis.txt").write_text("mine")
     file.write_text("a file")
@@ -897,7 +897,7 @@ def test_bad_input_is_exit_code_1_and_one_line(world: World, tmp_path: Path) -> 
         (["run", world.yaml, "--text", tmp_path / "absent", "--out", new], "neither a file nor a folder"),
         (["run", world.yaml, *text, "--out", file], "is a file"),
         (["run", world.yaml, *text, "--out", alien], "did not write"),
-        (["run", other, *text, "--out", world.folder], "another experiment, 'tiny': seeds 1 instead of 2; posenc"),
+        (["run", other, *text, "--out", world.folder], "another experiment, 'tiny': steps 4 instead of 5; posenc"),
         (["run", world.yaml, "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", world.folder], "trained on 'books'"),
         (["run", "--resume", "--out", new], "there is no folder"),

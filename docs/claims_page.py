@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from posenc.bilingual import Language
+from posenc.bilingual import Language, Words, clauses
 from posenc.lab.views.cells import source
 from posenc.lab.views.words import same, say
 
@@ -66,11 +66,10 @@ def _told(row: Row | None) -> bool:
 
 def _why(row: Row, language: Language) -> str:
     """The reasons of a verdict, and what would decide it unless that is the study: the column beside it has its result."""
-    command, reasons = row["decided_by"], row[f"why_{language}"]
-    if command in ("", THE_STUDY):
-        return reasons
-    would = say("would decide", command=same(command)).in_language(language)
-    return f"{reasons}{'; ' if language == 'en' else '；'}{would}"
+    why = Words(row["why_en"], row["why_zh"])
+    if row["decided_by"] not in ("", THE_STUDY):
+        why = clauses(why, say("would decide", command=same(row["decided_by"])))
+    return why.in_language(language)
 
 
 def _beside(row: Row | None, folder: str, language: Language) -> str:

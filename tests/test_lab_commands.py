@@ -255,6 +255,9 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
     before = contents(out)
     grown.write_text(more.replace("steps: 4", "steps: 5"))
     assert "holds another experiment" in posenc(*run).err
+    tuned = "{steps: 4, rows: 4}\n    learning_rates: [0.001, 0.01]"  # whose trials have the same keys until one is chosen
+    grown.write_text(more.replace("{steps: 4, rows: 4}", tuned, 1))
+    assert "holds another experiment" in posenc(*run).err
     grown.write_text(EXPERIMENT)
     assert "seeds 2 instead of 1" in posenc(*run).err
     assert contents(out) == before

@@ -49,7 +49,7 @@ def command(
         from posenc.lab import tasks
         from posenc.lab.experiment import Trial
         from posenc.lab.records.fingerprint import fingerprint
-        from posenc.lab.run.repeat import paired_scores
+        from posenc.lab.run.repeat import as_the_seeds_differ, paired_scores, the_same_everywhere
         from posenc.lab.run.verify import Kept
 
         results, line, record = stored(trial, folder)
@@ -58,7 +58,11 @@ def command(
         if rerun.record is None:
             raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
         measure = tasks.load(asked.task.name).measure
-        scores = paired_scores(record, rerun.record, measure, other_seeds(results, line), tolerance)
+        if tolerance is None:
+            allowed = as_the_seeds_differ([record, *other_seeds(results, line)], measure)
+        else:
+            allowed = the_same_everywhere(tolerance)
+        scores = paired_scores(record, rerun.record, measure, allowed)
         ended_alike = record.about["failed"] == rerun.record.about["failed"]
         same = rerun.equal or (ended_alike and all(score.within for score in scores))
     if as_json:
@@ -107,10 +111,12 @@ def verdict(rerun: Rerun, scores: list[Score], measure: str, same: bool) -> str:
     unit = " bits" if measure == "bits" else " of the exact match"
     if rerun.equal:
         return "equal bit for bit to the record, or to a reference of this folder"
+    if not same and all(score.within for score in scores):
+        return "one of the two trainings failed"
     if not scores:
-        return "neither training has a score" if same else "one of the two trainings failed"
+        return "both trainings failed in the same way"
     one = max(scores, key=lambda score: (not score.within, abs(score.difference)))
-    if math.isnan(one.difference) or (not same and one.within):
+    if math.isnan(one.difference):
         return f"one of the two trainings has no score at length {one.length}"
     where = f"at length {one.length}{f' ({one.change})' if one.change else ''}"
     said = f"{abs(one.difference):.2g}{unit} {where}, where {one.allowed:.2g} is allowed"

@@ -259,7 +259,7 @@ def enter(wanted: Wanted) -> Folder:
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
     asked = experiment.model_dump(mode="json")
     differing = differences(manifest["experiment"], asked)
-    keys = list(expected(experiment, manifest))
+    keys = list(expected(experiment, manifest)) if differing else manifest["keys"]
     grows = set(manifest["keys"]) <= set(keys) and grown_alone(manifest["experiment"], asked)
     if differing and not wanted.command and not grows:
         raise ValueError(

@@ -50,11 +50,11 @@ def stored(words: list[str], folder: Path | None) -> tuple[Folder, Line, Record]
 
 def other_seeds(results: Folder, line: Line) -> list[Record]:
     """The records of the same model with the other seeds of the experiment, as far as they have run."""
-    from posenc.commands.lab_folder import lines
+    from posenc.commands.lab_folder import lines, opened
 
     alike = (
         other
-        for other in lines(results, results.experiment() or {})
+        for other in lines(*opened(results.path, "--in"))
         if other.words[:2] == line.words[:2] and (other.oracle, other.failed) == (line.oracle, None)
     )
     found = (results.get(other.key or "") for other in alike if other.seed != line.seed)

@@ -9,7 +9,7 @@ the seeds of its encoding differ in that score, if that is more: where a model h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow.compute as pc
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 # Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten.
 TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
 Where = tuple[str, str, int]
+Allowed = Callable[[Where], float]  # the largest difference of a score that counts as the same
 
 
 class Score(NamedTuple):
@@ -50,29 +51,29 @@ class Score(NamedTuple):
         return abs(self.difference) <= self.allowed
 
 
-def paired_scores(
-    stored: Record, again: Record, measure: str, others: Sequence[Record] = (), tolerance: float | None = None
-) -> list[Score]:
-    """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none.
-
-    `others` are the records of the other seeds; they decide nothing where a `tolerance` is given.
-    """
+def paired_scores(stored: Record, again: Record, measure: str, allowed: Allowed) -> list[Score]:
+    """Every score that either record has, in the order of modes, changes and lengths; NaN where one of them has none."""
     before, after = (means(record.rows, measure) for record in (stored, again))
-    seeds, nothing = [before, *(means(record.rows, measure) for record in others)], float("nan")
-
-    def allowed(where: Where) -> float:
-        of_seeds = [scores[where] for scores in seeds if where in scores]
-        return max(TOLERANCE[measure], max(of_seeds, default=0.0) - min(of_seeds, default=0.0))
-
+    nothing = float("nan")
     return [
-        Score(
-            *where,
-            before.get(where, nothing),
-            after.get(where, nothing),
-            allowed(where) if tolerance is None else tolerance,
-        )
+        Score(*where, before.get(where, nothing), after.get(where, nothing), allowed(where))
         for where in sorted(before.keys() | after.keys())
     ]
+
+
+def the_same_everywhere(tolerance: float) -> Allowed:
+    return lambda where: tolerance
+
+
+def as_the_seeds_differ(records: Sequence[Record], measure: str) -> Allowed:
+    """The measure's tolerance, or the range of these records, one a seed, in that score where it is more."""
+    seeds = [means(record.rows, measure) for record in records]
+
+    def allowed(where: Where) -> float:
+        scores = [of_seed[where] for of_seed in seeds if where in of_seed]
+        return max(TOLERANCE[measure], max(scores, default=0.0) - min(scores, default=0.0))
+
+    return allowed
 
 
 def means(rows: pa.Table, measure: str) -> dict[Where, float]:

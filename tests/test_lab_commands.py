@@ -452,6 +452,19 @@ def spoil(folder: Path, name: str, by: float) -> None:
     path.write_bytes(Record(record.about, record.rows.set_column(column, "value", value.cast("float32"))).to_parquet())
 
 
+def test_the_widest_repeated_score_fits_into_80_columns(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from posenc.commands.lab_repeat import show
+    from posenc.lab.run.repeat import Score
+
+    monkeypatch.setenv("COLUMNS", "80")
+    show("a trial", [Score("random positions", "interpolation@2", 16384, 12.5, 12.1, 0.05)], "bits")
+    shown = capsys.readouterr().out
+    assert all(name in shown for name in ("differs", "allowed", "interpolation@2", "16384", "-0.4000", "0.05 ✗"))
+    assert "…" not in shown
+
+
 def test_a_repeated_score_may_differ_as_much_as_the_seeds_do(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

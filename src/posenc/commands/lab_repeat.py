@@ -130,12 +130,12 @@ def show(name: str, scores: list[Score], measure: str) -> None:
 
     from posenc.commands.lab_table import UNIT
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("targets", "frequencies", "length", "stored", "again", "difference", "allowed"):
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("targets", "frequencies", "length", "stored", "again", "differs", "allowed"):
         table.add_column(heading, justify="left" if heading in ("targets", "frequencies") else "right", no_wrap=True)
     for score in scores:
         beyond = "" if score.within else " ✗"
-        numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}", f"{score.allowed:.4f}{beyond}")
+        numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}", f"{score.allowed:.2g}{beyond}")
         table.add_row(score.mode, score.change or "as trained", str(score.length), *numbers)
     console = Console(highlight=False, emoji=False)
     console.print(f"{name}: {UNIT[measure].en}", soft_wrap=True, markup=False)

@@ -81,9 +81,9 @@ def test_where_a_result_comes_from_is_kept_and_not_part_of_its_key(tmp_path: Pat
     assert len(folder.keys()) == 1
 
 
-def test_a_folder_of_the_first_format_is_refused_with_the_way_to_carry_it_over(tmp_path: Path) -> None:
+def test_a_folder_of_the_first_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "experiment.json").write_text('{"format": 1, "keys": []}')
-    with pytest.raises(ValueError, match=r"was written by posenc 0.1.*rekey.py in the repository carries it over"):
+    with pytest.raises(ValueError, match=r"was written by posenc 0.1.*choose another folder"):
         Folder(tmp_path)
 
 

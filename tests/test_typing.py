@@ -21,7 +21,9 @@ reveal_type(posenc.attend(q, q, q, encoding, posenc.Positions.arange(1, 8)))
 
 def test_no_module_needs_jaxtyping():
     files = [
-        path.name for path in (ROOT / "src").rglob("*.py") if re.search(r"^\s*(import|from) jaxtyping", path.read_text())
+        path.name
+        for path in (ROOT / "src").rglob("*.py")
+        if re.search(r"(?m)^\s*(import|from) jaxtyping", path.read_text())
     ]
     assert files == []
 

@@ -14,8 +14,6 @@ import importlib
 import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from posenc import _deprecated
-
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
@@ -101,9 +99,6 @@ _MODULES = (
 __all__ = ["__version__", *_WHERE]
 
 
-_deprecated.install()
-
-
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"posenc.{name}")
@@ -111,8 +106,6 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
         globals()[name] = value
         return value
-    if f"posenc.{name}" in _deprecated.MODULES:
-        return importlib.import_module(f"posenc.{name}")
     raise AttributeError(f"module 'posenc' has no attribute {name!r}{_hint(name)}")
 
 

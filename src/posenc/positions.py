@@ -31,7 +31,6 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc import checks
-from posenc._deprecated import warn_renamed
 from posenc.checked import check_arguments, check_fields, checked, explained
 from posenc.checks import shown
 from posenc.tensor_checks import INTEGERS
@@ -263,18 +262,6 @@ class Positions:
     @property
     def length(self) -> int:
         return self.coords.shape[1]
-
-    @property
-    def consecutive(self) -> bool:
-        """Deprecated: `consecutive_in == "row"`."""
-        warn_renamed("Positions.consecutive", 'Positions.consecutive_in == "row"', stacklevel=2)
-        return self.consecutive_in == "row"
-
-    @property
-    def counted(self) -> bool:
-        """Deprecated: `consecutive_in == "document"`."""
-        warn_renamed("Positions.counted", 'Positions.consecutive_in == "document"', stacklevel=2)
-        return self.consecutive_in == "document"
 
     @explained
     def shift(self, by: int | float | Num[Tensor, "b"] | Num[Tensor, ""]) -> Positions:

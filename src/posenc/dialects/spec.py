@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -224,28 +223,25 @@ class PositionSpec:
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
 
     @checked
-    def encoding(
-        self, layer: int = 0, *, exact: Exact = "fp64", arithmetic: Arithmetic | None = None
-    ) -> PositionalEncoding:
+    def encoding(self, layer: int = 0, *, exact: Exact = "fp64") -> PositionalEncoding:
         """The encoding of one layer; several become a Stack, none is NoPE.
 
         exact   "fp64": exact angles. "model": transformers' own fp32 frequencies and angles, bit for bit, which is what the
                 model was trained with; the two differ by up to 1.7e-2 in cos within 200 000 positions (`posenc inspect`
                 reports the figure for a model)
-        `arithmetic` is the old name of `exact`: "float32" is "model". Raises IndexError for a layer that does not exist,
-        ValueError if only the parts have layers.
+        Raises IndexError for a layer that does not exist, ValueError if only the parts have layers.
         """
         from posenc.dialects.stacked import stacked
 
-        numbers = _arithmetic(exact, arithmetic)
+        numbers = _arithmetic(exact)
         return stacked([use.build(numbers) for use in self.layer(layer).uses])
 
-    def encodings(self, *, exact: Exact = "fp64", arithmetic: Arithmetic | None = None) -> PerLayer:
+    def encodings(self, *, exact: Exact = "fp64") -> PerLayer:
         """The encodings of all layers; equal layers share one. `exact` as for `encoding`."""
         from posenc.dialects.stacked import stacked
         from posenc.per_layer import PerLayer
 
-        numbers = _arithmetic(exact, arithmetic)
+        numbers = _arithmetic(exact)
         made = {layer: stacked([use.build(numbers) for use in layer.uses]) for layer in self.layers}
         return PerLayer(made[layer] for layer in self.layers)
 
@@ -259,7 +255,6 @@ class PositionSpec:
         at_k: Positions | None = None,
         *,
         exact: Exact = "fp64",
-        arithmetic: Arithmetic | None = None,
         **options: Any,
     ) -> Tensor:
         """What the model's layer does with unrotated q, k and v: its encoding, its window or chunk, its direction.
@@ -273,7 +268,7 @@ class PositionSpec:
         own: dict[str, Any] = {"causal": of_layer.causal, "window": of_layer.reach_both_ways, "chunk": of_layer.chunk}
         if not of_layer.attends:
             raise ValueError(f"layer: {layer} is {of_layer.kind.replace('_', ' ')}, not attention; see spec.layers")
-        made = self.encoding(layer, exact=exact, arithmetic=arithmetic)
+        made = self.encoding(layer, exact=exact)
         out: Tensor = attend(q, k, v, made, at_q, at_k, **{**own, **options})
         return out
 
@@ -301,26 +296,13 @@ class PositionSpec:
         for part in self.parts:
             yield from part.walk(f"{path}.{part.part}".strip("."))
 
-    @property
-    def findings(self) -> tuple[Remark, ...]:
-        """The old name of `remarks`, until 0.3."""
-        warnings.warn(
-            "PositionSpec.findings is now remarks; the old name works until 0.3", DeprecationWarning, stacklevel=2
-        )
-        return self.remarks
-
     @checked
     def with_part(self, name: str) -> PositionSpec:
         return replace(self, part=name)
 
 
-def _arithmetic(exact: Exact, old: Arithmetic | None) -> Arithmetic:
+def _arithmetic(exact: Exact) -> Arithmetic:
     """The arithmetic of frequencies. Raises ValueError for an unknown `exact`."""
-    if old is not None:
-        if not isinstance(old, str) or old not in ("float64", "float32"):
-            raise ValueError(f"arithmetic: expected 'float64' or 'float32', got {old!r}; its new name is exact")
-        warnings.warn("arithmetic is now exact: 'model' or 'fp64'; it works until 0.3", DeprecationWarning, stacklevel=4)
-        return old
     if not isinstance(exact, str) or exact not in get_args(Exact):
         raise ValueError(f"exact: expected 'fp64' or 'model', got {exact!r}")
     return "float32" if exact == "model" else "float64"

@@ -38,7 +38,6 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
             if not part.layers and not part.parts
         ],
         "remarks": found,
-        "findings": found,  # the old name, until 0.3
         "facts": list(dict.fromkeys(said.in_language(language) for _, part in walked for said in facts(part))),
     }
 

@@ -22,9 +22,6 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
 Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
 """
 
-from typing import Any
-
-from posenc._deprecated import renamed
 from posenc.laws.arrangements import (
     batch_mates_do_not_matter,
     decode_equals_prefill,
@@ -94,7 +91,3 @@ __all__ = [
     "tables_know_their_owner",
     "transforms",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)

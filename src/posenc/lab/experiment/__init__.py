@@ -29,7 +29,6 @@ from pydantic import (
 )
 
 from posenc import catalogue
-from posenc._deprecated import renamed
 from posenc.lab import tasks
 from posenc.lab.experiment import user_encoding
 from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
@@ -505,7 +504,3 @@ def _source(word: str, folder: Path) -> str:
 def _listed(given: Any) -> list[Any]:
     """A list as it is; other types are refused later, by name."""
     return given if isinstance(given, list) else []
-
-
-def __getattr__(name: str) -> Any:
-    return renamed(__name__, name)

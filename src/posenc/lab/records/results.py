@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, Trial
 
 MANIFEST, TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS = "experiment.json", "trials", "measurements", "claims", "weights"
-FORMAT = 2  # 1 had keys that depended on the code: results/standard/rekey.py carries such a folder over
+FORMAT = 2  # 1 had keys that depended on the code
 LOCK = ".lock"
 OURS = (TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS)
 BESIDE_TRIALS = ("report", "references", "verified.jsonl", "findings.json")
@@ -293,7 +293,7 @@ class Folder:
         if written_here and older:
             raise ValueError(
                 f"{self.argument}: {self.path} was written by posenc 0.1, whose keys depended on its code; "
-                "results/standard/rekey.py in the repository carries it over, or choose another folder"
+                "choose another folder"
             )
         if not written_here:
             raise ValueError(f"{self.argument}: {marker} is not from this posenc lab; choose another folder")

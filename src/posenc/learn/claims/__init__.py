@@ -6,8 +6,6 @@ for claim in posenc.learn.claims.LEDGER.values():
 
 from __future__ import annotations
 
-from typing import Any
-
 from posenc.learn.claims import attention, length, table
 from posenc.learn.claims.claim import Claim as Claim
 from posenc.learn.claims.claim import Evidence as Evidence
@@ -54,9 +52,3 @@ _ALL: tuple[Claim, ...] = (
     table.column_is_index,
 )
 LEDGER: dict[str, Claim] = {claim.id: claim for claim in _ALL}
-
-
-def __getattr__(name: str) -> Any:
-    from posenc._deprecated import renamed
-
-    return renamed(__name__, name)

@@ -110,12 +110,10 @@ def test_layers_without_attention_are_numbered_and_shown():
         spec.attend(0, *[torch.zeros(1, 1, 1, 256)] * 3, None)
 
 
-def test_exact_is_one_argument_and_the_old_name_warns():
+def test_exact_is_one_argument():
     spec = read_config(LLAMA)
     assert spec.encoding(0, exact="model").frequencies.arithmetic == "float32"
     assert spec.encoding(0).frequencies.arithmetic == "float64"
-    with pytest.warns(DeprecationWarning, match="arithmetic is now exact"):
-        assert spec.encoding(0, arithmetic="float32").frequencies.arithmetic == "float32"
     with pytest.raises(ValueError, match="exact: expected"):
         spec.encoding(0, exact="float32")
 

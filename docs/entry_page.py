@@ -22,6 +22,7 @@ SAME = Words("Nothing that is known.", "没有已知的差异。")
 OPTIONS = Words("Options", "选项")
 NO_OPTIONS = Words("It has none.", "没有选项。")
 EXAMPLE = Words("Example", "示例")
+POSITIONS = Words("**Positions.** ", "**位置**：")
 MORE = Words("More", "更多")
 NOT_MEASURED = Words(
     "Not measured yet: `python -m posenc.benchmarks.costs` measures it.",
@@ -46,6 +47,7 @@ def page(row: dict[str, Any], language: Language) -> str:
         f"$$\n{entry.latex}\n$$\n",
         f"![{entry.title.in_language(language)}](../pictures/{name}.png)\n",
         f"## {EXAMPLE.in_language(language)}\n",
+        *([f"{POSITIONS.in_language(language)}{row['coordinates'][language]}\n"] if row["coordinates"] else []),
         *(f"```python\n{lines}```\n" for lines in (program(row), row["example"]) if lines),
         f"## {COST.in_language(language)}\n",
         cost(name, language),

@@ -9,14 +9,13 @@ import torch
 from typer.testing import CliRunner
 
 import posenc
-from posenc import Positions
 from posenc.catalogue import BY_NAME, directed
 from posenc.choose import costs
 from posenc.choose.choice import COSTS, RESULTS, Answers, recommend, unmet
 from posenc.choose.cited import CITED
 from posenc.choose.quality import quality
 from posenc.cli import app
-from posenc.description import written
+from posenc.description import positions_of
 from posenc.entry import Domain, Start
 from posenc.explorer import measured
 
@@ -27,16 +26,6 @@ EVERY = [
         get_args(Domain), (True, False), (512, 2048, 4096, 2**20), get_args(Start), ("plain", "any"), (True, False)
     )
 ]
-
-
-def tokens(entry):
-    if entry.tokens:
-        return written(entry.tokens, 9)
-    if entry.axes == 1:
-        return Positions.arange(1, 9)
-    if entry.axes == 2:
-        return Positions.grid(3, 3)
-    return Positions.mrope(torch.arange(9).expand(entry.axes, 1, 9))
 
 
 def layers(entry, causal):
@@ -70,7 +59,7 @@ def test_every_combination_of_answers_gets_something_that_fits():
                 assert not list(encoding.parameters()), name
             if kernel == "plain" and not isinstance(encoding, posenc.Stack):
                 assert not changed_scores(encoding), name
-            at = encoding.prepare(tokens(entry))
+            at = encoding.prepare(positions_of(entry, 9, (3, 3)))
             attention = posenc.Attention(32, 2, encoding)
             x = torch.randn(1, at.length, 32)
             out = attention(x, at, causal=causal)

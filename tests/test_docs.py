@@ -123,6 +123,10 @@ def test_every_page_is_complete(entry):
     assert [heading.split(" from ")[0] for heading in re.findall("^## (.*)", text, re.MULTILINE)] == list(HEADINGS)
     assert f"$$\n{entry.latex}\n$$" in text
     assert f"(../pictures/{entry.name}.png)" in text
+    if entry.coordinates is not None:
+        chinese = (ROOT / "docs" / "encodings" / f"{entry.name}.zh-CN.md").read_text(encoding="utf-8")
+        assert f"**Positions.** {entry.coordinates.en}\n\n```python" in text
+        assert f"**位置**：{entry.coordinates.zh}\n\n```python" in chinese
 
 
 @pytest.mark.parametrize("entry", posenc.catalogue.ENTRIES, ids=lambda entry: entry.name)

@@ -122,6 +122,13 @@ def test_words_that_mean_a_function():
         posenc.frobnicate  # noqa: B018
 
 
+def test_an_encoding_of_several_coordinates_says_which_it_reads():
+    said = " ".join(run("list", "dinov3_rope").stdout.split())
+    assert "coordinates Middles of the patches from -1 to 1 along each side" in said
+    assert "图块中心，沿每条边从 -1 到 1" in run("list", "dinov3_rope", "--lang", "zh").stdout
+    assert "coordinates" not in run("list", "rope").stdout
+
+
 def test_unknown_words_are_usage_errors():
     for word in ("zzz", "m_k"):
         done = run("list", word)

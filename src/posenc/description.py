@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from posenc import catalogue
 from posenc.bilingual import LANGUAGES, Words
 from posenc.entry import Entry, Need
+
+if TYPE_CHECKING:
+    from posenc.positions import Positions
 
 SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
 TRAITS = {
@@ -33,22 +36,20 @@ SEAMS = {
     "bypass": Words("beside the attention weights", "绕过注意力权重"),
 }
 
-TOKENS = {
-    1: "posenc.Positions.arange(batch, length)",
-    2: "posenc.Positions.grid(4, 4)",
-    3: "posenc.Positions.mrope(torch.arange(length).expand(3, 1, length))",
-}
-"""Positions of 16 tokens with so many coordinates: words, an image, words of a multimodal model."""
 ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
 """What positions are shown with: an argument that they need, and its value."""
 
 
-def written(python: str, length: int) -> Any:
-    """What an entry's `arguments` or `tokens` say, for about `length` tokens. Imports torch."""
-    return eval(
-        python,
-        {"torch": importlib.import_module("torch"), "posenc": importlib.import_module("posenc")} | {"length": length},
-    )
+def written(python: str, **sizes: int) -> Any:
+    """What an entry's `arguments` or `positions` say at these sizes: length; batch, height and width. Imports torch."""
+    modules = {name: importlib.import_module(name) for name in ("torch", "posenc")}
+    return eval(python, modules | sizes)
+
+
+def positions_of(entry: Entry, length: int, image: tuple[int, int]) -> Positions:
+    """The positions that an entry reads: of about `length` tokens, or of the patches of an image (height, width)."""
+    found: Positions = written(entry.positions, batch=1, length=length, height=image[0], width=image[1])
+    return found
 
 
 def describe(entry: Entry) -> dict[str, Any]:
@@ -74,6 +75,7 @@ def describe(entry: Entry) -> dict[str, Any]:
         "published": entry.published,
         "needs": list(entry.needs),
         "axes": entry.axes,
+        "coordinates": entry.coordinates and entry.coordinates._asdict(),
         "per_layer": entry.per_layer,
         "formula": entry.formula,
         "idea": entry.idea._asdict(),
@@ -92,32 +94,40 @@ def describe(entry: Entry) -> dict[str, Any]:
 
 def program(row: dict[str, Any]) -> str:
     """A whole program with an encoding that `describe` described: embedding, attention, or positions and their use."""
-    start = ["import torch", "import posenc", "", "batch, length, d_model, n_heads = 2, 16, 512, 8"]
+    entry = catalogue.BY_NAME[row["name"]]
+    count = (
+        "height, width, d_model, n_heads = 2, 4, 6, 512, 8"
+        if entry.of_image
+        else "length, d_model, n_heads = 2, 16, 512, 8"
+    )
+    start = ["import torch", "import posenc", "", f"batch, {count}"]
     if row["kind"] == "positions":
-        given = ARGUMENTS | catalogue.BY_NAME[row["name"]].arguments
+        given = ARGUMENTS | entry.arguments
         arguments = ", ".join(f"{name}={given[name]}" for name in row["sizes"])
         lines = [*start, f'at = posenc.positions_by("{row["name"]}", {arguments})', "print(at.coords[0, :6])"]
         return "\n".join(lines) + "\n"
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
     sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
-    created = f'"{row["name"]}"{sizes if row["sizes"] else ""}'
-    lines = [*start, f"encoding = posenc.create({created})"]
-    if tokens := catalogue.BY_NAME[row["name"]].tokens:
-        lines += [f"at = {tokens}", "at = encoding.prepare(at)"]
+    sizes = sizes if row["sizes"] else ""
+    sizes += ", height=height, width=width" if {"height", "width"} <= set(row["options"]) else ""
+    lines = [*start, f'encoding = posenc.create("{row["name"]}"{sizes})']
+    if row["axes"] == 1:
+        tokens, lines = "length", [*lines, f"at = encoding.prepare({entry.positions})"]
     else:
-        lines += [f"at = encoding.prepare({TOKENS[row['axes']]})"]
+        tokens, lines = "at.length", [*lines, f"at = {entry.positions}", "at = encoding.prepare(at)"]
+    both_ways = ", causal=False" if entry.both_ways else ""
     if "hidden_states" in row["needs"]:
         lines += [
-            "words = torch.randn(batch, length, d_model)",
+            f"words = torch.randn(batch, {tokens}, d_model)",
             "attention = posenc.Attention(d_model, n_heads, encoding)",
-            "out = attention(words, at)",
+            f"out = attention(words, at{both_ways})",
         ]
         return "\n".join(lines) + "\n"
     if "embed" in row["seams"]:
-        lines += ["words = torch.randn(batch, length, d_model)", "x = encoding.embed(words, at)"]
+        lines += [f"words = torch.randn(batch, {tokens}, d_model)", "x = encoding.embed(words, at)"]
     if row["seams"] != ["embed"]:
         lines += [
-            "q, k, v = (torch.randn(batch, n_heads, length, d_model // n_heads) for _ in range(3))",
-            f"out = posenc.attend(q, k, v, encoding{'.at_layer(0)' if row['kind'] == 'preset' else ''}, at)",
+            f"q, k, v = (torch.randn(batch, n_heads, {tokens}, d_model // n_heads) for _ in range(3))",
+            f"out = posenc.attend(q, k, v, encoding{'.at_layer(0)' if row['kind'] == 'preset' else ''}, at{both_ways})",
         ]
     return "\n".join(lines) + "\n"

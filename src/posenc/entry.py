@@ -86,8 +86,11 @@ class Entry:
     example      lines of Python that its page shows after the common example
     arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
                  that changes far distances, options under which some of these tokens are far, for measuring its cost
-    tokens       of an encoding with more than three axes, or of two that are no row and column: Python of positions that
-                 it reads, of about `length` tokens
+    positions    Python of the positions that it reads, made of `batch` and `length`, or of the `height` and `width` of an
+                 image; its example, picture, costs and tests make positions by nothing else
+    coordinates  one sentence: what these coordinates are in the paper's or the authors' models, and where that is said;
+                 needed with more than one axis
+    both_ways    attention of its example is not causal: patches, nodes and cameras have no order
     latex        the formula as its page shows it, without delimiters
     breaks       where it fails, or what it cannot do
     differs      how it differs here from the paper or the authors' code; None: in nothing that is known
@@ -115,7 +118,9 @@ class Entry:
     small: dict[str, int] = field(default_factory=dict)
     example: str = ""
     arguments: dict[str, str] = field(default_factory=dict)
-    tokens: str = ""
+    positions: str = "posenc.Positions.arange(batch, length)"
+    coordinates: Words | None = None
+    both_ways: bool = False
     latex: str = ""
     breaks: Words | None = None
     differs: Words | None = None
@@ -133,6 +138,11 @@ class Entry:
     def label(self) -> Words:
         """For menus: the Chinese one begins with the English name too."""
         return Words(self.title.en, f"{self.title.en} {self.title.zh.removeprefix(self.title.en).strip()}")
+
+    @property
+    def of_image(self) -> bool:
+        """Whether its positions are made for the patches of one image."""
+        return "height" in compile(self.positions, self.name, "eval").co_names
 
     def users(self, language: Language = "en") -> list[str]:
         return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]

@@ -10,8 +10,12 @@ import torch
 
 import posenc
 from posenc import Positions, attend, catalogue, create, names
+from posenc.benchmarks import costs
+from posenc.catalogue import BY_NAME
+from posenc.description import positions_of
 from posenc.encoding import Site
 from posenc.methods import GROUPS
+from posenc.plots.effect import effect
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 3, "max_positions": 50}
@@ -110,6 +114,23 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
         encoding = encoding.at_layer(0)
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
     assert encoding.coordinate_axes == entry.axes
+    assert (entry.coordinates is not None) == (entry.axes > 1), "say which coordinates it reads, and where that is said"
+    coords = positions_of(entry, 16, (3, 5)).coords
+    assert coords.shape[2:] == (() if entry.axes == 1 else (entry.axes,))
+
+
+def test_costs_and_pictures_make_positions_as_the_entry_says():
+    """An image of 2n × m patches for costs, 9 × 9 for pictures; middles of patches from -1 to 1."""
+    dinov3 = BY_NAME["dinov3_rope"]
+    height, width = costs.image(2048)
+    middles = [((2 * y + 1) / height - 1, (2 * x + 1) / width - 1) for y in range(height) for x in range(width)]
+    torch.testing.assert_close(costs.tokens(dinov3, 2048).coords[0], torch.tensor(middles, dtype=torch.float64))
+    angle = 2 * math.pi * 2 / 9  # from a patch to the next, of the fastest pair of a head of 32: base 100, 8 pairs an axis
+    fall = sum(math.cos(angle * 100 ** (-n / 8)) - 1 for n in range(8)) * 2 / math.sqrt(32)
+    head = effect(dinov3).panels[0].values
+    assert float(head[4, 4]) == pytest.approx(0, abs=1e-5)
+    assert float(head[4, 5]) == pytest.approx(fall, abs=1e-5)
+    assert float(head[5, 4]) == pytest.approx(fall, abs=1e-5)
 
 
 def test_the_foundation_is_in_the_order_of_the_catalogue():

@@ -168,7 +168,7 @@ def test_packed_documents_count_from_zero():
 def test_positions_suit_encodings(name):
     """Each gives a token an order, a document and coordinates that attention accepts."""
     given = {"batch": 2, "length": 9, "lengths": [4, 5], "height": 14, "width": 14, "text": 3}
-    given |= {argument: written(python, 9) for argument, python in posenc.catalogue.BY_NAME[name].arguments.items()}
+    given |= {argument: written(python, length=9) for argument, python in posenc.catalogue.BY_NAME[name].arguments.items()}
     needed = describe(posenc.catalogue.BY_NAME[name])["sizes"]
     at = posenc.positions_by(name, **{one: given[one] for one in needed})
     axes = posenc.catalogue.BY_NAME[name].axes

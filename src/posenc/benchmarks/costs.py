@@ -34,7 +34,7 @@ from posenc.attention_module import Attention
 from posenc.benchmarks import machine
 from posenc.benchmarks.memory import forget_peak, resident
 from posenc.benchmarks.timing import spread, undisturbed
-from posenc.description import written
+from posenc.description import positions_of, written
 from posenc.encoding import PositionalEncoding
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -206,18 +206,11 @@ def tokens(entry: Entry, length: int) -> Positions:
             "width": width,
             "text": SIDE,
         }
-        known |= {name: written(python, length) for name, python in entry.arguments.items()}
+        known |= {name: written(python, length=length) for name, python in entry.arguments.items()}
         parameters = inspect.signature(entry.maker()).parameters.values()
         needed = {about.name for about in parameters if about.default is inspect.Parameter.empty}
         return catalogue.positions_by(entry.name, **{name: known[name] for name in needed})
-    if entry.tokens:
-        found: Positions = written(entry.tokens, length)
-        return found
-    if entry.axes == 1:
-        return Positions.arange(1, length)
-    if entry.axes == 2:
-        return Positions.grid(height, width)
-    return Positions.mrope(torch.arange(length).expand(entry.axes, 1, length))
+    return positions_of(entry, length, (height, width))
 
 
 def image(length: int) -> tuple[int, int]:
@@ -229,7 +222,7 @@ def _encoding(entry: Entry, length: int, at: Positions) -> PositionalEncoding:
     if entry.kind == "positions":
         return catalogue.create(OF_AXES[at.coords[0, 0].numel()], d_model=D_MODEL, n_heads=N_HEADS)
     sizes = {"n_layers": N_LAYERS, "max_positions": length + 1}
-    sizes |= {name: written(python, length) for name, python in entry.arguments.items()}
+    sizes |= {name: written(python, length=length) for name, python in entry.arguments.items()}
     if {"height", "width"} <= catalogue.arguments_of(entry.name):
         sizes |= dict(zip(("height", "width"), image(length), strict=True))
     return catalogue.create(entry.name, d_model=D_MODEL, n_heads=N_HEADS, **sizes)

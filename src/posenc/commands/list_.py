@@ -159,6 +159,7 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
     lines = {
         "公式" if zh else "formula": row["formula"],
         "思路" if zh else "idea": row["idea"][language],
+        "坐标" if zh else "coordinates": row["coordinates"][language] if row["coordinates"] else "",
         "作用处" if zh else "seams": seams(row, language),
         "性质" if zh else "what holds": ", ".join(TRAITS[trait].in_language(language) for trait in row["traits"]) or "–",
         "需要" if zh else "needs": ", ".join(NEEDS[need].in_language(language) for need in row["needs"]) or "–",
@@ -170,6 +171,7 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
     }
     table = Table.grid(padding=(0, 2))
     for label, text in lines.items():
-        table.add_row(f"[dim]{label}[/dim]", Wrapped(text))
+        if text:
+            table.add_row(f"[dim]{label}[/dim]", Wrapped(text))
     console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
     console.print(table)

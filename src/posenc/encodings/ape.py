@@ -91,7 +91,12 @@ ENTRY = Entry(
     published="2023-12",
     needs=("parameters",),
     axes=12,
-    tokens='posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))',
+    positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
+    coordinates=Words(
+        "The branches from a node up to its root, the last one first, and 0 beyond the root (paper, section 3.3).",
+        "从节点到根的各个分支，最后一个排在最前，根之外为 0（论文第 3.3 节）。",
+    ),
+    both_ways=True,
     formula="(W_b1 … W_bm q)·(W_c1 … W_cn k), W_b = exp(A_b - A_bᵀ)",
     also_called=(
         "algebraic",

@@ -40,6 +40,13 @@ ENTRY = Entry(
     kind="rotated",
     published="2023-03",
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Rows and columns, counted from 0; the class token is not turned (EVA-02's rope.py, which multiplies "
+        "those of another size by the trained grid over its own).",
+        "行号与列号，从 0 开始；分类词元不旋转（EVA-02 的 rope.py；其他尺寸再乘以训练网格与自身网格之比）。",
+    ),
+    both_ways=True,
     formula="R(y)q on one half, R(x)q on the other",
     also_called=(
         "rope_2d",

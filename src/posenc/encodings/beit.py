@@ -34,6 +34,13 @@ ENTRY = Entry(
     published="2021-06",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width, prefix=1)",
+    coordinates=Words(
+        "Whole rows and columns, of which only differences count; the class token, at a negative row, has "
+        "numbers of its own (BEiT's modeling_finetune.py).",
+        "整数行号与列号，只有差起作用；位于负行的分类词元有自己的数（BEiT 的 modeling_finetune.py）。",
+    ),
+    both_ways=True,
     formula="q·k + b[Δy, Δx], with a class token",
     also_called=("BeitRelativePositionBias",),
     used_by=(

@@ -46,8 +46,12 @@ ENTRY = Entry(
     published="2024-01",
     needs=("parameters",),
     axes=2,
+    positions='posenc.positions_by("bipe_ids", ends=(torch.arange(length) % 4 == 3)[None])',
+    coordinates=Words(
+        "The index of a word within its sentence and the number of the sentence, both from 0 (BiPE's get_bilevel_ids).",
+        "词在句内的序号和句子的序号，都从 0 开始（BiPE 的 get_bilevel_ids）。",
+    ),
     domains=("text",),
-    tokens='posenc.positions_by("bipe_ids", ends=(torch.arange(length) % 4 == 3)[None])',
     small={"max_positions": 16},
     formula="x + table[n], R(s)q · R(s')k",
     also_called=("bilevel_positional_encoding", "bipe_rope", "bilevel"),

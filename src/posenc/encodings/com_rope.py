@@ -34,7 +34,7 @@ class ComRoPE(BlockRotation):
     d_head      channels of a head
     n_heads     query heads
     n_kv_heads  key heads, each with generators of its own; None: n_heads
-    axes        coordinates per token, in the authors' code from 0 to 1: a grid divided by the size of the image
+    axes        coordinates per token, in the authors' code from 0 to 1: middles of the patches over the size of the image
     block       channels of a block; None: 8, as in the paper's best models, or as many as divide the head
     form        "LD": linearly dependent, every block reads all axes. "AP": axis-partitioned, every block reads one
 
@@ -87,6 +87,13 @@ ENTRY = Entry(
     published="2025-06",
     needs=("parameters",),
     axes=2,
+    positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
+    coordinates=Words(
+        "Middles of the patches as fractions of the image, from 0 to 1; the class token stands at (½, ½) "
+        "(ComRoPE's model.py with axis_scale=True).",
+        "图块中心占图像的比例，从 0 到 1；分类词元位于 (½, ½)（ComRoPE 的 model.py，axis_scale=True）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="exp(Σ m p A)q · exp(Σ m p' A)k",
     also_called=("commuting_rope", "trainable_commuting_angle_matrices", "ComRoPE-LD", "ComRoPE-AP"),
@@ -106,7 +113,7 @@ ENTRY = Entry(
     ),
     code="Longin-Yu/ComRoPE",
     options={
-        "axes": "每个词的坐标数；作者代码中坐标为 0 到 1：网格除以图像大小",
+        "axes": "每个词的坐标数；作者代码中坐标为 0 到 1：图块中心除以图像大小",
         "n_kv_heads": "键头数，各有自己的生成元；None 为 n_heads",
         "block": "一块的通道数；None：8（论文最好的模型），或能整除头的数",
         "form": '"LD"：线性相关，每块读取所有轴；"AP"：按轴划分，每块读一个轴',

@@ -79,6 +79,13 @@ ENTRY = Entry(
     published="2021-02",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns: only which patches are neighbours counts, and a class token gets nothing "
+        "(CPVT's code puts the patches back into their image).",
+        "整数行号与列号：只有哪些图块相邻才重要，分类词元不加任何东西（CPVT 的代码把图块放回图像中）。",
+    ),
+    both_ways=True,
     formula="x + conv(x)",
     also_called=(
         "cpe",

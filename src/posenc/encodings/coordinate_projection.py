@@ -62,6 +62,15 @@ ENTRY = Entry(
     published="2020-12",
     needs=("parameters",),
     axes=8,
+    positions=(
+        'posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length))'
+    ),
+    coordinates=Words(
+        "A node's entries in the eigenvectors of the normalised Laplacian, without the first (Graph "
+        "Transformer's laplacian_positional_encoding).",
+        "节点在归一化拉普拉斯矩阵各特征向量中的分量，不含第一个（Graph Transformer 的 laplacian_positional_encoding）。",
+    ),
+    both_ways=True,
     formula="x + W·p + b",
     also_called=("linear_coordinates", "LapPENodeEncoder"),
     used_by=("Graph Transformer",),
@@ -73,7 +82,6 @@ ENTRY = Entry(
         "词元的实数坐标经过一个学习得到的线性映射，加到词向量上。以拉普拉斯特征向量或随机游走的返回概率为坐标时，"
         "它告诉 Transformer 一个节点在图中的位置。其他实数坐标（例如空间中的点）同样适用。",
     ),
-    tokens='posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1))',
     latex=r"x_n + W p_n + b",
     domains=("image", "graph"),
     breaks=Words(

@@ -87,6 +87,14 @@ ENTRY = Entry(
     published="2021-12",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns of the image or window, of which only differences count (SAM's "
+        "add_decomposed_rel_pos; MViTv2's cal_rel_pos_spatial where queries and keys have one resolution).",
+        "图像或窗口的整数行号与列号，只有差起作用（SAM 的 add_decomposed_rel_pos；查询与键分辨率相同时也是 "
+        "MViTv2 的 cal_rel_pos_spatial）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="q·k + q·R[Δy] + q·C[Δx]",
     also_called=(

@@ -35,6 +35,13 @@ ENTRY = Entry(
     kind="added",
     published="2020-05",
     axes=2,
+    positions='posenc.positions_by("pixels", height=height, width=width)',
+    coordinates=Words(
+        "Rows and columns counted from 1, divided by the last count plus 1e-6 and multiplied by 2π (DETR's "
+        "models/position_encoding.py with normalize=True).",
+        "行与列从 1 开始计数，除以最后的计数加 1e-6，再乘以 2π（DETR 的 models/position_encoding.py，normalize=True）。",
+    ),
+    both_ways=True,
     formula="x + [sin, cos of y | sin, cos of x], 0 … 2π",
     also_called=(
         "PositionEmbeddingSine",

@@ -39,6 +39,13 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-08",
     axes=2,
+    positions='posenc.positions_by("patch_centres", height=height, width=width)',
+    coordinates=Words(
+        "Middles of the patches from -1 to 1 along each side; class and register tokens are not turned "
+        "(DINOv3's rope_position_encoding.py).",
+        "图块中心，沿每条边从 -1 到 1；分类词元和寄存器词元不旋转（DINOv3 的 rope_position_encoding.py）。",
+    ),
+    both_ways=True,
     formula="R(2πy)q, R(2πx)q, x and y in -1 … 1",
     also_called=(
         "dinov3",

@@ -99,6 +99,21 @@ ENTRY = Entry(
     published="2023-10",
     needs=("parameters",),
     axes=14,
+    positions="""\
+posenc.positions_by(
+    "cameras",
+    poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
+    height=2,
+    width=2, fractions=True,
+)""",
+    coordinates=Words(
+        "Row and column as fractions of the image and the camera's pose, from the world to the camera (GTA's "
+        "make_2dcoord; its downsample takes the middle of every patch, which shifts all patches alike and "
+        "changes nothing).",
+        "行与列占图像的比例，以及从世界到相机的位姿（GTA 的 make_2dcoord；其 downsample 取每个图块的中点，所"
+        "有图块平移相同，结果不变）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="q·(T_i T_j⁻¹)k and R(2π ω y, 2π ω x), values too",
     also_called=("geometry_aware_attention", "geometric_transform_attention"),
@@ -111,9 +126,6 @@ ENTRY = Entry(
         "Values are carried into the query's camera before they are added up.",
         "同一场景多幅图像的词元之间，以一个相机到另一个相机的运动相联系。它作用于查询、键、值和输出的一半通道，"
         "其余通道随列与行旋转。值先变换到查询的相机坐标系再相加。",
-    ),
-    tokens=(
-        'posenc.positions_by("cameras", poses=torch.eye(4).expand(1, length // 4, 4, 4), height=2, width=2, fractions=True)'
     ),
     latex=r"q_i^\top (T_i T_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (T_i T_j^{-1})\, v_j",
     breaks=Words(

@@ -114,10 +114,16 @@ ENTRY = Entry(
     published="2024-02",
     needs=("parameters",),
     axes=3,
+    positions=(
+        "posenc.Positions.at(torch.arange(length)[None, :, None] * torch.tensor([1, 60, 60]) + torch.tensor([0, 0, 60]))"
+    ),
+    coordinates=Words(
+        "The index of an event, its time in seconds and the time of the next event; the last event takes the "
+        "time of what is asked for, where HSTU's hstu.py repeats its own.",
+        "事件的序号、时间（秒）和下一个事件的时间；最后一个事件取所询问的时间，HSTU 的 hstu.py 则重复它自己的时间。",
+    ),
     per_layer=True,
     domains=("events",),
-    tokens="posenc.Positions.at(torch.arange(length)[None, :, None] * torch.tensor([1, 60, 60]) + "
-    "torch.tensor([0, 0, 60]))",
     small={"max_positions": 16, "n_buckets": 16},
     formula="SiLU(q·k + p[i-j] + w[bucket(t'_i - t_j)])",
     also_called=(

@@ -47,6 +47,12 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-11",
     axes=3,
+    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
+    coordinates=Words(
+        "Time, row and column as in M-RoPE; every frame of a video is an image after the words that say its "
+        "time (Qwen3-VL's get_rope_index).",
+        "时间、行、列，与 M-RoPE 相同；视频的每一帧是一幅图像，接在表示其时间的词之后（Qwen3-VL 的 get_rope_index）。",
+    ),
     formula="R(t)q, R(y)q, R(x)q on pairs in turn",
     also_called=(
         "mrope_interleaved",

@@ -195,6 +195,13 @@ ENTRY = Entry(
     published="2021-07",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width, prefix=1)",
+    coordinates=Words(
+        "Whole rows and columns, of which only differences count; the class token, at a negative row, has a "
+        "bucket of its own (iRPE's irpe.py with skip=1).",
+        "整数行号与列号，只有差起作用；位于负行的分类词元自成一桶（iRPE 的 irpe.py，skip=1）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="q·k + q·r[g(Δy), g(Δx)]",
     also_called=("image_rpe", "image_relative_position_encoding", "iRPE_Cross", "rpe_attention", "piecewise_index"),

@@ -77,6 +77,13 @@ ENTRY = Entry(
     published="2021-06",
     needs=("parameters",),
     axes=2,
+    positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
+    coordinates=Words(
+        "Middles of the patches as fractions of the image, from 0 to 1, for which γ = 1 is meant here; the "
+        "authors give no code.",
+        "图块中心占图像的比例，从 0 到 1，这里的 γ = 1 与此相配；作者没有公开代码。",
+    ),
+    both_ways=True,
     formula="x + MLP([cos(W p) | sin(W p)]/√f)",
     also_called=("LearnableFourierFeatures", "learnable_fourier_features", "LearnableFourierPositionalEncoding"),
     used_by=(Words("research: Reformer and DETR by its authors", "研究：作者的 Reformer 与 DETR"),),

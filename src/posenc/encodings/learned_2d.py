@@ -34,6 +34,13 @@ ENTRY = Entry(
     published="2022-10",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width).shift(1)",
+    coordinates=Words(
+        "Rows and columns counted from 1, since Pix2Struct keeps row 0 of its tables for padding (its image "
+        "processor); DETR's learned variant counts from 0.",
+        "行与列从 1 开始计数，因为 Pix2Struct 的表把第 0 行留给填充（见其图像处理器）；DETR 的可学习形式从 0 开始。",
+    ),
+    both_ways=True,
     formula="x + rows[y] + columns[x]",
     also_called=(
         "learned_axes",

@@ -107,6 +107,12 @@ ENTRY = Entry(
     published="2021-07",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns: only which patches are neighbours counts (CSWin's LePEAttention).",
+        "整数行号与列号：只有哪些图块相邻才重要（CSWin 的 LePEAttention）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="softmax(q·k)v + conv(v)",
     also_called=("locally_enhanced_positional_encoding", "cswin", "LePEAttention", "get_lepe"),

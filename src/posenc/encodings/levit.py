@@ -34,6 +34,12 @@ ENTRY = Entry(
     published="2021-04",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns, of which only the sizes of differences count (LeViT's levit.py).",
+        "整数行号与列号，只有差的大小起作用（LeViT 的 levit.py）。",
+    ),
+    both_ways=True,
     formula="q·k + b[|Δy|, |Δx|]",
     also_called=(
         "attention_bias",

@@ -65,6 +65,15 @@ ENTRY = Entry(
     published="2024-06",
     needs=("parameters",),
     axes=2,
+    positions=(
+        "posenc.Positions.at(posenc.Positions.grid(height, width).coords.double() / torch.tensor([height - 1, width - 1]))"
+    ),
+    coordinates=Words(
+        "Rows and columns divided by the last one, from 0 to 1 in images of the trained size; the class "
+        "token is not turned (LieRE's models/rope_vit.py).",
+        "行号与列号除以最后一行与最后一列，训练尺寸的图像中从 0 到 1；分类词元不旋转（LieRE 的 models/rope_vit.py）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="exp(Σ p_a A_a)q · exp(Σ p'_a A_a)k",
     also_called=("lie_relative_encodings", "lie_rotational_positional_encodings", "LierePositionEncoder"),

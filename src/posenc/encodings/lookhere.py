@@ -149,6 +149,13 @@ ENTRY = Entry(
     kind="biased",
     published="2024-05",
     axes=2,
+    positions="posenc.Positions.grid(height, width, prefix=1)",
+    coordinates=Words(
+        "Whole rows and columns, of which only differences count; the class token, at a negative row, sees "
+        "all and is seen by all (LookHere's lookhere.py).",
+        "整数行号与列号，只有差起作用；位于负行的分类词元看到全部，也被全部看到（LookHere 的 lookhere.py）。",
+    ),
+    both_ways=True,
     formula="q·k - m·|Δ| in the head's field of view, -∞ elsewhere",
     also_called=("look_here", "directed_attention", "field_of_view", "lh_90"),
     used_by=(Words("research: vision Transformers by its authors", "研究：作者的视觉 Transformer"),),

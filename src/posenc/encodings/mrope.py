@@ -44,6 +44,13 @@ ENTRY = Entry(
     kind="rotated",
     published="2024-09",
     axes=3,
+    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
+    coordinates=Words(
+        "Time, row and column: a word has one number three times, an image starts after the words before it, "
+        "and words go on after its largest number (paper, section 2.1, and Qwen2-VL's get_rope_index).",
+        "时间、行、列：词的三个数相同，图像接在之前的词后面，之后的词从图像中最大的数继续（论文第 2.1 节与 "
+        "Qwen2-VL 的 get_rope_index）。",
+    ),
     formula="R(t)q, R(y)q, R(x)q on bands of one spectrum",
     also_called=(
         "multimodal_rope",

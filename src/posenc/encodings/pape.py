@@ -104,6 +104,13 @@ ENTRY = Entry(
     published="2026-02",
     needs=("parameters", "hidden_states"),
     axes=2,
+    positions="posenc.Positions.grid(height, width).shift(1)",
+    coordinates=Words(
+        "Rows and columns counted from 1; the class token stands at (0, 0) (PaPE's image_classifier.py, "
+        "whose column comes first, and so do the columns of its W).",
+        "行与列从 1 开始计数；分类词元位于 (0, 0)（PaPE 的 image_classifier.py；其中列在前，W 的各列次序也随之不同）。",
+    ),
+    both_ways=True,
     per_layer=True,
     small={"parabolas": 4},
     formula="q·k + Σ b·Δ - a·Δ²,  a = softplus(A x), b = B x",

@@ -36,6 +36,12 @@ ENTRY = Entry(
     kind="rotated",
     published="2024-10",
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Rows and columns, counted from 0 in each image (precompute_freqs_cis_2d of mistral-inference).",
+        "行号与列号，每幅图像从 0 开始（mistral-inference 的 precompute_freqs_cis_2d）。",
+    ),
+    both_ways=True,
     formula="R(y)q at ω_0, ω_2, …, R(x)q at ω_1, ω_3, …",
     also_called=(
         "rope-2d strided",

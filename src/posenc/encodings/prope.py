@@ -95,6 +95,21 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-07",
     axes=14,
+    positions="""\
+posenc.positions_by(
+    "cameras",
+    poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
+    height=2,
+    width=2,
+)""",
+    coordinates=Words(
+        "Row and column of a patch, whole numbers, and the first twelve numbers of its camera's matrix from "
+        "the world to the image (PRoPE's prope/per_img_camera.py); here cameras side by side, without "
+        "intrinsics.",
+        "图块的整数行号与列号，以及其相机从世界到图像的矩阵的前十二个数（PRoPE 的 prope/per_img_camera.py）；"
+        "示例中相机并排，没有内参。",
+    ),
+    both_ways=True,
     formula="q·(P_i P_j⁻¹)k and R(y, x), values too",
     also_called=("projective_rope", "camera_rope", "PropeDotProductAttention", "cameras_as_relative_positional_encoding"),
     used_by=(Words("research: views of scenes by its authors", "研究：作者的多视图实验"),),
@@ -107,7 +122,6 @@ ENTRY = Entry(
         "同一场景多幅图像的词元之间，以一个相机图像到另一个相机图像的变换相联系。它作用于查询、键、值和输出的一半通道，"
         "其余通道是列与行的 RoPE。世界坐标轴的选择不影响结果；同一相机的图像之间只剩 RoPE。",
     ),
-    tokens='posenc.positions_by("cameras", poses=torch.eye(4).expand(1, length // 4, 4, 4), height=2, width=2)',
     latex=r"q_i^\top (P_i P_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (P_i P_j^{-1})\, v_j",
     breaks=Words(
         "Camera matrices neither keep norms nor stay near 1: poses far apart make large numbers, so that scenes "

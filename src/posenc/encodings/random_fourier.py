@@ -35,6 +35,13 @@ ENTRY = Entry(
     published="2020-06",
     needs=("parameters",),
     axes=2,
+    positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
+    coordinates=Words(
+        "Middles of the patches as fractions of the image, from 0 to 1; clicks and corners of boxes "
+        "likewise, (pixel + ½)/size (SAM's prompt_encoder.py).",
+        "图块中心占图像的比例，从 0 到 1；点击和框的角点同样取（像素 + ½）/ 尺寸（SAM 的 prompt_encoder.py）。",
+    ),
+    both_ways=True,
     formula="x + [sin 2πBc, cos 2πBc]",
     also_called=(
         "fourier_features",

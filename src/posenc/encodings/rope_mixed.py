@@ -40,6 +40,12 @@ ENTRY = Entry(
     published="2024-03",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Rows and columns, counted from 0; the class token is not turned (RoPE-ViT's init_t_xy in models_v2_rope.py).",
+        "行号与列号，从 0 开始；分类词元不旋转（RoPE-ViT 的 models_v2_rope.py 中的 init_t_xy）。",
+    ),
+    both_ways=True,
     formula="R(Σ_a p_a ω_a)q, ω learned",
     also_called=(
         "rope_vit",

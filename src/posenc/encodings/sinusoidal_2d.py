@@ -36,6 +36,12 @@ ENTRY = Entry(
     kind="added",
     published="2018-02",
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Rows and columns, counted from 0; a class token, at (-1, -1), gets nothing (MAE's util/pos_embed.py).",
+        "行号与列号，从 0 开始；位于 (-1, -1) 的分类词元不加任何东西（MAE 的 util/pos_embed.py）。",
+    ),
+    both_ways=True,
     formula="x + [sin, cos of xω | sin, cos of yω]",
     also_called=(
         "2d_sincos",

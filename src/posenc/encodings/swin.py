@@ -34,6 +34,15 @@ ENTRY = Entry(
     published="2021-03",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns within one window, of which only differences count (Swin's "
+        'swin_transformer.py); windows of a larger image are documents, which posenc.positions_by("windows", '
+        "…) makes.",
+        "一个窗口内的整数行号与列号，只有差起作用（Swin 的 swin_transformer.py）；更大图像的各个窗口是不同的"
+        '文档，由 posenc.positions_by("windows", …) 给出。',
+    ),
+    both_ways=True,
     formula="q·k + b[Δy, Δx]",
     also_called=(
         "window_bias",

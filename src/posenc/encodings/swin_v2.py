@@ -34,6 +34,15 @@ ENTRY = Entry(
     published="2021-11",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width)",
+    coordinates=Words(
+        "Whole rows and columns within one window, of which only differences count, and the encoding divides "
+        "them by the window (Swin's swin_transformer_v2.py); windows of a larger image are documents, which "
+        'posenc.positions_by("windows", …) makes.',
+        "一个窗口内的整数行号与列号，只有差起作用，由编码除以窗口大小（Swin 的 swin_transformer_v2.py）；更大"
+        '图像的各个窗口是不同的文档，由 posenc.positions_by("windows", …) 给出。',
+    ),
+    both_ways=True,
     formula="τ·cos(q, k) + 16σ(MLP(log Δ))",
     also_called=(
         "swinv2",

@@ -125,6 +125,13 @@ ENTRY = Entry(
     published="2020-12",
     needs=("parameters",),
     axes=3,
+    positions="posenc.Positions.mrope(torch.stack([n := torch.arange(length), n % 8 * 120, n // 8 * 20 + 20])[:, None])",
+    coordinates=Words(
+        "The index of a word, then the left and the lower edge of its box in thousandths of the page "
+        "(LayoutLMv2's modeling_layoutlmv2.py); here eight words a line.",
+        "词的序号，以及词框的左边与下边，以页面的千分之一计（LayoutLMv2 的 modeling_layoutlmv2.py）；示例中每行八个词。",
+    ),
+    both_ways=True,
     formula="q·k + Σ_a b_a[bucket(Δ_a)]",
     also_called=(
         "layoutlmv2_bias",

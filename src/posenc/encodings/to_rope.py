@@ -154,8 +154,13 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-10",
     axes=2,
+    positions="posenc.Positions.at(torch.stack([torch.arange(length), torch.arange(length) ** 2], dim=-1)[None])",
+    coordinates=Words(
+        "The index of an event and its time, in a unit in which it is about as large as the index; the "
+        "authors give no code.",
+        "事件的序号和时间，时间的单位使其与序号大小相近；作者没有公开代码。",
+    ),
     domains=("events",),
-    tokens="posenc.Positions.at(torch.stack([torch.arange(length), torch.arange(length) ** 2], dim=-1)[None])",
     formula="R((1-λ)·i·ω + λ·t·ω')q, i index, t time",
     also_called=("torope", "time_and_order_rope", "TimeOrderRotaryEmbedding", "rotate_both_ways"),
     used_by=(Words("research: recommenders by its authors", "研究：作者的推荐模型"),),

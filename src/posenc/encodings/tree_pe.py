@@ -75,7 +75,13 @@ ENTRY = Entry(
     published="2019-12",
     needs=("parameters",),
     axes=12,
-    tokens='posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))',
+    positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
+    coordinates=Words(
+        "The branches from a node up to its root, the last one first, and 0 beyond the root (paper, section "
+        "3, and microsoft/icecaps).",
+        "从节点到根的各个分支，最后一个排在最前，根之外为 0（论文第 3 节与 microsoft/icecaps）。",
+    ),
+    both_ways=True,
     formula="x + [p^s·one-hot(branch s steps up)]·√((1-p²)d/2)",
     also_called=(
         "tree_positional_encoding",

@@ -57,6 +57,14 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-02",
     axes=3,
+    positions=(
+        'posenc.positions_by("videorope_ids", text=length // 4, height=2, width=2, frames=length // 8, after=length // 4)'
+    ),
+    coordinates=Words(
+        "Time, row and column, real numbers: words and the middle of every frame lie on one diagonal, and "
+        "frames are two positions apart (paper, section 4, eq. 7).",
+        "时间、行、列，为实数：词与每一帧的中心位于同一条对角线上，相邻两帧相隔两个位置（论文第 4 节式 7）。",
+    ),
     formula="R(x)q, R(y)q in turn on fast pairs, R(t)q on slow ones",
     also_called=("video_rope", "low_frequency_temporal_allocation"),
     used_by=(Words("research: Qwen2-VL by its authors", "研究：作者的 Qwen2-VL"), "Ming-Omni"),

@@ -35,6 +35,14 @@ ENTRY = Entry(
     published="2020-10",
     needs=("parameters",),
     axes=2,
+    positions="posenc.Positions.grid(height, width, prefix=1)",
+    coordinates=Words(
+        "Rows and columns of the trained grid, counted from 0; the class token, at row -1, has a vector of "
+        "its own (ViT's vit_jax/models_vit.py: one table, the class token first, then row by row).",
+        "训练网格的行号与列号，从 0 开始；位于第 -1 行的分类词元有自己的向量（ViT 的 vit_jax/models_vit.py："
+        "一张表，先是分类词元，再逐行排列）。",
+    ),
+    both_ways=True,
     formula="x + table[y, x]",
     also_called=(
         "learned_grid",

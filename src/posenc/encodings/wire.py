@@ -57,6 +57,15 @@ ENTRY = Entry(
     published="2025-09",
     needs=("parameters",),
     axes=8,
+    positions=(
+        'posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length))'
+    ),
+    coordinates=Words(
+        "A node's entries in the eigenvectors of the Laplacian with the smallest eigenvalues (paper, section "
+        "3; the authors give no code).",
+        "节点在拉普拉斯矩阵最小特征值对应的各特征向量中的分量（论文第 3 节；作者没有公开代码）。",
+    ),
+    both_ways=True,
     per_layer=True,
     formula="R(Σ ω u)q · R(Σ ω u')k, u of the Laplacian",
     also_called=("wavelet_induced_rotary_encodings", "wave_induced_rotary_encodings", "graph_rope"),
@@ -70,7 +79,6 @@ ENTRY = Entry(
         "RoPE 需要坐标，而图的节点没有坐标。这里用图拉普拉斯矩阵最慢的特征向量作坐标："
         "取值相近的节点旋转相近，因此分数反映两个节点在图中的远近。每个特征向量使每个通道对转多少由训练决定。",
     ),
-    tokens='posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1))',
     latex=(
         r"R\Big(\sum_m \omega_m u_{mi}\Big) q_i \cdot R\Big(\sum_m \omega_m u_{mj}\Big) k_j, \quad L u_m = "
         r"\lambda_m u_m"

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc import catalogue
-from posenc.description import written
+from posenc.description import positions_of, written
 from posenc.encoding import PositionalEncoding, Site
 from posenc.entry import Entry
 from posenc.measures.layers import normal, redrawn, seeded
@@ -97,9 +97,9 @@ def _scores(entry: Entry) -> Matrices:
     at, said = _tokens(entry)
     layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
     found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
-    patches = entry.axes == 2 and not entry.tokens
-    if patches:
-        found = found[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
+    if entry.of_image:
+        patches = found[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
+        found = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
     elif "causal" in entry.needs:
         found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
     names = [f"head {n}" for n in range(len(found))] if encoding.of_one_layer else [f"layer {n}" for n in range(N_LAYERS)]
@@ -118,8 +118,8 @@ def _scores(entry: Entry) -> Matrices:
             f"From {low} to {high}.{learned}",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
-        "row" if patches else "query",
-        "column" if patches else "key",
+        "row" if entry.of_image else "query",
+        "column" if entry.of_image else "key",
         "change of the score" if Site.BYPASS not in encoding.sites else "share of the value",
         limit,
     )
@@ -135,20 +135,13 @@ def _said(sites: Site) -> str:
 
 def _tokens(entry: Entry) -> tuple[Positions, str]:
     """Tokens that suit an entry, and what they are."""
-    if entry.tokens:
-        found: Positions = written(entry.tokens, WORDS)
-        return found, "what changes"
-    if entry.axes == 1:
-        return Positions.arange(1, WORDS), "what changes"
-    if entry.axes == 2:
-        return Positions.grid(SIDE, SIDE), "patches around the middle one"
-    at: Positions = catalogue.positions_by("mrope_ids", text=8, height=4, width=4, after=8)
-    return at, "8 words, an image, 8 words"
+    at = positions_of(entry, WORDS, (SIDE, SIDE))
+    return at, "patches around the middle one" if entry.of_image else "what changes"
 
 
 def _numbers(entry: Entry) -> Curves:
     known: dict[str, Any] = {"batch": 1, "length": WORDS, "lengths": [12, 20], "height": 14, "width": 14, "text": 8}
-    known |= {name: written(python, WORDS) for name, python in entry.arguments.items()}
+    known |= {name: written(python, length=WORDS) for name, python in entry.arguments.items()}
     parameters = inspect.signature(entry.maker()).parameters.values()
     needed = [about.name for about in parameters if about.default is inspect.Parameter.empty]
     at: Positions = catalogue.positions_by(entry.name, **{name: known[name] for name in needed})

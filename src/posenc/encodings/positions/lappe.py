@@ -96,7 +96,7 @@ ENTRY = Entry(
         "图的节点没有顺序。拉普拉斯矩阵最慢的几个特征向量给每个节点几个实数，沿边变化很小，如同弦上的波："
         "在一条链上就是位置的余弦。它们经线性映射加到词向量上，或由 WIRE 用来旋转查询和键。",
     ),
-    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1)"},
+    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
     latex=r"L = I - D^{-1/2} A D^{-1/2}, \quad L u_m = \lambda_m u_m, \quad p_n = (u_{1n}, \dots, u_{kn})",
     domains=("graph",),
     breaks=Words(

@@ -62,7 +62,7 @@ ENTRY = Entry(
         "每个节点得到随机游走 1、2、3……步后回到原处的概率。这些数能区分它的周围结构，例如不同大小的环；"
         "与特征向量不同，没有符号的任意性。",
     ),
-    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1)"},
+    arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
     latex=r"p_n = \big((AD^{-1})_{nn},\; (AD^{-1})^2_{nn},\; \dots,\; (AD^{-1})^k_{nn}\big)",
     domains=("graph",),
     breaks=Words(

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ("results/claims/README.md", "results/claims/README.zh-CN.md")
-COPIED = ("src", "tests", "docs", "web", "README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
+COPIED = ("src", "tests", "docs", "web", "pyproject.toml", "README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
 SKIPPED = shutil.ignore_patterns("__pycache__", "pictures", "node_modules", "*.so")
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
@@ -68,9 +68,14 @@ def follow(recipe: str, copy: Path) -> None:
 
 def run(copy: Path, code: str) -> str:
     """The output of a program that uses the copy."""
+    return python(copy, "-c", f"import posenc\nassert posenc.__file__.startswith({str(copy)!r})\n{code}")
+
+
+def python(copy: Path, *command: str) -> str:
+    """The output of Python in the copy, which must end with 0."""
     environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy / 'tests'}:{copy / 'docs'}", "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", f"import posenc\nassert posenc.__file__.startswith({str(copy)!r})\n{code}"],
+        [sys.executable, *command],
         cwd=copy,
         env=environment,
         capture_output=True,
@@ -79,6 +84,15 @@ def run(copy: Path, code: str) -> str:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def gates(recipe: str, copy: Path) -> None:
+    """Lint, format and types of the Python files that the recipe lists."""
+    written = [path for path in listed(recipe) if path.endswith(".py")]
+    python(copy, "-m", "ruff", "check", *written)
+    python(copy, "-m", "ruff", "format", "--check", *written)
+    typed = [path for path in written if path.startswith("src/")]
+    python(copy, "-m", "mypy", "--cache-dir", str(ROOT / ".mypy_cache"), *typed)  # make test has filled it
 
 
 def test_there_are_five_recipes_and_the_chinese_page_has_the_same_code():
@@ -91,6 +105,12 @@ def test_there_are_five_recipes_and_the_chinese_page_has_the_same_code():
 
 def test_an_encoding(copy):
     follow("An encoding", copy)
+    gates("An encoding", copy)
+    (copy / "docs/pictures").mkdir()
+    for picture in (ROOT / "docs/pictures").iterdir():  # a new one is drawn, the others need not be
+        (copy / "docs/pictures" / picture.name).symlink_to(picture)
+    python(copy, "docs/make.py")
+    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_docs.py", "-k", "log_distance")
     printed = run(
         copy,
         """
@@ -144,6 +164,7 @@ def test_a_family(copy):
     asked = f"posenc.read_config({config})"
     run(copy, f"import pytest\nwith pytest.raises(posenc.ConfigError, match='is not a known family'):\n    {asked}")
     follow("A family", copy)
+    gates("A family", copy)
     run(
         copy,
         f"""
@@ -162,6 +183,7 @@ assert "families.proofs_hrm_text" in [name if "." in name else f"families.{{name
 
 def test_a_task_of_the_lab(copy):
     follow("A task of the lab", copy)
+    gates("A task of the lab", copy)
     printed = run(
         copy,
         """
@@ -177,6 +199,7 @@ assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_task_shi
 
 def test_a_view_of_the_explorer(copy):
     follow("A view of the explorer", copy)
+    gates("A view of the explorer", copy)
     run(
         copy,
         """
@@ -202,6 +225,7 @@ for asked in views.view("horizon").EXPORTED:
 
 def test_a_backend(copy):
     follow("A backend", copy)
+    gates("A backend", copy)
     run(
         copy,
         """

@@ -110,8 +110,7 @@ HEADINGS = ("Example", "What it costs", "Where it breaks", "What differs", "Opti
 def test_every_page_is_complete(entry):
     ends = {"en": r"[.!?](?=\s|$)", "zh": "[。！？]"}
     sentences = {language: len(re.findall(end, entry.idea.in_language(language))) for language, end in ends.items()}
-    assert 3 <= sentences["en"] <= 4, "the idea in three sentences"
-    assert 2 <= sentences["zh"] <= 4, "the idea in three sentences"
+    assert all(2 <= count <= 4 for count in sentences.values()), "the idea in two to four sentences"
     assert entry.latex, "ENTRY has no formula for its page: latex"
     assert entry.breaks is not None, "ENTRY does not say where it breaks: breaks"
     assert entry.used_by

@@ -77,7 +77,7 @@ class Entry:
     also_called  names in other libraries and papers: hints that lead here, not aliases
     used_by      models, the best known first
     source       paper and section
-    idea         two or three sentences
+    idea         two to four sentences
     needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional;
                  wide_output: attention has more heads than queries, and its output projection as many
     axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images

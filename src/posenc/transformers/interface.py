@@ -65,8 +65,8 @@ def attention(
 
     The model's mask (padding, window, chunk, packed rows), scale, soft cap, sinks and dropout are kept. A layer to which
     nothing is attached gets plain attention over what its model has rotated.
-    indices   [b, t, m], the keys that an indexer has selected with the model's own rotation (DeepSeek). That rotation is off
-              where an encoding is attached: RuntimeError there once it leaves keys out
+    indices   [b, t, m], the keys that an indexer has selected with the model's own rotation (DeepSeek). That rotation is
+              off where an encoding is attached: RuntimeError there once it leaves keys out
     """
     if posenc_call is None:
         raise _outside(module)
@@ -75,9 +75,9 @@ def attention(
         query, at_q, at_k = posenc_call.rotated(query, key.shape[2])
         if indices is not None and indices.shape[-1] < key.shape[2]:
             raise RuntimeError(
-                f"posenc: the indexer of {type(module).__name__} selects {indices.shape[-1]} of {key.shape[2]} keys with the "
-                "model's own rotation, which is switched off where an encoding is attached; attach to layers without an "
-                "indexer, or read no more tokens than it selects"
+                f"posenc: the indexer of {type(module).__name__} selects {indices.shape[-1]} of {key.shape[2]} keys with "
+                "the model's own rotation, which is switched off where an encoding is attached; attach to layers without "
+                "an indexer, or read no more tokens than it selects"
             )
     else:
         encoding, keys_are_rotated = _NOPE, False

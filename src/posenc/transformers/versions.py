@@ -39,8 +39,8 @@ def _warn_untested(version: str) -> None:
     minor = tuple(int(part) for part in version.split(".")[:2])
     if not TESTED[0] <= minor <= TESTED[1]:
         warnings.warn(
-            f"posenc.transformers is tested with transformers {tested()}, this is {version}: what has changed there may make "
-            "results wrong. posenc.transformers.check(model) tries the laws of position on a model",
+            f"posenc.transformers is tested with transformers {tested()}, this is {version}: what has changed there may "
+            "make results wrong. posenc.transformers.check(model) tries the laws of position on a model",
             stacklevel=2,
         )
 
@@ -76,7 +76,7 @@ def cache_of(decoder: Any, taken: Collection[str], given: Mapping[str, Any]) -> 
 def _unknown(decoder: Any, name: str, cache: Any, expected: str) -> TypeError:
     instead = f"pass a cache as {expected}" if expected else "pass a cache that counts its tokens, such as a DynamicCache"
     return TypeError(
-        f"{name}: this {type(decoder).__name__} was given a {type(cache).__name__}, in which posenc cannot count the earlier "
-        f"tokens, so that the positions of the new ones are not known; {instead}, or detach(model) first. posenc.transformers "
-        f"is tested with transformers {tested()}, this is {_installed()}"
+        f"{name}: this {type(decoder).__name__} was given a {type(cache).__name__}, in which posenc cannot count the "
+        f"earlier tokens, so that the positions of the new ones are not known; {instead}, or detach(model) first. "
+        f"posenc.transformers is tested with transformers {tested()}, this is {_installed()}"
     )

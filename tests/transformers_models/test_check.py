@@ -51,7 +51,7 @@ def test_what_is_attached_is_checked_and_named():
     ("model_type", "attention", "why"),
     [
         ("llama", "eager", "its attention, eager, takes no position_bias; sdpa and flex_attention do"),
-        ("gemma2", None, "its attention, eager, takes no position_bias"),
+        ("gemma2", "eager", "its attention, eager, takes no position_bias"),
         ("stablelm", None, "its layers hand no position_bias to their attention"),
         ("nemotron", None, "its layers hand no position_bias to their attention"),
         ("mamba", None, "its forward takes no position_bias"),

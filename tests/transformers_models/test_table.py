@@ -1,7 +1,7 @@
 """Every row of docs/transformers-families.md is run again: each "yes" holds, each refusal has the same reason.
 
-`make test` runs twelve types, `make acceptance` all. With another version of transformers than the table's, each "yes" of a
-type that both have holds too.
+`make test` runs twelve types, `make acceptance` all. With a newer version of transformers than the table's, each "yes" of a
+type that both have holds too; with an older one, of the twelve types.
 """
 
 import pytest
@@ -13,14 +13,16 @@ from transformers_models import judge, table, tiny
 
 transformers.logging.set_verbosity_error()
 ROWS = table.rows()
-TYPES = [one for one in tiny.MODEL_TYPES if one in ROWS or transformers.__version__ == table.VERSION]
-of_the_table = pytest.mark.skipif(
-    transformers.__version__ != table.VERSION, reason=f"the table is of transformers {table.VERSION}"
-)
 SAMPLE = (
     *("llama", "cohere", "deepseek_v3", "dots3_note_text", "gemma2", "glm", "gpt2", "gpt_oss", "jamba", "mistral"),
     *("modernbert-decoder", "smollm3"),
 )
+
+
+HERE, THERE = (tuple(map(int, one.split(".")[:2])) for one in (transformers.__version__, table.VERSION))
+WRONG = {"gemma2"} if HERE < THERE else set()  # transformers 5.16 attends with sdpa there, which leaves out the soft cap
+of_the_table = pytest.mark.skipif(HERE != THERE, reason=f"the table is of transformers {table.VERSION}")
+TYPES = [one for one in tiny.MODEL_TYPES if HERE == THERE or one in (ROWS if HERE > THERE else set(SAMPLE) - WRONG)]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ SAMPLE = (
 )
 def test_the_row_of_a_type_holds(model_type):
     found, row = judge.judged(model_type), ROWS[model_type]
-    if transformers.__version__ != table.VERSION:
+    if HERE != THERE:
         row = {column: said for column, said in row.items() if said == "yes"}
     columns = [column for column in table.NAMES if column in row]
     assert {column: found[column] for column in columns} == {column: row[column] for column in columns}
@@ -86,7 +88,7 @@ BROKEN = {  # what is broken: a type, a column that must then be wrong, where, b
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("what", [what for what, (model_type, *_) in BROKEN.items() if model_type not in WRONG])
 def test_the_judge_sees_what_is_broken(what, monkeypatch):
     model_type, column, owner, name, broken = BROKEN[what]
     monkeypatch.setattr(owner, name, broken)

@@ -79,6 +79,9 @@ TARGETS = {
 }
 
 
+WIDTH = max(map(len, TARGETS)) + 1
+
+
 def command(target: str) -> list[str]:
     """The pytest command of a target. Every acceptance test is in exactly one target that runs as installed."""
     if target in ENVIRONMENTS:
@@ -139,9 +142,9 @@ def listed(target: str, now: str) -> str:
     """One line: whether the target passed, and how long it took."""
     known = recorded(target)
     if not known:
-        return f"{target:18} never passed"
+        return f"{target:{WIDTH}} never passed"
     when = "passed" if known["state"] == now else "passed before files changed"
-    return f"{target:18}{known['seconds'] / 60:7.1f} min  {when}"
+    return f"{target:{WIDTH}}{known['seconds'] / 60:7.1f} min  {when}"
 
 
 def run(target: str, now: str) -> float | None:
@@ -181,8 +184,8 @@ def main(arguments: list[str]) -> int:
             print(f"acceptance: {target} passed before, in this state of the repository")
     print()
     for target, seconds in times.items():
-        print(f"{target:18}" + (f"{seconds / 60:7.1f} min" if seconds is not None else "   failed"))
-    print(f"{'sum':18}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
+        print(f"{target:{WIDTH}}" + (f"{seconds / 60:7.1f} min" if seconds is not None else "   failed"))
+    print(f"{'sum':{WIDTH}}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
     return 1 if None in times.values() else 0
 
 

@@ -51,7 +51,7 @@ DOORS = {
 
 
 @pytest.mark.parametrize("door", DOORS)
-@pytest.mark.parametrize("version", ["5.15.3", "5.25.0", "5.25.0.dev0", "6.0.0"])
+@pytest.mark.parametrize("version", ["5.15.3", "5.25.0", "5.25.0.dev0", "5.25rc1", "6.0.0"])
 def test_an_untested_version_warns_once(door, version, monkeypatch):
     monkeypatch.setattr(versions, "_installed", lambda: version)
     versions._warn_untested.cache_clear()

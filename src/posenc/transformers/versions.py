@@ -7,6 +7,7 @@ cache              from 5.24
 from __future__ import annotations
 
 import functools
+import re
 import warnings
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -36,7 +37,7 @@ def _installed() -> str:
 
 @functools.cache
 def _warn_untested(version: str) -> None:
-    minor = tuple(int(part) for part in version.split(".")[:2])
+    minor = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if not TESTED[0] <= minor <= TESTED[1]:
         warnings.warn(
             f"posenc.transformers is tested with transformers {tested()}, this is {version}: what has changed there may "

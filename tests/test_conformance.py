@@ -10,6 +10,7 @@ import torch
 
 import in_process
 import posenc
+from posenc.conformance import Report, Result
 
 CORRECT = {
     "rope": {"d_head": 32},
@@ -44,6 +45,25 @@ def test_a_plain_rotation_passes_and_is_identified():
     assert report["is_what_is_expected"].verdict == "passed"
     assert report.identity.convention == "Llama 1 and 2"
     assert report.identity.facts["arithmetic"] == "float32"
+
+
+def test_a_report_of_which_nothing_was_tried_has_not_passed():
+    report = posenc.check(rotate=half_split, laws=["products_depend_on_distance_only"], without=["shift_invariant"])
+    assert {result.verdict for result in report.results} == {"not declared"}
+    assert not report.passed
+
+
+def test_what_is_not_tried_is_not_passed_unless_it_is_allowed():
+    results = (Result("first", "passed"), Result("second", "not tried", "it returns nothing"))
+    assert Report("one", "model", results[:1]).passed
+    report = Report("one", "model", results)
+    assert report.untried == results[1:]
+    assert not report.failures
+    assert not report.passed
+    assert str(report).splitlines()[0] == "one · model · 1 passed, 1 not tried"
+    assert str(report).splitlines()[-1] == "? second: not tried, because it returns nothing"
+    assert Report("one", "model", results, allow_untried=True).passed
+    assert not Report("one", "model", (*results, Result("third", "failed")), allow_untried=True).passed
 
 
 def test_a_failure_says_what_where_and_how_to_mend_it():

@@ -27,14 +27,18 @@ ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / ".acceptance"
 ONE_THREAD = {"OMP_NUM_THREADS": "1"}  # as in make test: with more threads, sums have other last bits
 REST = "rest"  # the acceptance tests of all other files
-OLDEST_TRANSFORMERS = "transformers-5.16"  # all tests of posenc.transformers, in an environment with that version
+# The tests of posenc.transformers, in an environment with the oldest version that is served, and with what pip finds.
+OLDEST_TRANSFORMERS, NEWEST_TRANSFORMERS = "transformers-5.16", "transformers-newest"
+NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
+    **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers",)),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),
 }
-# Run only when named: torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
-ON_REQUEST = ("torch-2.11", "torch-2.15")
+OF_TORCH_VERSIONS = ("torch-2.11", "torch-2.15")
+# Run only when named. torch for Linux on x86-64 brings gigabytes of CUDA unless pip is told where CPU builds are.
+ON_REQUEST = (NEWEST_SAMPLE, *OF_TORCH_VERSIONS)
 OF_TORCH = [
     f"tests/test_{name}.py" for name in ("laws", "kernels", "graphs", "compile", "export")
 ]  # without acceptance tests
@@ -60,6 +64,8 @@ TARGETS = {
     ],
     "models": ["tests/transformers_models/test_table.py"],
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
+    NEWEST_TRANSFORMERS: ["tests/transformers_models"],
+    NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "check": ["tests/conformance", "tests/test_conformance.py"],
@@ -68,9 +74,12 @@ TARGETS = {
     "explorer": ["tests/explorer"],
     "site": ["tests/test_site.py"],
     "packaging": ["tests/test_kernels.py", "tests/test_wheels.py"],
-    **dict.fromkeys(ON_REQUEST, OF_TORCH),
+    **dict.fromkeys(OF_TORCH_VERSIONS, OF_TORCH),
     REST: ["tests"],
 }
+
+
+WIDTH = max(map(len, TARGETS)) + 1
 
 
 def command(target: str) -> list[str]:
@@ -84,18 +93,22 @@ def command(target: str) -> list[str]:
 
 
 def environment(target: str) -> Path:
-    """The python of an environment with the target's packages and all else that is installed here; made if missing."""
+    """The python of an environment with the target's packages and all else that is installed here; made if missing.
+
+    Packages without a version are brought to the newest each time.
+    """
     packages = ENVIRONMENTS[target]
-    folder = RECORDS / "-".join((target, hashlib.sha256(repr(packages).encode()).hexdigest()[:8]))
+    folder = RECORDS / f"environment-{hashlib.sha256(repr(packages).encode()).hexdigest()[:8]}"
     python = folder / "bin" / "python"
     complete = folder / "complete"
     if not complete.exists():
-        venv.create(folder, with_pip=True, clear=True)
-        quiet = ["--disable-pip-version-check", "--quiet"]
-        subprocess.run([python, "-m", "pip", "install", *quiet, *packages], check=True)
+        venv.create(folder, clear=True)
         own = subprocess.run([python, "-c", PACKAGES], capture_output=True, text=True, check=True).stdout.strip()
         rest = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        (Path(own) / "zz_rest.pth").write_text(rest)
+        (Path(own) / "zz_rest.pth").write_text(rest)  # pip sees what is there, and installs what differs
+    if not complete.exists() or not all("==" in one for one in packages):
+        pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
+        subprocess.run([*pip, "install", "--quiet", "--upgrade", *packages], check=True)
         complete.touch()
     return python
 
@@ -129,9 +142,9 @@ def listed(target: str, now: str) -> str:
     """One line: whether the target passed, and how long it took."""
     known = recorded(target)
     if not known:
-        return f"{target:18} never passed"
+        return f"{target:{WIDTH}} never passed"
     when = "passed" if known["state"] == now else "passed before files changed"
-    return f"{target:18}{known['seconds'] / 60:7.1f} min  {when}"
+    return f"{target:{WIDTH}}{known['seconds'] / 60:7.1f} min  {when}"
 
 
 def run(target: str, now: str) -> float | None:
@@ -171,8 +184,8 @@ def main(arguments: list[str]) -> int:
             print(f"acceptance: {target} passed before, in this state of the repository")
     print()
     for target, seconds in times.items():
-        print(f"{target:18}" + (f"{seconds / 60:7.1f} min" if seconds is not None else "   failed"))
-    print(f"{'sum':18}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
+        print(f"{target:{WIDTH}}" + (f"{seconds / 60:7.1f} min" if seconds is not None else "   failed"))
+    print(f"{'sum':{WIDTH}}{sum(seconds for seconds in times.values() if seconds is not None) / 60:7.1f} min")
     return 1 if None in times.values() else 0
 
 

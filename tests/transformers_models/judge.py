@@ -9,6 +9,7 @@ AssertionError: it is neither.
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import re
 import sys
@@ -92,9 +93,17 @@ def _over_a_cache(model: Any, first: int, *ends: int) -> float:
     step = model(input_ids=IDS[:, :first], use_cache=True)
     found = [step.logits]
     for begin, end in pairwise((first, *ends)):
-        step = model(input_ids=IDS[:, begin:end], past_key_values=step.past_key_values, use_cache=True)
+        step = model(input_ids=IDS[:, begin:end], use_cache=True, **carried(model, step))
         found.append(step.logits)
     return apart(torch.cat(found, dim=1), logits(model))
+
+
+def carried(model: Any, out: Any) -> dict[str, Any]:
+    """What an output hands to the next call: its cache, or state, under the name that this version of transformers has."""
+    names = inspect.signature(type(model).forward).parameters
+    found = {name: value for name, value in out.items() if name in names}
+    assert found, f"the output holds nothing that the model takes, only {list(out.keys())}"
+    return found
 
 
 def padded(model: Any) -> float:

@@ -47,10 +47,161 @@ def test_what_is_attached_is_checked_and_named():
     assert report.identity.facts["attached"] == ["ALiBi"]
 
 
-def test_eager_attention_ignores_position_bias():
-    report = pt.check(model_of(attention="eager"))
+@pytest.mark.parametrize(
+    ("model_type", "attention", "why"),
+    [
+        ("llama", "eager", "its attention, eager, takes no position_bias; sdpa and flex_attention do"),
+        ("gemma2", "eager", "its attention, eager, takes no position_bias"),
+        ("stablelm", None, "its layers hand no position_bias to their attention"),
+        ("nemotron", None, "its layers hand no position_bias to their attention"),
+        ("mamba", None, "its forward takes no position_bias"),
+    ],
+)
+def test_a_position_bias_that_a_model_does_not_take_is_not_declared(model_type, attention, why):
+    result = pt.check(model_of(model_type, attention))["position_bias_is_not_ignored"]
+    assert result.verdict == "not declared"
+    assert why in result.detail
+
+
+@pytest.mark.parametrize("model_type", ["gemma2", "stablelm", "nemotron"])
+def test_models_that_ignore_a_position_bias_pass(model_type):
+    report = pt.check(model_of(model_type))
+    assert report.passed, report
+
+
+def test_attention_that_documents_a_position_bias_and_ignores_it_is_found(monkeypatch):
+    def ignores(module, query, key, value, attention_mask, position_bias=None, **named):
+        return sdpa(module, query, key, value, attention_mask, **named)
+
+    functions = transformers.modeling_utils.ALL_ATTENTION_FUNCTIONS
+    sdpa = functions["sdpa"]
+    monkeypatch.setitem(functions._global_mapping, "sdpa", ignores)
+    report = pt.check(model_of(attention="sdpa"))
     assert [result.law for result in report.failures] == ["position_bias_is_not_ignored"]
     assert report.failures[0].bug.threads == ("https://github.com/huggingface/transformers/pull/47014",)
+
+
+OVER_A_CACHE = {
+    "cached_equals_uncached",
+    "chunked_equals_whole",
+    "padded_decoding_equals_alone",
+    "cached_equals_uncached_past_the_trained_length",
+}
+
+
+class Hiding(transformers.LlamaForCausalLM):
+    """Returns no cache, as a model whose output names it in a new way would look."""
+
+    def forward(self, *args, **named):
+        out = super().forward(*args, **named)
+        return type(out)(logits=out.logits)
+
+
+class Refusing(transformers.LlamaForCausalLM):
+    """Cannot run with a cache."""
+
+    def forward(self, *args, use_cache=None, **named):
+        if use_cache:
+            raise RuntimeError("no cache today")
+        return super().forward(*args, use_cache=False, **named)
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        (Hiding, "it is made to decode and returns no cache, only logits"),
+        (Refusing, "with a cache it raises RuntimeError: no cache"),
+    ],
+)
+def test_what_could_not_be_tried_is_not_passed(kind, why):
+    model = kind(config_of("llama")).eval()
+    report = pt.check(model)
+    assert {result.law for result in report.untried} == OVER_A_CACHE
+    assert not report.failures
+    assert not report.passed
+    assert report.to_dict()["passed"] is False
+    assert f"? cached_equals_uncached: not tried, because {why}" in str(report)
+    assert pt.check(model, allow_untried=True).passed
+
+
+def test_a_cache_of_another_name_is_tried():
+    """mamba calls it cache_params before transformers 5.24, rwkv has a state: whatever a model returns and takes."""
+    for model_type in ("mamba", "rwkv"):
+        report = pt.check(model_of(model_type), laws=["cached_equals_uncached", "chunked_equals_whole"])
+        assert {result.verdict for result in report.results} <= {"passed", "failed"}
+
+
+class Renamed(transformers.LlamaForCausalLM):
+    """A decoder whose cache is called so in what it takes and in what it returns."""
+
+    def forward(self, input_ids=None, attention_mask=None, position_ids=None, kept=None, use_cache=None):
+        out = super().forward(input_ids, attention_mask, position_ids, kept, use_cache=use_cache)
+        (cache,) = [one for name, one in out.items() if name != "logits"] or [None]
+        return transformers.utils.ModelOutput(logits=out.logits, kept=cache)
+
+
+def test_a_cache_of_an_unheard_name_is_tried():
+    report = pt.check(Renamed(config_of("llama")).eval())
+    assert report.passed, report
+    assert {report[law].verdict for law in OVER_A_CACHE} == {"passed"}
+
+
+ENCODERS = {
+    "bert": "AutoModelForMaskedLM",
+    "roberta": "AutoModelForMaskedLM",
+    "modernbert": "AutoModelForMaskedLM",
+    "distilbert": "AutoModel",
+}
+
+
+def encoder_of(model_type, loader):
+    torch.manual_seed(0)
+    return getattr(transformers, loader).from_config(config_of(model_type), dtype=torch.float32).eval()
+
+
+@pytest.mark.parametrize("model_type", ENCODERS)
+def test_encoders_are_tried_without_a_cache(model_type):
+    report = pt.check(encoder_of(model_type, ENCODERS[model_type]))
+    assert report.passed, report
+    assert report["left_padded_equals_alone"].verdict == report["right_padded_equals_alone"].verdict == "passed"
+    for law in {*OVER_A_CACHE, "later_tokens_do_not_matter"}:
+        assert report[law].verdict == "not applicable"
+
+
+def test_an_encoder_that_lets_padding_in_is_found():
+    model = encoder_of("bert", "AutoModel")
+    model.encoder.layer[0].output = Leaking(model.encoder.layer[0].output)
+    failed = {result.law for result in pt.check(model).failures}
+    assert {"left_padded_equals_alone", "right_padded_equals_alone"} <= failed
+
+
+class Leaking(torch.nn.Module):
+    def __init__(self, own):
+        super().__init__()
+        self.own = own
+
+    def forward(self, x, rest):
+        return self.own(x, rest) + rest.mean(1, keepdim=True)
+
+
+@pytest.mark.parametrize(
+    ("model_type", "loader", "why"),
+    [
+        ("vit", "AutoModel", "ViTModel reads no tokens: its configuration has no vocab_size"),
+        ("clip", "AutoModel", "CLIPModel does not run on input_ids alone: NotImplementedError"),
+        ("bert", "AutoModelForSequenceClassification", "has no logits or hidden states for each token"),
+        ("t5", "AutoModelForSeq2SeqLM", "T5ForConditionalGeneration has an encoder and a decoder"),
+    ],
+)
+def test_models_that_cannot_be_tried_are_refused(model_type, loader, why):
+    with pytest.raises(pt.Unsupported, match=why):
+        pt.check(encoder_of(model_type, loader))
+
+
+def test_a_base_model_is_tried_over_its_cache():
+    report = pt.check(encoder_of("llama", "AutoModel"))
+    assert report.passed, report
+    assert {report[law].verdict for law in OVER_A_CACHE} == {"passed"}
 
 
 def test_dynamic_ntk_depends_on_history():

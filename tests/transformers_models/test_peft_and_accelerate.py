@@ -38,6 +38,14 @@ def test_a_lora_on_top_learns_and_comes_off(name):
     pt.detach(merged)
 
 
+def test_a_lora_is_checked_over_its_cache():
+    """Its forward hands on what it does not name, the cache among it."""
+    adapted = peft.get_peft_model(attached("rope"), peft.LoraConfig(r=4, target_modules=["q_proj"], task_type="CAUSAL_LM"))
+    report = pt.check(adapted)
+    assert report.passed, report
+    assert report["padded_decoding_equals_alone"].verdict == report["packed_equals_separate"].verdict == "passed"
+
+
 @pytest.mark.parametrize("first", ["attach", "dispatch"])
 def test_a_model_spread_by_a_device_map(first, tmp_path):
     """Half of the layers on disk, loaded for each call by accelerate's hooks: the same logits, and detach after it."""

@@ -13,6 +13,7 @@ from posenc.encodings.families.t5_gated import GatedT5
 from posenc.encodings.fox import FoX
 from posenc.encodings.temperature import TemperedBias
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
+from transformers_models.test_versions import HERE
 
 MADE = {
     "t5_content": lambda: T5OfContent(HEADS, HEADS * WIDTH),
@@ -139,7 +140,7 @@ def test_what_was_read_follows_the_keys(name):
     draft = pt.attach(model_of(num_hidden_layers=2), posenc.create("nope"))
     alone = model.generate(input_ids=IDS[:1], **settings)
     assert torch.equal(model.generate(input_ids=IDS[:1], **settings, assistant_model=draft), alone)
-    with pytest.raises(TypeError, match=r"past_key_values: .* a static cache does not keep; use a dynamic cache"):
+    with pytest.raises(TypeError, match=rf"{HERE}: .* a static cache does not keep; use a dynamic cache"):
         model.generate(**prompt, **settings, cache_implementation="static")
     half = model.to(torch.bfloat16)
     first = half(input_ids=IDS[:, :6], use_cache=True)

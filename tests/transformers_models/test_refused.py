@@ -10,6 +10,7 @@ from transformers.cache_utils import DynamicCache, QuantizedLayer
 import posenc
 import posenc.transformers as pt
 from transformers_models.test_attach import IDS, logits, made, model_of
+from transformers_models.test_versions import HERE
 
 
 def state(model):
@@ -145,8 +146,8 @@ def test_a_quantised_cache_is_refused_before_it_is_written():
     expected, before = logits(model), state(model)
     cache = DynamicCache()
     cache.layers = [Rounded() for _ in range(4)]
-    with pytest.raises(TypeError, match=r"past_key_values: a DynamicCache rounds keys .* use a dynamic or a static cache"):
-        model(input_ids=IDS, past_key_values=cache)
+    with pytest.raises(TypeError, match=rf"{HERE}: a DynamicCache rounds keys .* use a dynamic or a static cache"):
+        model(input_ids=IDS, **{HERE: cache})
     assert all(layer.get_seq_length() == 0 for layer in cache.layers)
     assert_same(before, state(model))
     assert torch.equal(logits(model), expected)

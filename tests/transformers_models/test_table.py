@@ -1,6 +1,8 @@
-"""Every row of docs/transformers-families.md is run again: each "yes" holds, each refusal has the same reason.
+"""Every row of docs/transformers-families.md is run again: each "yes" holds, each refusal has the same reason, and each
+model breaks by itself the laws that its row names.
 
-`make test` runs twelve types, `make acceptance` all. Other versions of transformers have other types.
+`make test` runs twelve types, `make acceptance` all. With a newer version of transformers than the table's, each "yes" of a
+type that both have holds too; with an older one, of the twelve types.
 """
 
 import pytest
@@ -11,9 +13,6 @@ from posenc.transformers import extension, interface, layer
 from transformers_models import judge, table, tiny
 
 transformers.logging.set_verbosity_error()
-pytestmark = pytest.mark.skipif(
-    transformers.__version__ != table.VERSION, reason=f"the table is of transformers {table.VERSION}"
-)
 ROWS = table.rows()
 SAMPLE = (
     *("llama", "cohere", "deepseek_v3", "dots3_note_text", "gemma2", "glm", "gpt2", "gpt_oss", "jamba", "mistral"),
@@ -21,15 +20,24 @@ SAMPLE = (
 )
 
 
+HERE, THERE = (tuple(map(int, one.split(".")[:2])) for one in (transformers.__version__, table.VERSION))
+WRONG = {"gemma2"} if HERE < THERE else set()  # transformers 5.16 attends with sdpa there, which leaves out the soft cap
+of_the_table = pytest.mark.skipif(HERE != THERE, reason=f"the table is of transformers {table.VERSION}")
+TYPES = [one for one in tiny.MODEL_TYPES if HERE == THERE or one in (ROWS if HERE > THERE else set(SAMPLE) - WRONG)]
+
+
 @pytest.mark.parametrize(
     "model_type",
-    [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.acceptance) for one in tiny.MODEL_TYPES],
+    [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.acceptance) for one in TYPES],
 )
 def test_the_row_of_a_type_holds(model_type):
-    found = judge.judged(model_type)
-    assert {column: found[column] for column in table.NAMES} == {column: ROWS[model_type][column] for column in table.NAMES}
+    found, row = judge.judged(model_type), ROWS[model_type]
+    if HERE != THERE:
+        row = {column: said for column, said in row.items() if said == "yes"}
+    assert {column: found[column] for column in row} == row
 
 
+@of_the_table
 def test_every_type_has_a_row_and_enough_are_served():
     assert set(ROWS) == set(tiny.MODEL_TYPES)
     assert set(table.NAMES) == set(judge.COLUMNS)
@@ -41,6 +49,7 @@ def test_every_type_has_a_row_and_enough_are_served():
         assert sum(row[column] == "yes" for row in ROWS.values()) >= 110
 
 
+@of_the_table
 def test_the_pages_are_written_from_the_rows():
     for template, name in ((table.PAGE, "transformers-families.md"), (table.TWIN, "transformers-families.zh-CN.md")):
         assert (table.DOCS / name).read_text(encoding="utf-8") == table.page(template, ROWS)
@@ -79,7 +88,7 @@ BROKEN = {  # what is broken: a type, a column that must then be wrong, where, b
 }
 
 
-@pytest.mark.parametrize("what", BROKEN)
+@pytest.mark.parametrize("what", [what for what, (model_type, *_) in BROKEN.items() if model_type not in WRONG])
 def test_the_judge_sees_what_is_broken(what, monkeypatch):
     model_type, column, owner, name, broken = BROKEN[what]
     monkeypatch.setattr(owner, name, broken)

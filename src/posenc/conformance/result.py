@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from posenc.conformance.bugs import BUGS, Bug
 
-Verdict = Literal["passed", "failed", "not applicable", "not declared"]
-MARKS: dict[str, str] = {"passed": "✓", "failed": "✗", "not applicable": "·", "not declared": "·"}
+Verdict = Literal["passed", "failed", "not tried", "not applicable", "not declared"]
+MARKS: dict[str, str] = {"passed": "✓", "failed": "✗", "not tried": "?", "not applicable": "·", "not declared": "·"}
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,9 @@ class Result:
     """The result of one law.
 
     law      its name
-    verdict  "passed"; "failed"; "not applicable": the seam or the implementation gives nothing to try it on;
-             "not declared": the implementation refuses such input, or no expectation was given
+    verdict  "passed"; "failed"; "not tried": the implementation has what the law is about, but it could not be tried;
+             "not applicable": the seam or the implementation gives nothing to try it on; "not declared": the
+             implementation refuses such input, or no expectation was given
     detail   what differs, or why the law was not tried
     figure   the largest difference that was measured; None where nothing was compared or an error was raised
     allowed  the largest difference that passes
@@ -39,6 +40,8 @@ class Result:
         line = f"{MARKS[self.verdict]} {self.law}"
         if self.verdict == "passed":
             return line
+        if self.verdict == "not tried":
+            return f"{line}: not tried, because {self.detail}"
         if self.verdict != "failed":
             return f"{line}: {self.verdict}: {self.detail}"
         inputs = ", ".join(f"{name} {value}" for name, value in self.example.items())
@@ -71,6 +74,7 @@ class Report:
     results   one for each law, in the order of trying
     identity  what it was identified as
     seconds   how long the check took
+    allow_untried   whether laws that could not be tried are passed over
     """
 
     subject: str
@@ -78,15 +82,23 @@ class Report:
     results: tuple[Result, ...]
     identity: Identity = Identity()
     seconds: float = 0.0
+    allow_untried: bool = False
 
     @property
     def passed(self) -> bool:
-        """False where a law failed."""
-        return not self.failures
+        """Whether no law failed and, unless `allow_untried`, none was left untried and at least one passed."""
+        if self.failures:
+            return False
+        return self.allow_untried or (not self.untried and any(result.verdict == "passed" for result in self.results))
 
     @property
     def failures(self) -> tuple[Result, ...]:
         return tuple(result for result in self.results if result.verdict == "failed")
+
+    @property
+    def untried(self) -> tuple[Result, ...]:
+        """What is "not tried"."""
+        return tuple(result for result in self.results if result.verdict == "not tried")
 
     def __getitem__(self, law: str) -> Result:
         """The result of the law of that name. Raises KeyError for an unknown one."""

@@ -13,6 +13,7 @@ from torch import nn
 from posenc.transformers import interface
 from posenc.transformers.bound_forward import ATTACHED, OBSERVED, bind, owner_of, rotations, unbind
 from posenc.transformers.rotation_forms import Rotate
+from posenc.transformers.versions import warn_untested
 
 if TYPE_CHECKING:
     from posenc.dialects.spec import Layer, PositionSpec
@@ -34,7 +35,8 @@ class Decoder:
     attention  the attention modules that call transformers' attention interface, by layer index
     rotated    those of them to which the model hands cos and sin
     shapes     of the hidden states that they are given for `TOKENS` tokens, and of their queries, keys and values
-    options    what else their attention is told: scaling, softcap, s_aux (sinks), where not None
+    options    what else their attention is told, where not None: scaling, softcap, s_aux (sinks), and what posenc's
+               attention does not know
     carried    layers and their attention modules, where layers hand on cos and sin but no other keyword arguments
     inline     layers whose attention is handed the very queries and keys that the model's rotation has returned
     """
@@ -50,7 +52,11 @@ class Decoder:
 
 
 def decoder_of(model: Any) -> nn.Module:
-    """The decoder of a causal language model. Raises Unsupported for models that have none."""
+    """The decoder of a causal language model. Raises Unsupported for models that have none.
+
+    Every function that takes a model comes through here, so that here is where an untested transformers is warned of.
+    """
+    warn_untested()
     if not hasattr(model, "config") or not hasattr(model, "get_decoder"):
         raise Unsupported(f"model: expected a causal language model of transformers, got {type(model).__name__}")
     if getattr(model.config, "is_encoder_decoder", False):
@@ -111,7 +117,9 @@ class _Probe:
         if isinstance(index, int):
             if self.attention.setdefault(index, module) is not module:
                 self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
-            told = {name: kwargs.get(name) for name in ("scaling", "softcap", "s_aux")}
+            told = {
+                name: kwargs.get(name) for name in ("scaling", "softcap", "s_aux", *(kwargs.keys() - interface.UNDERSTOOD))
+            }
             self.options.setdefault(index, {name: one for name, one in told.items() if one is not None})
             self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
             if all(one is other for one, other in zip(args, self.turned.get(module, (None,)), strict=False)):

@@ -11,8 +11,8 @@ from posenc.attention import attend
 from posenc.encoding import PositionalEncoding, Site
 from posenc.per_layer import PerLayer
 from posenc.positions import Positions
+from posenc.transformers import interface
 from posenc.transformers.decoder import Decoder, Unsupported
-from posenc.transformers.interface import other_scale
 
 
 def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
@@ -87,8 +87,13 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error
     told = decoder.options[n]
+    if unknown := sorted(told.keys() - interface.UNDERSTOOD):
+        raise Unsupported(
+            f"model: the attention of layer {n} is told {', '.join(unknown)}, which posenc's attention does not know and "
+            "would leave out"
+        )
     options: dict[str, Any] = {
-        "scale": other_scale(told.get("scaling"), encoding, q.shape[-1]),
+        "scale": interface.other_scale(told.get("scaling"), encoding, q.shape[-1]),
         "softcap": told.get("softcap"),
     }
     options["sinks"] = told["s_aux"].detach().to(q) if "s_aux" in told else None

@@ -11,6 +11,7 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call
+from posenc.transformers.versions import cache_of
 
 NAME = "posenc"
 CALL = "posenc_call"  # the keyword argument that carries a Call from the decoder to attention
@@ -39,6 +41,8 @@ def register() -> None:
 
 
 _NOPE = PositionalEncoding()
+# What models tell their attention beside the arguments of `attention`: the call, the mask or the caller says it already.
+SAID_ELSEWHERE = frozenset({"position_ids", "sliding_window", "use_cache", "output_attentions"})
 
 
 def attention(
@@ -53,6 +57,7 @@ def attention(
     softcap: float | None = None,
     s_aux: Tensor | None = None,
     position_bias: Tensor | None = None,
+    indices: Tensor | None = None,
     posenc_call: Call | LayerCall | None = None,
     **_: Any,
 ) -> tuple[Tensor, None]:
@@ -60,18 +65,28 @@ def attention(
 
     The model's mask (padding, window, chunk, packed rows), scale, soft cap, sinks and dropout are kept. A layer to which
     nothing is attached gets plain attention over what its model has rotated.
+    indices   [b, t, m], the keys that an indexer has selected with the model's own rotation (DeepSeek). That rotation is
+              off where an encoding is attached: RuntimeError there once it leaves keys out
     """
     if posenc_call is None:
         raise _outside(module)
     if isinstance(posenc_call, LayerCall):
         encoding, keys_are_rotated = posenc_call.encoding, posenc_call.keys_are_rotated
         query, at_q, at_k = posenc_call.rotated(query, key.shape[2])
+        if indices is not None and indices.shape[-1] < key.shape[2]:
+            raise RuntimeError(
+                f"posenc: the indexer of {type(module).__name__} selects {indices.shape[-1]} of {key.shape[2]} keys with "
+                "the model's own rotation, which is switched off where an encoding is attached; attach to layers without "
+                "an indexer, or read no more tokens than it selects"
+            )
     else:
         encoding, keys_are_rotated = _NOPE, False
         at_q, at_k = posenc_call.positions(key.shape[2])
     mask = attention_mask
     if mask is not None and mask.shape[-1] != key.shape[2]:
         mask = mask[..., : key.shape[2]]
+    if indices is not None:
+        mask = _selected(indices, mask, key.shape[2])
     if position_bias is not None:
         mask = _added(position_bias, mask)
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
@@ -94,6 +109,9 @@ def attention(
     return out.transpose(1, 2).contiguous(), None
 
 
+UNDERSTOOD = frozenset(inspect.signature(attention).parameters) | SAID_ELSEWHERE
+
+
 def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int) -> float | None:
     """The model's scale of q·k; None where it is the encoding's own, which attention without options has."""
     own = scaling is None or math.isclose(scaling, encoding.softmax_scale(d_head), rel_tol=1e-12)
@@ -105,6 +123,15 @@ def _outside(module: nn.Module) -> RuntimeError:
         f"posenc: {type(module).__name__} was called outside of its decoder, so that positions are unknown; "
         "call the model, or posenc.transformers.detach(model) first"
     )
+
+
+def _selected(indices: Tensor, mask: Tensor | None, keys: int) -> Tensor:
+    """The mask, and hidden besides whatever is not among `indices` [b, t, m] of the keys."""
+    chosen = torch.zeros(*indices.shape[:2], keys, dtype=torch.bool, device=indices.device)
+    chosen = chosen.scatter(-1, indices.long(), True)[:, None]
+    if mask is None:
+        return chosen
+    return mask & chosen if mask.dtype == torch.bool else mask.masked_fill(~chosen, float("-inf"))
 
 
 def _added(bias: Tensor, mask: Tensor | None) -> Tensor:
@@ -125,8 +152,8 @@ class GivePositions:
         tokens = given.get("inputs_embeds") if given.get("input_ids") is None else given["input_ids"]
         if tokens is None:
             return None
-        cache = given.get("past_key_values")
-        self.check(module, cache)
+        name, cache = cache_of(module, self.names, given)
+        self.check(module, name, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
         mask, position_ids = given.get("attention_mask"), given.get("position_ids")
@@ -138,17 +165,17 @@ class GivePositions:
         )
         return args, kwargs | {CALL: call}
 
-    def check(self, module: nn.Module, cache: Any) -> None:
+    def check(self, module: nn.Module, name: str, cache: Any) -> None:
         """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache."""
-        name: str = module.config._attn_implementation  # type: ignore[union-attr,assignment]
-        if not name.startswith(NAME):
+        attention: str = module.config._attn_implementation  # type: ignore[union-attr,assignment]
+        if not attention.startswith(NAME):
             raise RuntimeError(
-                f"posenc: the attention of this {type(module).__name__} was set to {name!r} after attach, "
+                f"posenc: the attention of this {type(module).__name__} was set to {attention!r} after attach, "
                 "which leaves out what is attached; call detach(model) first, and attach again"
             )
         if any("QuantizedLayer" in kind.__name__ for layer in getattr(cache, "layers", ()) for kind in type(layer).__mro__):
             raise TypeError(
-                f"past_key_values: a {type(cache).__name__} rounds keys in a way that is not served with an encoding "
+                f"{name}: a {type(cache).__name__} rounds keys in a way that is not served with an encoding "
                 "attached; use a dynamic or a static cache"
             )
 
@@ -214,7 +241,7 @@ class EnterLayer:
         if self.layer.caches_rotated:
             for name, one in kwargs.items():
                 if hasattr(type(one), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
-                    changed[name] = RotatedKeys(one, entered)
+                    changed[name] = RotatedKeys(one, entered, name)
         return args, changed
 
 

@@ -134,10 +134,13 @@ def in_place_of(own: Rotate) -> Rotate:
 
 
 class RotatedKeys:
-    """A cache of transformers whose `update` rotates new keys and values first; in all else it is that cache."""
+    """A cache of transformers whose `update` rotates new keys and values first; in all else it is that cache.
 
-    def __init__(self, cache: Any, entered: LayerCall) -> None:
-        self._cache, self._entered = cache, entered
+    Errors call it what the layer's argument is called.
+    """
+
+    def __init__(self, cache: Any, entered: LayerCall, name: str) -> None:
+        self._cache, self._entered, self._name = cache, entered, name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
@@ -151,7 +154,7 @@ class RotatedKeys:
         keeps_states = layer.keeps_states and read is not None and bool(read.states)
         if (key.shape[1], key.shape[3]) != layer.keys:
             if keeps_states:
-                raise TypeError("past_key_values: latent attention caches no keys, beside which states could be kept")
+                raise TypeError(f"{self._name}: latent attention caches no keys, beside which states could be kept")
             return self._cache.update(key, value, *given, **named)
         if keeps_states:
             return self._update_with_states(key, value, *given, **named)
@@ -170,7 +173,7 @@ class RotatedKeys:
         kept = layers[layer_idx] if layer_idx < len(layers) else None
         if hasattr(kept, "max_cache_len"):
             raise TypeError(
-                f"past_key_values: {type(self._entered.encoding).__name__} reads hidden states, which a static cache "
+                f"{self._name}: {type(self._entered.encoding).__name__} reads hidden states, which a static cache "
                 "does not keep; use a dynamic cache"
             )
         held: Tensor | None = getattr(kept, "keys", None)

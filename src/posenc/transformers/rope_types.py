@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.frequencies import Frequencies
+from posenc.transformers.versions import warn_untested
 
 Made = Frequencies | Callable[[Any], Frequencies]
 _REGISTERED: dict[str, Made] = {}
@@ -31,6 +32,7 @@ def register_rope(name: str, frequencies: Made) -> None:
 
     from posenc.dialects.rotary import ALIASES, TYPES
 
+    warn_untested()
     if not isinstance(name, str) or not name:
         raise TypeError(f"name: expected a name such as 'mine', got {name!r}")
     if "dynamic" in name:

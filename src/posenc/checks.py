@@ -9,7 +9,7 @@ the caller asks only about what was given. This module works without torch; for 
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
@@ -69,9 +69,5 @@ def is_whole(value: Any) -> bool:
 
 
 def is_finite(value: Any) -> bool:
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:  # an integer beyond every float
-        return False
+    """A number that a float can hold. A comparison, since a traced number has no math.isfinite."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max

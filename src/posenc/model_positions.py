@@ -64,7 +64,8 @@ def positions_from_transformers(
     queries = _at(index, batch, length, past, attention_mask, position_ids)
     if alone:
         return queries, queries
-    first_key = torch.as_tensor(past + length - keys, device=where).clamp(min=0)
+    first_key = past + length - keys
+    first_key = first_key.clamp(min=0) if isinstance(first_key, Tensor) else torch.sym_max(first_key, 0)
     of_keys = first_key + torch.arange(keys, device=where)
     return queries, _at(of_keys, batch, length, past, attention_mask, position_ids)
 
@@ -78,9 +79,8 @@ def _at(
     position_ids: Tensor | None = None,
 ) -> Positions:
     """The tokens at these indices of every row; an index that the row has not reached is padding."""
-    seen = torch.as_tensor(past + length, device=index.device)
     index = index[None].expand(batch, -1)
-    coords, real = index, index < seen
+    coords, real = index, index < past + length
     document = torch.zeros_like(index)
     if mask is not None:
         known = mask.to(torch.bool)

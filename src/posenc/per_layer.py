@@ -20,7 +20,7 @@ class PerLayer(PositionalEncoding):
         out = attend(q, k, v, encoding.at_layer(3), at)
 
     It acts at no seam itself, and attention refuses it. The same encoding may stand for several layers.
-    Raises ValueError for no layers, TypeError for what is no encoding, IndexError for a layer that there is not.
+    Raises TypeError for what is no encoding, ValueError for no layers and for a layer that there is not.
     """
 
     of_one_layer = False
@@ -53,7 +53,7 @@ class PerLayer(PositionalEncoding):
 
     def at_layer(self, n: int) -> PositionalEncoding:
         if not 0 <= n < len(self.layers):
-            raise IndexError(f"n: there are layers 0 … {len(self.layers) - 1}, got {n}")
+            raise ValueError(f"n: expected a layer from 0 to {len(self) - 1}, this PerLayer has {len(self)}, got {n}")
         layer: PositionalEncoding = self.layers[n]  # type: ignore[assignment]
         return layer.at_layer(n)
 

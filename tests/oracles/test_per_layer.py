@@ -52,5 +52,5 @@ def test_wrong_layers_are_refused():
     with pytest.raises(TypeError, match=r"^layers: expected encodings"):
         PerLayer(["rope"])
     for n in (-1, 1):
-        with pytest.raises(IndexError, match=r"layers 0 … 0"):
+        with pytest.raises(ValueError, match=r"n: expected a layer from 0 to 0, this PerLayer has 1, got"):
             PerLayer([NoPE()]).at_layer(n)

@@ -307,7 +307,7 @@ def rotary(subject: Subject) -> str:
 
 def own_encoding(subject: Subject) -> None:
     """What the configuration says of each layer, attached, is the model itself: mask, scale, window and sinks are kept."""
-    model = _with_plain_norms(subject.model)
+    model = _with_random_vectors(subject.model)
     spec = posenc.read_config(decoder_of(model).config.to_dict(), defaults=True)
     layers = sorted(shapes(model))
     for number, n in enumerate(layers):
@@ -318,13 +318,19 @@ def own_encoding(subject: Subject) -> None:
     assert distance <= TOLERANCE, f"the model's own encoding attached is {distance:.2g} apart from the model"
 
 
-def _with_plain_norms(model: Any) -> Any:
-    """A copy without weights in a norm of queries and keys: some families rotate before it."""
-    model = copy.deepcopy(model)
-    for name, parameter in model.named_parameters():
-        if name.endswith(("query_layernorm.weight", "key_layernorm.weight")):
-            torch.nn.init.ones_(parameter)
+@torch.no_grad()
+def _with_random_vectors(model: Any) -> Any:
+    """A copy with weights of norms far from 1, and biases, gates, scalars and sinks far from 0 and 1."""
+    model, generator = copy.deepcopy(model), torch.Generator().manual_seed(2)
+    kept = {id(one) for one in model.state_dict(keep_vars=True).values()}
+    buffers = [one for one in model.buffers() if id(one) in kept and one.is_floating_point() and _is_neutral(one)]
+    for one in [*(parameter for parameter in model.parameters() if parameter.ndim < 2), *buffers]:
+        one.add_(torch.randn(one.shape, generator=generator), alpha=0.5)
     return model
+
+
+def _is_neutral(values: Tensor) -> bool:
+    return bool((values == 0).all()) or bool((values == 1).all())
 
 
 def _as_handed_over(use: Any) -> Any:

@@ -45,7 +45,8 @@ A "yes" means that these were measured and hold:
   *padded*: a left-padded row equals the row alone, *padded_uncounted* also without position_ids; *packed*: packed rows
   equal separate ones; *generated*: `generate` gives the same tokens and logits with and without a cache; *repeated*: a
   second call gives the same. `detach` restores every bit. With RoPE also: the encoding that the configuration describes,
-  attached, gives the model's own logits, and NoPE gives what the model computes at position 0.
+  attached, gives the model's own logits, with random weights in every norm, and NoPE gives what the model computes at
+  position 0.
 - `extend`: YaRN to four times the length gives what transformers builds from the new configuration.
 - `check`: `pt.check` runs, leaves the model as it was, and agrees with what is measured here: which laws hold and which
   do not.
@@ -72,7 +73,7 @@ transformers {version} 的每一种因果语言模型类型，都用随机的微
 - `attach`：七条定律。*cached*、*chunked*：用缓存逐个或分块解码，与一次前向相同；*padded*：左侧填充的行与单独的行相同，
   *padded_uncounted*：不给 position_ids 时也相同；*packed*：拼接的行与分开的行相同；*generated*：`generate` 用不用缓存，
   生成的词元和 logits 都相同；*repeated*：再次调用结果相同。`detach` 之后每一位都恢复。
-  RoPE 还包括：按配置所述附加的编码得到模型自己的 logits；附加 NoPE 等于模型在位置 0 的计算。
+  RoPE 还包括：按配置所述附加的编码得到模型自己的 logits（各归一化层的权重都是随机的）；附加 NoPE 等于模型在位置 0 的计算。
 - `extend`：用 YaRN 扩展到四倍长度，与 transformers 按新配置构建的模型相同。
 - `check`：`pt.check` 能运行，模型保持不变，结论与这里测得的一致：哪些定律成立，哪些不成立。
 

@@ -9,6 +9,8 @@ from transformers.cache_utils import DynamicCache, QuantizedLayer
 
 import posenc
 import posenc.transformers as pt
+from posenc.encodings.rope import RoPE
+from transformers_models import tiny
 from transformers_models.test_attach import IDS, logits, made, model_of
 from transformers_models.test_versions import HERE
 
@@ -64,6 +66,13 @@ REFUSED = {
         "layer 0, whose attention has .*softcap of the model's",
     ),
     "sinks": ("gpt_oss", None, lambda: made("stick_breaking"), pt.Unsupported, "whose attention has sinks of the model's"),
+    "too few layers": (
+        "llama",
+        None,
+        lambda: posenc.PerLayer([made("alibi")] * 2),
+        ValueError,
+        r"encoding: a PerLayer of 2 layers has none for the model's layers \[2, 3\]",
+    ),
     "no encoding": ("llama", None, lambda: "rope", TypeError, "encoding: expected a PositionalEncoding"),
 }
 
@@ -173,3 +182,31 @@ def test_a_layer_called_alone_is_refused():
     hidden, tables = torch.zeros(1, 3, 64), (torch.ones(1, 3, 16), torch.zeros(1, 3, 16))
     with pytest.raises(RuntimeError, match="LlamaAttention was called outside of its decoder"):
         model.model.layers[0].self_attn(hidden_states=hidden, position_embeddings=tables, attention_mask=None)
+
+
+PLAIN = posenc.frequencies.rotary(16, base=10000.0)
+SCALED = posenc.frequencies.yarn(PLAIN, 4.0, 16)  # lengthens queries and keys
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("model_type", "frequencies", "served"),
+    [
+        ("llama", SCALED, True),
+        ("nanochat", PLAIN, True),  # a norm without weights takes the length of queries and keys away
+        ("nanochat", SCALED, False),
+        ("hunyuan_v1_dense", PLAIN, False),
+    ],
+)
+def test_a_norm_after_the_rotation_is_not_passed_by(model_type, frequencies, served):
+    """RoPE of the values too cannot take the place of the model's rotation: it would come after the norm."""
+    model = tiny.model_of(model_type)
+    own, before = logits(model), state(model)
+    encoding = RoPE(16, frequencies=frequencies, layout="half", sides=("query", "key", "value", "output"))
+    if served:
+        pt.detach(pt.attach(model, encoding))
+    else:
+        with pytest.raises(pt.Unsupported, match="layer 0 normalises queries and keys after it has rotated them, and RoPE"):
+            pt.attach(model, encoding)
+    assert_same(before, state(model))
+    assert torch.equal(logits(model), own)

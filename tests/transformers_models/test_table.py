@@ -1,8 +1,8 @@
 """Every row of docs/transformers-families.md is run again: each "yes" holds, each refusal has the same reason, and each
 model breaks by itself the laws that its row names.
 
-`make test` runs twelve types, `make acceptance` all. With a newer version of transformers than the table's, each "yes" of a
-type that both have holds too; with an older one, of the twelve types.
+`make test` runs thirteen types, `make acceptance` all. With a newer version of transformers than the table's, each "yes" of
+a type that both have holds too; with an older one, of the thirteen types.
 """
 
 import pytest
@@ -15,8 +15,8 @@ from transformers_models import judge, table, tiny
 transformers.logging.set_verbosity_error()
 ROWS = table.rows()
 SAMPLE = (
-    *("llama", "cohere", "deepseek_v3", "dots3_note_text", "gemma2", "glm", "gpt2", "gpt_oss", "jamba", "mistral"),
-    *("modernbert-decoder", "smollm3"),
+    *("llama", "cohere", "deepseek_v3", "dots3_note_text", "gemma2", "glm", "gpt2", "gpt_oss"),
+    *("hunyuan_v1_dense", "jamba", "mistral", "modernbert-decoder", "smollm3"),
 )
 
 
@@ -35,6 +35,23 @@ def test_the_row_of_a_type_holds(model_type):
     if HERE != THERE:
         row = {column: said for column, said in row.items() if said == "yes"}
     assert {column: found[column] for column in row} == row
+
+
+YARN = {"rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0, "original_max_position_embeddings": 16}
+OTHERWISE = {  # norms of queries and keys that are off by default, and a norm that takes off what YaRN's cos and sin add
+    "cohere": {"use_qk_norm": True},
+    "glm4_moe": {"use_qk_norm": True},
+    "phi": {"qk_layernorm": True},
+    "stablelm": {"qk_layernorm": True},
+    "nanochat": {"rope_parameters": YARN},
+    "hunyuan_v1_dense": {"rope_parameters": YARN},
+}
+
+
+@pytest.mark.parametrize("model_type", OTHERWISE)
+def test_the_own_encoding_attached_changes_nothing_in_other_configurations(model_type, monkeypatch):
+    monkeypatch.setitem(tiny.SPECIAL, model_type, tiny.SPECIAL.get(model_type, {}) | OTHERWISE[model_type])
+    judge.own_encoding(judge.Subject(tiny.model_of(model_type)))
 
 
 @of_the_table

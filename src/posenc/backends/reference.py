@@ -160,9 +160,7 @@ def _shared(x: Float[Tensor, "b h i c"], of_keys: Float[Tensor, "b g c n"]) -> F
     groups, heads = of_keys.shape[1], x.shape[1]
     if groups == heads:
         return x @ of_keys
-    together = x.unflatten(1, (groups, -1)).flatten(2, 3)  # [b, g, h/g·i, c]
-    apart: Tensor = (together @ of_keys).unflatten(2, (heads // groups, -1)).flatten(1, 2)
-    return apart
+    return torch.einsum("bgric,bgcn->bgrin", x.unflatten(1, (groups, -1)), of_keys).flatten(1, 2)
 
 
 def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h j d"]:

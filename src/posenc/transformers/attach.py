@@ -24,7 +24,7 @@ from posenc.transformers.decoder import (
     set_implementation,
     tried,
 )
-from posenc.transformers.fit import check_layer, common_device, leaves_values
+from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
 from posenc.transformers.saved import forget_config, write_config
@@ -54,7 +54,8 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
 
     Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
-    there are not or that already have one, and for another number of heads. The model is then as it was.
+    there are not or that already have one, for a PerLayer of too few layers, and for another number of heads. The model is
+    then as it was.
     """
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
@@ -65,7 +66,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     if taken:
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
     _check_rotation(model, found, chosen)
-    of_layers = {n: encoding.at_layer(n) if isinstance(encoding, PerLayer) else encoding for n in chosen}
+    of_layers = _of_layers(encoding, chosen)
     for n, one in of_layers.items():
         check_layer(found, n, one)
     devices = {
@@ -79,6 +80,9 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
             f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
             f"{type(model).__name__} take the keys of others"
         )
+    in_place = {n for n, one in of_layers.items() if not shares_keys and can_take_the_place(found, n, one)}
+    for n in of_layers.keys() - in_place:
+        check_later(found, n, of_layers[n])
 
     interface.register()
     record = before or Attached([], implementations(found.module), {})
@@ -100,7 +104,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         module = found.attention[n]
         _, groups, _, width = found.shapes[n][2]
         layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
-        if n in found.inline and not layer.reads and not shares_keys and leaves_values(found, n, one):
+        if n in in_place:
             bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
@@ -149,6 +153,14 @@ def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     if not chosen or any(n not in known for n in chosen):
         raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
     return chosen
+
+
+def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, PositionalEncoding]:
+    if not isinstance(encoding, PerLayer):
+        return dict.fromkeys(chosen, encoding)
+    if missing := [n for n in chosen if n >= len(encoding)]:
+        raise ValueError(f"encoding: a PerLayer of {len(encoding)} layers has none for the model's layers {missing}")
+    return {n: encoding.at_layer(n) for n in chosen}
 
 
 def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None:

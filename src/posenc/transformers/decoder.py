@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
+from torch.nn import functional
 
 from posenc.transformers import interface
 from posenc.transformers.bound_forward import ATTACHED, OBSERVED, bind, owner_of, rotations, unbind
@@ -38,7 +39,9 @@ class Decoder:
     options    what else their attention is told, where not None: scaling, softcap, s_aux (sinks), and what posenc's
                attention does not know
     carried    layers and their attention modules, where layers hand on cos and sin but no other keyword arguments
-    inline     layers whose attention is handed the very queries and keys that the model's rotation has returned
+    inline     layers whose rotation turns all channels of queries and keys in one call, so that another can take its place
+    normed     layers that change the length of queries or keys after their rotation, as a norm does
+    weighted   layers that change their direction, as a norm with weights does
     """
 
     module: nn.Module
@@ -49,6 +52,8 @@ class Decoder:
     options: dict[int, dict[str, Any]]
     carried: tuple[tuple[nn.Module, nn.Module], ...]
     inline: frozenset[int]
+    normed: frozenset[int]
+    weighted: frozenset[int]
 
 
 def decoder_of(model: Any) -> nn.Module:
@@ -108,8 +113,11 @@ class _Probe:
         self.other_keys: list[str] = []
         self.error: Exception | None = None
         self.tables: dict[nn.Module, Any] = {}
-        self.turned: dict[nn.Module, tuple[torch.Tensor, torch.Tensor]] = {}
+        self.turned: dict[nn.Module, list[tuple[torch.Tensor, ...]]] = {}
+        self.by_tables: set[nn.Module] = set()
         self.inline: set[int] = set()
+        self.normed: set[int] = set()
+        self.weighted: set[int] = set()
 
     def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Records what reaches attention, then computes it."""
@@ -122,13 +130,22 @@ class _Probe:
             }
             self.options.setdefault(index, {name: one for name, one in told.items() if one is not None})
             self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
-            if all(one is other for one, other in zip(args, self.turned.get(module, (None,)), strict=False)):
-                self.inline.add(index)
+            if len(turned := self.turned.pop(module, [])) == 1:
+                self._compare(index, module, list(zip(args, turned[0], strict=False)))
         if args[1].shape[2] != TOKENS:
             self.other_keys.append(f"{type(module).__name__} attends to {args[1].shape[2]} keys for {TOKENS} tokens")
         if kwargs.get(interface.CALL) is None:
             self.unreached.append(type(module).__name__)
         return interface.attention(module, *args, **kwargs)
+
+    def _compare(self, index: int, module: nn.Module, pairs: list[tuple[torch.Tensor, torch.Tensor]]) -> None:
+        """Records what a layer does between its rotation and attention: queries and keys, as handed over and as turned."""
+        if module in self.by_tables and all(handed.shape == turned.shape for handed, turned in pairs):
+            self.inline.add(index)
+        if not all(_same(handed, turned, _lengths) for handed, turned in pairs):
+            self.normed.add(index)
+        if not all(_same(handed, turned, _directions) for handed, turned in pairs):
+            self.weighted.add(index)
 
     def note(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before each module that knows the index of its layer."""
@@ -141,20 +158,17 @@ class _Probe:
             self.hidden[index] = given.shape  # type: ignore[index]
 
     def look_on_rotation(self, module: nn.Module, own: Rotate) -> Rotate:
-        """In the place of a rotation of queries and keys [b, h, t, d] together: keeps what it returns."""
+        """In the place of a rotation: keeps the queries and keys that it returns together."""
         signature = inspect.signature(own)
 
         def rotated(*args: Any, **kwargs: Any) -> Any:
             given, out = signature.bind(*args, **kwargs).arguments, own(*args, **kwargs)
             held: Any = self.tables.get(module)
-            together = isinstance(out, tuple) and isinstance(held, tuple) and given.get("unsqueeze_dim", 1) == 1
-            if (
-                together
-                and list(given)[:4] == ["q", "k", "cos", "sin"]
-                and given["cos"] is held[0]
-                and given["sin"] is held[1]
-            ):
-                self.turned[module] = out
+            if isinstance(out, tuple):
+                self.turned.setdefault(module, []).append(out)
+            pair = list(given)[:4] == ["q", "k", "cos", "sin"] and given.get("unsqueeze_dim", 1) == 1
+            if pair and isinstance(held, tuple) and given["cos"] is held[0] and given["sin"] is held[1]:
+                self.by_tables.add(module)
             return out
 
         return rotated
@@ -239,7 +253,29 @@ def tried(model: Any) -> Decoder:
         seen.options,
         carried,
         frozenset(seen.inline),
+        frozenset(seen.normed),
+        frozenset(seen.weighted),
     )
+
+
+def _same(handed: torch.Tensor, turned: torch.Tensor, measure: Callable[[torch.Tensor], torch.Tensor]) -> bool:
+    """Whether both have one measure within a few roundings, be they [b, h, t, d] or [b, t, h, d].
+
+    Other shapes are taken for the same: repeated heads, and channels that did not turn beside those that did.
+    """
+    alike = [measure(one) for one in (turned, turned.transpose(1, 2)) if one.shape == handed.shape]
+    expected, rounding = measure(handed), 8 * torch.finfo(handed.dtype).eps
+    return not alike or any(bool(((one - expected).abs() <= rounding * expected.abs().amax()).all()) for one in alike)
+
+
+def _lengths(x: torch.Tensor) -> torch.Tensor:
+    lengths: torch.Tensor = x.float().norm(dim=-1)
+    return lengths
+
+
+def _directions(x: torch.Tensor) -> torch.Tensor:
+    directions: torch.Tensor = functional.normalize(x.float(), dim=-1)
+    return directions
 
 
 def _has_own_rotation(module: nn.Module) -> bool:

@@ -13,6 +13,7 @@ from posenc.per_layer import PerLayer
 from posenc.positions import Positions
 from posenc.transformers import interface
 from posenc.transformers.decoder import Decoder, Unsupported
+from posenc.transformers.layer import Layer
 
 
 def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
@@ -31,10 +32,22 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
 
 
 @torch.no_grad()
-def leaves_values(decoder: Decoder, n: int, encoding: PositionalEncoding) -> bool:
-    """Whether the encoding hands back the values of layer n as they are."""
+def can_take_the_place(decoder: Decoder, n: int, encoding: PositionalEncoding) -> bool:
+    """Whether the encoding can rotate where the model's rotation does: it reads no hidden states and rotates no values."""
+    if n not in decoder.inline or Layer(encoding).reads:
+        return False
     v = torch.zeros(decoder.shapes[n][3], device=next(encoding.parameters(), torch.zeros(())).device)
     return encoding.rotate(v, Positions.arange(1, v.shape[2], device=v.device), "value") is v
+
+
+def check_later(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
+    """Raises Unsupported if layer n normalises after its rotation and the encoding would rotate after that norm."""
+    commutes = n not in decoder.weighted and (n not in decoder.normed or "norm_preserving" in encoding.traits)
+    if encoding.sites & Site.ROTATE and not commutes:
+        raise Unsupported(
+            f"encoding: layer {n} normalises queries and keys after it has rotated them, and {type(encoding).__name__} "
+            "cannot take the place of that rotation, so that it would rotate in another order"
+        )
 
 
 def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> torch.device:

@@ -12,7 +12,6 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -114,8 +113,9 @@ UNDERSTOOD = frozenset(inspect.signature(attention).parameters) | SAID_ELSEWHERE
 
 def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int) -> float | None:
     """The model's scale of q·k; None where it is the encoding's own, which attention without options has."""
-    own = scaling is None or math.isclose(scaling, encoding.softmax_scale(d_head), rel_tol=1e-12)
-    return None if own else scaling
+    own = encoding.softmax_scale(d_head)
+    same = scaling is None or abs(scaling - own) <= 1e-12 * abs(own)  # math.isclose is in no graph, where this is symbolic
+    return None if same else scaling
 
 
 def _outside(module: nn.Module) -> RuntimeError:

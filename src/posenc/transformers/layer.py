@@ -3,8 +3,9 @@
     hidden states ── q, k, v ── the model's rotation, bound to rotated_both: q and k rotated ──► cache ──► attention
     hidden states ── read ──► q, k, v ──► RotatedKeys.update: k and v rotated, then cached ──► attention: q rotated
 
-The first way is taken where the model hands what its rotation returns to attention as it is, and where the encoding reads
-no hidden states and rotates no values. It is one call of the kernel. The second way serves all other layers.
+The first way is taken where the model rotates all channels of queries and keys in one call, and where the encoding reads no
+hidden states and rotates no values. It is one call of the kernel, before a norm that follows the model's rotation. The
+second way serves all other layers, and is refused where such a norm would come before it.
 
 What an encoding reads of hidden states, and needs of earlier tokens too, is cached as further channels of the keys. It
 follows them wherever the cache takes them: beams, cropping, windows, other devices.

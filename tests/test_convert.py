@@ -681,7 +681,7 @@ def test_files_that_are_refused(tmp_path):
         index.write_text(json.dumps({"weight_map": whole["weight_map"] | change}))
         assert message in refusal(source, tmp_path / "out")
     index.write_text("[" * 100000)
-    assert "expected JSON with a weight_map" in refusal(source, tmp_path / "out")
+    assert "nested too deeply" in refusal(source, tmp_path / "out")
     index.unlink()
     save_file(llama(1), source / "consolidated.safetensors")
     assert "is in another file too" in refusal(source, tmp_path / "out")

@@ -25,6 +25,7 @@ from posenc.conversion.proof import check_bits, check_scores
 from posenc.conversion.rows import Heads, permuted, row_permutation
 from posenc.conversion.source import Found, gathered, layout_of, look
 from posenc.dialects.beside import RECORD
+from posenc.dialects.source import load
 from posenc.layouts import Layout
 
 SPARE = 1 << 20  # bytes of the disk left free
@@ -155,7 +156,7 @@ def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> boo
 
 def _tell_config(path: Path, config: dict[str, Any], layout: dict[str, Any]) -> None:
     """Writes the layout into the part of config.json that has the heads."""
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole = load(path)
     part = next((one for one in whole.values() if one == config), whole)
     part |= layout
     path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -323,7 +323,7 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "trials").mkdir()
     (tmp_path / "experiment.json").write_text("no JSON")
     with pytest.raises(
-        ValueError, match=r"^DIR: .*experiment\.json: not JSON: .* It is damaged; delete it\. posenc lab run with the same"
+        ValueError, match=r"^DIR: .*experiment\.json: not JSON: .* damaged; delete it\. posenc lab run with the same"
     ):
         Folder(tmp_path, "DIR")
     (tmp_path / "experiment.json").unlink()

@@ -1,4 +1,4 @@
-"""Every reader of JSON and YAML that somebody else wrote: what is no such text is one line, never a traceback or a guess."""
+"""Every reader of JSON and YAML that somebody else wrote: what is no such text is one line, no traceback and no guess."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ NO_JSON: dict[str, tuple[bytes, str]] = {
 def test_the_reader_itself(case: str, tmp_path: Path) -> None:
     text, said = NO_JSON[case]
     (path := tmp_path / "file.json").write_bytes(text)
-    with pytest.raises(ValueError, match="^") as refused:
+    with pytest.raises(ValueError, match=r"^") as refused:
         strict_json.read(path)
     assert str(refused.value).startswith(f"{path}: {said}")
 
@@ -163,10 +163,10 @@ def test_every_reader_of_json(case: str, reader: str, tmp_path: Path) -> None:
     text, _ = NO_JSON[case]
     if case == "blank" and reader.endswith("view"):
         return  # an empty field is no configuration
-    begun = time.monotonic()
-    with pytest.raises(ValueError, match=".") as refused:
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=r".") as refused:
         READERS[reader](tmp_path, text)
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 600
 
@@ -323,10 +323,10 @@ NO_YAML: dict[str, tuple[str | bytes, str]] = {
 def test_an_experiment_s_file(case: str, tmp_path: Path) -> None:
     text, said = NO_YAML[case]
     (path := tmp_path / "mine.yaml").write_bytes(text.encode() if isinstance(text, str) else text)
-    begun = time.monotonic()
-    with pytest.raises(ValueError, match="^") as refused:
+    begun = time.process_time()
+    with pytest.raises(ValueError, match=r"^") as refused:
         read_experiment(str(path))
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
     assert str(refused.value).startswith(f"{path}: ")
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)

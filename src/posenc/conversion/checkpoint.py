@@ -19,7 +19,7 @@ from torch import Tensor
 from posenc import layouts
 from posenc.conversion import sizes
 from posenc.conversion.families import FUSED, SWITCH, SWITCHED, family, known_layout
-from posenc.conversion.files import Advance, TensorFile, head, nbytes, write
+from posenc.conversion.files import Advance, TensorFile, head, nbytes, opened, write
 from posenc.conversion.plan import About, Change, Options, plan
 from posenc.conversion.proof import check_bits, check_scores
 from posenc.conversion.rows import Heads, permuted, row_permutation
@@ -65,7 +65,7 @@ def convert(
     given = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_head": d_head, "rotary_dim": rotary_dim, "trailing": trailing}
     found = look(source, out)
     config = sizes.read_sizes(found.folder)
-    files = [TensorFile(path) for path in found.shards]
+    files = opened(found.shards)
     tensors = gathered(files, found.weight_map)
     now, known_from = layout_of(files, config, layout_now, to)
     heads = sizes.heads(config, given)

@@ -47,7 +47,7 @@ def loads(text: str) -> Any:
     if len(text.encode("utf-8", "surrogatepass")) > LARGEST:
         raise ValueError(f"larger than {LARGEST // 2**10} KiB, which is too large for an experiment")
     try:
-        node = yaml.compose(text.removeprefix("\ufeff"), Loader=yaml.SafeLoader)
+        node = yaml.compose(text.removeprefix("\ufeff"), Loader=_Loader)
     except RecursionError:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     except yaml.MarkedYAMLError as error:
@@ -59,6 +59,15 @@ def loads(text: str) -> Any:
             f"not YAML: the character #x{error.character:04x}, number {error.position + 1}, is not allowed"
         ) from None
     return None if node is None else _Values().value(node)
+
+
+class _Loader(yaml.SafeLoader):
+    """Ends at the bracket that is too deep: PyYAML compares each open bracket with all others, and then recurses."""
+
+    def fetch_flow_collection_start(self, token: Any) -> None:
+        if self.flow_level > DEEPEST:
+            raise ValueError(f"line {self.line + 1}: nested deeper than {DEEPEST} levels")
+        super().fetch_flow_collection_start(token)
 
 
 class _Values:

@@ -128,7 +128,7 @@ def write(
     }  # fmt: skip
     results.put_experiment(manifest)
     if cost:
-        results.put_measurement("cost", COST, _cost(encodings))
+        results.put_measurement("cost", COST, cost_of(encodings))
     return folder
 
 
@@ -219,7 +219,7 @@ def _along(rows: Rows, trial: dict[str, Any], looks: bool, curve: Callable[[str,
                     rows.add("similarity", 1.0 if one == other else near, step=step, position=one * 8, other=other * 8)
 
 
-def _cost(encodings: Sequence[str]) -> dict[str, Any]:
+def cost_of(encodings: Sequence[str]) -> dict[str, Any]:
     times = {"nope": 1.0, "sinusoidal": 1.01, "learned": 1.02, "rope": 1.3, "alibi": 1.05, "t5": 1.6}
 
     def spread(encoding: str) -> dict[str, float]:

@@ -666,6 +666,18 @@ def test_configurations_that_are_refused(kind, tmp_path):
     refused(tmp_path, message, config=config)
 
 
+def test_every_shard_that_is_cut_short_is_named(tmp_path):
+    source = tmp_path / "in"
+    source.mkdir()
+    save_file({"a": torch.zeros(4)}, source / "a.safetensors")
+    for name in ("b", "c"):
+        save_file({name: torch.zeros(400)}, path := source / f"{name}.safetensors")
+        path.write_bytes(path.read_bytes()[:-100])
+    first, second = refusal(source, tmp_path / "out", n_heads=1).split("again; ")
+    assert "b.safetensors: cut short: b ends at byte" in first
+    assert "c.safetensors: cut short: c ends at byte" in second
+
+
 def test_files_that_are_refused(tmp_path):
     source = folder(tmp_path / "in", llama(1), shards=2)
     index = source / "model.safetensors.index.json"
@@ -681,7 +693,7 @@ def test_files_that_are_refused(tmp_path):
         index.write_text(json.dumps({"weight_map": whole["weight_map"] | change}))
         assert message in refusal(source, tmp_path / "out")
     index.write_text("[" * 100000)
-    assert "expected JSON with a weight_map" in refusal(source, tmp_path / "out")
+    assert "nested too deeply" in refusal(source, tmp_path / "out")
     index.unlink()
     save_file(llama(1), source / "consolidated.safetensors")
     assert "is in another file too" in refusal(source, tmp_path / "out")

@@ -13,6 +13,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import in_process
 from posenc.commands import compare_configs_, inspect_
 from posenc.dialects import ConfigError, read_config
 
@@ -220,7 +221,7 @@ BAD = {
     ),
     "factors": (
         start(tensors=1) + string("rope_freqs.weight") + struct.pack("<IQIQ", 1, 64, 0, 2**60),
-        "64 numbers of rope_freqs.weight in 0 bytes",
+        "cut short: its tensors end at byte 1,152,921,504,606,847,328 (rope_freqs.weight), the file has 73 bytes",
     ),
 }
 
@@ -250,3 +251,82 @@ def test_a_file_cut_anywhere_is_one_line(tmp_path):
         with pytest.raises(ConfigError) as refused:
             read_config(path)
         assert "\n" not in str(refused.value)
+
+
+def weights(path: Path, kind: int, shape: tuple[int, ...], data: int, offset: int = 0) -> Path:
+    """A model with one tensor of that type, whose data take `data` bytes in the file."""
+    short = {name: one for name, one in keys().items() if "token" not in name}
+    content = start(tensors=1, n_keys=len(short)) + b"".join(string(name) + value(one) for name, one in short.items())
+    content += string("blk.0.attn_q.weight") + struct.pack(f"<I{len(shape)}QIQ", len(shape), *shape, kind, offset)
+    path.write_bytes(content + bytes(-len(content) % 32) + bytes(data))
+    return path
+
+
+# Bytes of a tensor, by ggml's structures: half-precision scales and packed numbers of each block.
+CUT = {
+    "fp32": (0, (64, 3), 4 * 64 * 3),
+    "fp16": (1, (64, 3), 2 * 64 * 3),
+    "bf16": (30, (64, 3), 2 * 64 * 3),
+    "fp64": (28, (5,), 8 * 5),
+    "Q4_0: a scale and 32 numbers of 4 bits": (2, (64, 3), 6 * (2 + 16)),
+    "Q8_0: a scale and 32 numbers of 8 bits": (8, (64, 3), 6 * (2 + 32)),
+    "Q4_K: 2 scales, 12 bytes of 6 bits, 256 of 4 bits": (12, (512, 2), 4 * (2 + 2 + 12 + 128)),
+    "Q6_K: 256 of 4 and of 2 bits, 16 of 8, a scale": (14, (256,), 128 + 64 + 16 + 2),
+    "MXFP4: an exponent and 32 numbers of 4 bits": (39, (32,), 1 + 16),
+}
+
+
+@pytest.mark.parametrize("case", CUT)
+def test_a_file_without_all_of_its_tensors_is_cut_short(tmp_path, case):
+    kind, shape, size = CUT[case]
+    assert read_config(weights(tmp_path / "whole.gguf", kind, shape, size)).trained_length == 131072
+    for offset, there in ((0, size - 1), (0, 0), (32, size), (2**40, size)):
+        path = weights(tmp_path / "cut.gguf", kind, shape, there, offset)
+        has = path.stat().st_size
+        shown = run(inspect_.command, str(path))
+        assert shown.exit_code == 1
+        end = has - there + offset + size
+        said = f"cut short: its tensors end at byte {end:,} (blk.0.attn_q.weight), the file has {has:,} bytes"
+        with pytest.raises(ConfigError) as refused:
+            read_config(path)
+        assert said in str(refused.value)
+        assert str(refused.value).startswith(f"{path}: ")
+
+
+def test_tensors_of_a_type_that_is_newer_must_begin_within_the_file(tmp_path):
+    assert read_config(weights(tmp_path / "m.gguf", 99, (64,), 8)).trained_length == 131072
+    with pytest.raises(ConfigError, match="cut short"):
+        read_config(weights(tmp_path / "m.gguf", 99, (64,), 8, offset=64))
+
+
+# Several files: one that cannot be read does not end the run.
+
+
+def test_the_other_files_are_shown_beside_one_that_cannot_be_read(tmp_path, folder):
+    bad, absent = tmp_path / "bad.gguf", tmp_path / "absent.json"
+    bad.write_bytes(start(n_keys=9))
+    done = in_process.posenc("inspect", bad, folder, absent)
+    assert done.returncode == 1
+    assert [line.startswith("posenc: ") for line in done.stderr.splitlines()] == [True, True]
+    assert "bad.gguf: cut short" in done.stderr
+    assert "absent.json: no such file" in done.stderr
+    assert "131,072" in done.stdout
+    listed = in_process.posenc("inspect", bad, folder, absent, "--json")
+    assert listed.returncode == 1
+    first, second, third = json.loads(listed.stdout)
+    assert (first["config"], third["config"], second["family"]) == (str(bad), str(absent), "llama")
+    assert "cut short" in first["error"]
+    assert in_process.posenc("inspect", folder, folder).returncode == 0
+
+
+def test_nothing_but_files_that_cannot_be_read(tmp_path):
+    done = in_process.posenc("inspect", tmp_path / "a.json", tmp_path / "b.json")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 2)
+
+
+def test_both_files_of_a_comparison_are_named(tmp_path, folder):
+    (bad := tmp_path / "bad.gguf").write_bytes(start(n_keys=9))
+    done = in_process.posenc("compare-configs", bad, tmp_path / "absent.json")
+    assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 2)
+    one = in_process.posenc("compare-configs", folder, bad)
+    assert (one.returncode, one.stdout, len(one.stderr.splitlines())) == (1, "", 1)

@@ -138,6 +138,27 @@ def test_a_split_model_is_read_from_its_first_file(tmp_path):
         read_config(files[1])
 
 
+def test_a_split_model_without_all_of_its_parts_says_so(tmp_path):
+    write(tmp_path / "m.gguf", keys=sizes(), tensors={"a": [1.0], "b": [1.0], "rope_freqs.weight": FACTORS}, split=1)
+    first, _, third = sorted(tmp_path.glob("m-*.gguf"))
+    assert not read_config(first).remarks
+    third.write_bytes(third.read_bytes()[:-200])
+    with pytest.raises(ConfigError, match=r"m-00003-of-00003\.gguf: cut short"):
+        read_config(first)
+    third.unlink()
+    (remark,) = read_config(first).remarks
+    assert remark.grade == "warning"
+    assert remark.words.en == "only 2 of its 3 parts are here: rotary factors in the others are not read"
+    assert remark.words.zh == "3 部分中只有 2 部分在此：其余部分中的旋转因子没有读取"
+
+
+def test_the_sizes_of_tensors_are_those_of_the_package():
+    ours = {kind: gguf_file.BLOCKS[kind] for kind in gguf_file.BLOCKS if kind != 9}  # Q8_1, which no file holds
+    theirs = {kind.value: blocks for kind, blocks in gguf.GGML_QUANT_SIZES.items() if kind.value != 9}
+    assert {kind: theirs[kind] for kind in ours if kind in theirs} == {k: v for k, v in ours.items() if k in theirs}
+    assert len(ours.keys() & theirs.keys()) > 25
+
+
 # Architectures.
 
 

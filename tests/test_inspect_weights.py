@@ -128,8 +128,30 @@ BAD = {
     "a list": (head(b"[1, 2, 3]"), "its header is no JSON object"),
     "deep": (head(b"[" * 100_000), "nested too deeply"),
     "huge shape": (head(b'{"a":{"dtype":"F32","shape":[1e300],"data_offsets":[0,4]}}'), "expected whole numbers in shape"),
-    "beyond": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'), "a ends at byte 16 of 0"),
-    "backwards": (head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[16,0]}}'), "a ends at byte 0 of 0"),
+    "beyond": (
+        head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}'),
+        "cut short: a ends at byte 79, the file has 63 bytes",
+    ),
+    "backwards": (
+        head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[16,0]}}'),
+        "expected the begin and the end of its data in data_offsets, got [16, 0]",
+    ),
+    "half of the data": (
+        head(b'{"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}', data=bytes(8)),
+        "cut short: a ends at byte 79, the file has 71 bytes; download or save it again",
+    ),
+    "fewer data than the shape": (
+        head(b'{"a":{"dtype":"BF16","shape":[4,2],"data_offsets":[0,8]}}', data=bytes(8)),
+        "a: BF16 [4, 2] has 16 bytes, its data_offsets hold 8",
+    ),
+    "a name twice": (
+        head(b'{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}'),
+        "the key 'a' occurs twice",
+    ),
+    "dimensions": (
+        head(b'{"a":{"dtype":"F32","shape":[' + b"140737488355328," * 4000 + b'1],"data_offsets":[0,0]}}'),
+        "a: 4,001 dimensions",
+    ),
 }
 
 
@@ -177,3 +199,14 @@ def test_mutated_safetensors_files_end_in_one_line_or_are_read(tmp_path):
     assert len(said) > 100
     assert not any("\n" in one for one in said)
     assert time.process_time() - begin < 60
+
+
+def test_every_damaged_file_of_a_folder_is_named(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(LLAMA))
+    for name in "abcde":
+        (tmp_path / f"{name}.safetensors").write_bytes(b"" if name != "a" else head(b"{}"))
+    shown = run(inspect_.command, str(tmp_path), "--json")
+    assert shown.exit_code == 1
+    (said,) = [one["text"] for one in json.loads(shown.stdout)["remarks"] if "not a safetensors file" in one["text"]]
+    assert [f"{name}.safetensors: " in said for name in "abcde"] == [False, True, True, True, False]
+    assert said.endswith("; and 1 more files")

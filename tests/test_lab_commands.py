@@ -552,7 +552,8 @@ def test_a_lost_or_damaged_experiment_says_how_it_comes_back(world: World, tmp_p
     (out / "experiment.json").write_text("{")
     for arguments, argument in ((["list", out], "DIR"), (["run", "--resume", "--out", out], "--out")):
         (line,) = said(posenc("lab", *arguments).err)
-        assert line.startswith(f"posenc: {argument}: {out / 'experiment.json'} is damaged; delete it. {way}")
+        assert line.startswith(f"posenc: {argument}: {out / 'experiment.json'}: not JSON: ")
+        assert f"It is damaged; delete it. {way}" in line
     (out / "experiment.json").unlink()
     (line,) = said(posenc("lab", "run", "--resume", "--out", out).err)
     assert line == f"posenc: --out: {out} holds no experiment of posenc lab; its experiment.json is lost. {way} " + (

@@ -29,7 +29,7 @@ def test_presets_are_read(name: str) -> None:
     [
         (b"", "expected settings"),
         (b"\x00\xff\xfe", "expected an experiment as YAML, got a file that is not text in UTF-8"),
-        (GOOD.replace("0.1", ".inf").encode(), "tasks.0.training.learning_rate: expected a finite number, got inf"),
+        (GOOD.replace("0.1", ".inf").encode(), "tasks.0.training.learning_rate: expected a finite number, got .inf"),
         (GOOD.replace("0.1", ".nan").encode(), "tasks.0.training.learning_rate"),
         (GOOD.replace("0.1", "-1").encode(), "tasks.0.training.learning_rate: expected a number above 0, got -1"),
         (GOOD.replace("steps: 1", "steps: -1").encode(), "tasks.0.training.steps: expected a number of at least 1, got -1"),

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import lab_results
 import lab_sweeps
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
@@ -28,6 +29,13 @@ ORIGIN = {"fingerprint": "f1f1", "revision": "c0de", "torch": "2", "device": "no
 TEXT = "7e47" * 16
 WHO = ("language_model", "rope", 0)
 TRIALS = lab_sweeps.experiment().trials()
+
+
+def manifest(**changes: Any) -> dict[str, Any]:
+    """An experiment.json without its format, which `put_experiment` adds."""
+    experiment = lab_sweeps.experiment().model_dump(mode="json")
+    whole = {"experiment": experiment, "keys": [], "tuning": [], "chosen": [], "failures": {}, "text": None}
+    return {**whole, "command": "posenc lab run tiny.yaml", "cost": None, **changes}
 
 
 def record(trial: Trial) -> Record:
@@ -118,7 +126,7 @@ def test_what_is_not_whole_is_named_kept_and_not_taken(tmp_path: Path, damage: A
     folder = Folder(tmp_path)
     folder.prepare()
     keys = [put(folder, trial) for trial in TRIALS[:2]]
-    folder.put_experiment({"keys": keys})
+    folder.put_experiment(manifest(keys=keys))
     path = next((tmp_path / "trials").glob(f"*{keys[0][:16]}*"))
     path.write_bytes(damaged := damage(path.read_bytes()))
     found, lines = folder.look(keys[0])
@@ -314,7 +322,9 @@ def test_other_peoples_folders_are_left_alone(tmp_path: Path) -> None:
     (tmp_path / "file").unlink()
     (tmp_path / "trials").mkdir()
     (tmp_path / "experiment.json").write_text("no JSON")
-    with pytest.raises(ValueError, match=r"^DIR: .*experiment\.json is damaged; delete it\. posenc lab run with the same"):
+    with pytest.raises(
+        ValueError, match=r"^DIR: .*experiment\.json: not JSON: .* damaged; delete it\. posenc lab run with the same"
+    ):
         Folder(tmp_path, "DIR")
     (tmp_path / "experiment.json").unlink()
     (tmp_path / "report").mkdir()
@@ -334,7 +344,7 @@ def test_the_database_has_the_last_sweep_and_nothing_else(tmp_path: Path) -> Non
         assert database.execute("SELECT count(*) FROM rows").fetchall() == [(0,)]
     old = [put(folder, trial.model_copy(update={"oracle": True})) for trial in TRIALS[:3]]
     new = [put(folder, trial) for trial in TRIALS[:2]]
-    folder.put_experiment({"keys": new, "tuning": [], "cost": None})
+    folder.put_experiment(manifest(keys=new))
     (tmp_path / "trials" / "junk.parquet").write_bytes(foreign(b""))
     assert folder.others() == 3  # what is no trial does not count
     with folder.connect() as database:
@@ -352,11 +362,11 @@ def test_the_database_has_the_last_sweep_and_nothing_else(tmp_path: Path) -> Non
 def test_measurements_are_kept_under_their_keys(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     assert folder.cost() is None
-    folder.put_measurement("cost", "a" * 64, {"rounds": 5})
-    assert folder.measurement("cost", "a" * 64) == {"rounds": 5}
+    folder.put_measurement("cost", "a" * 64, lab_results.cost_of(["rope"]))
+    assert folder.measurement("cost", "a" * 64) == lab_results.cost_of(["rope"])
     assert folder.measurement("cost", "a" * 63 + "b") is None
-    folder.put_experiment({"keys": [], "cost": "a" * 64})
-    assert folder.cost() == {"rounds": 5}
+    folder.put_experiment(manifest(cost="a" * 64))
+    assert folder.cost() == lab_results.cost_of(["rope"])
     assert folder.damage() is None
     next((tmp_path / "measurements").iterdir()).write_text("half")
     assert folder.cost() is None

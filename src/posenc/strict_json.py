@@ -1,10 +1,23 @@
-"""JSON as the standard has it: each key of an object once, finite numbers only."""
+"""JSON as the standard has it: each key of an object once, finite numbers only, and within bounds of size and depth.
+
+    loads(text)    the value of a text in UTF-8
+    read(path)     the value of a file
+
+Whoever reads JSON that a user or another program wrote reads it here. What posenc wrote into its own package is not.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+LARGEST = 64 * 2**20  # bytes; the index of the largest published checkpoint has 13 MiB
+DEEPEST = 32  # levels
+MOST_DIGITS = 300  # of a whole number: what float64 holds
+SHOWN = 40  # characters of a key or a number in a message
 
 
 def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
@@ -12,7 +25,8 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
 
     constants  words that Python's parser accepts beyond the standard ("Infinity", "-Infinity", "NaN"), and their values
 
-    Raises ValueError for a key that occurs twice, another such word, what is no JSON or no UTF-8, and too deep a nesting.
+    Raises ValueError, one line that says where and what, for a key that occurs twice, another such word, a number beyond
+    float64, half of a surrogate pair, what is no JSON or no UTF-8, a text larger than LARGEST and more than DEEPEST levels.
     """
     known = constants or {}
 
@@ -21,15 +35,70 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
             raise ValueError(f"holds {word}, which is not a JSON number")
         return known[word]
 
+    if len(text) > LARGEST:
+        raise ValueError(f"larger than {LARGEST // 2**20} MiB")
     try:
-        return json.loads(text.decode("utf-8-sig"), parse_constant=constant, object_pairs_hook=_unique)
+        found = json.loads(
+            text.decode("utf-8-sig"),
+            parse_constant=constant,
+            parse_int=_whole,
+            parse_float=_real,
+            object_pairs_hook=_unique,
+        )
+        if b"\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()
+    except UnicodeDecodeError:
+        raise ValueError("not a text file in UTF-8") from None
+    except UnicodeEncodeError:
+        raise ValueError("holds half of a surrogate pair, \\ud800 … \\udfff, which is no character") from None
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON: {str(error)[:200]}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
+    check_depth(found)
+    return found
+
+
+def read(path: Path, constants: Mapping[str, float] | None = None) -> Any:
+    """The value of a file. Raises ValueError as `loads` does, beginning with the path; OSError if it cannot be opened."""
+    with path.open("rb") as file:
+        text = file.read(LARGEST + 1)
+    try:
+        return loads(text, constants)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def check_depth(value: Any) -> None:
+    """Raises ValueError for mappings and lists in one another on more than DEEPEST levels."""
+    level: list[Any] = [value]
+    for _ in range(DEEPEST + 1):
+        level = [inner for outer in level for inner in _inside(outer)]
+        if not level:
+            return
+    raise ValueError(f"nested deeper than {DEEPEST} levels")
+
+
+def _inside(value: Any) -> list[Any]:
+    return list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, (list, tuple)) else []
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {max(keys, key=keys.count)[:40]!r} occurs twice")
+        raise ValueError(f"the key {max(keys, key=keys.count)[:SHOWN]!r} occurs twice; keep one")
+    return found
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"holds a number of {len(digits):,} digits, {digits[:SHOWN]}…; expected at most {MOST_DIGITS}")
+    return int(digits)
+
+
+def _real(digits: str) -> float:
+    found = float(digits)
+    if math.isinf(found):
+        raise ValueError(f"holds {digits[:SHOWN]}, which is beyond float64")
     return found

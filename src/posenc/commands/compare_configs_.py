@@ -18,18 +18,22 @@ def command(
 
     GGUF files of architectures whose queries and keys llama.cpp permutes are compared as if they were not permuted. Outputs
     differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
-    positions are the same, 1 otherwise.
+    positions are the same, 1 otherwise, also if a file cannot be read.
 
     Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
     """
+    from posenc.commands.inspect_ import each
     from posenc.dialects import read_config
     from posenc.inspection.difference import differences
 
     if a == b == "-":
         raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
-    found = differences(read_config(a, defaults=True), read_config(b, defaults=True))
+    one, other = each([a, b], read_config)
+    if isinstance(one, str) or isinstance(other, str):
+        raise typer.Exit(1)
+    found = differences(one, other)
     if as_json:
-        typer.echo(json.dumps({"same": not found, "differences": [asdict(one) for one in found]}, ensure_ascii=False))
+        typer.echo(json.dumps({"same": not found, "differences": [asdict(apart) for apart in found]}, ensure_ascii=False))
     elif not found:
         typer.echo("the same: all layers have the same positions")
     else:
@@ -41,9 +45,9 @@ def command(
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for heading in ("where", "what", "parts at"):
             table.add_column(heading)
-        for one in found:
-            at = "" if one.position is None else f"position {one.position:,}"
-            at += "" if one.pair is None else f", pair {one.pair}"
-            table.add_row(one.where or "the model", Wrapped(one.what), at)
+        for apart in found:
+            at = "" if apart.position is None else f"position {apart.position:,}"
+            at += "" if apart.pair is None else f", pair {apart.pair}"
+            table.add_row(apart.where or "the model", Wrapped(apart.what), at)
         Console(highlight=False, emoji=False).print(table)
     raise typer.Exit(1 if found else 0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from posenc.dialects import PositionSpec
     from posenc.inspection.extension import Extension
 
+T = TypeVar("T")
 METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
 
 
@@ -43,7 +45,7 @@ def command(
     """How a model encodes position: its usable length, every layer, what the configuration gets wrong.
 
     Every model family of transformers 5.23 is supported, and the best-known families of remote code. Only the configuration
-    is read. The exit code is 1 if a finding is an error.
+    is read. The exit code is 1 if a finding is an error, or a file cannot be read; the others are shown nevertheless.
 
     [bold]Examples[/bold]
 
@@ -127,10 +129,22 @@ def command(
     _exit([data])
 
 
-def _exit(reports: list[dict[str, Any]]) -> None:
-    """Ends with exit code 1 if a finding is an error."""
-    if any(remark["grade"] == "error" for data in reports for remark in data["remarks"]):
+def _exit(reports: list[dict[str, Any]], failed: bool = False) -> None:
+    """Ends with exit code 1 if a file could not be read or a finding is an error."""
+    if failed or any(remark["grade"] == "error" for data in reports for remark in data["remarks"]):
         raise typer.Exit(1)
+
+
+def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
+    """What `read` makes of each file, or why it cannot be read, which is also printed: the others are read nevertheless."""
+    found: list[T | str] = []
+    for name in names:
+        try:
+            found.append(read(name))
+        except (ValueError, OSError) as error:
+            typer.echo(f"posenc: {error}", err=True)
+            found.append(str(error))
+    return found
 
 
 def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
@@ -156,25 +170,30 @@ def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list
 
 
 def _several(configs: list[str], length: int | None, as_json: bool, language: Language, picture: Path | None) -> None:
-    """One table of all models, or a JSON list of their reports."""
+    """One table of all models, or a JSON list of their reports; of a file that cannot be read, the reason."""
     if configs.count("-") > 1:
         raise typer.BadParameter("only one of them can be standard input", param_hint="CONFIG")
     from posenc.inspection.report import report
 
-    reports = [report(_read(config)[1], length, language) for config in configs]
-    if picture is not None:
-        for config, data in zip(configs, reports, strict=True):
+    def reported(config: str) -> dict[str, Any]:
+        data = report(_read(config)[1], length, language)
+        if picture is not None:
             name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
             _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])
+        return data
+
+    found = list(zip(configs, each(configs, reported), strict=True))
+    reports = {config: data for config, data in found if not isinstance(data, str)}
     if as_json:
-        typer.echo(json.dumps(reports, ensure_ascii=False, allow_nan=False))
-    else:
+        listed = [{"config": config, "error": data} if isinstance(data, str) else data for config, data in found]
+        typer.echo(json.dumps(listed, ensure_ascii=False, allow_nan=False))
+    elif reports:
         from rich.console import Console
 
         from posenc.inspection.side_by_side import show
 
-        show(Console(highlight=False, emoji=False), dict(zip(configs, reports, strict=True)), language)
-    _exit(reports)
+        show(Console(highlight=False, emoji=False), reports, language)
+    _exit(list(reports.values()), failed=any(isinstance(data, str) for _, data in found))
 
 
 def _print_families(as_json: bool) -> None:

@@ -103,7 +103,7 @@ def for_a_paper(folder: Path, word: str, as_json: bool) -> None:
 def usual_folder(command: str) -> str:
     """The default output folder of the command that made this one."""
     words = command.split()
-    return "posenc-compare" if words[1] == "compare" else f"lab-{Path(words[3]).stem}"
+    return f"lab-{Path(words[3]).stem}" if words[1:3] == ["lab", "run"] and len(words) > 3 else "posenc-compare"
 
 
 def read_user_encoding(encoding: str) -> tuple[str, str]:

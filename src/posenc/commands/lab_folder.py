@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment import Experiment
     from posenc.lab.records.results import Folder
 
 
@@ -59,23 +59,16 @@ def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
     return folder, manifest
 
 
+def option(manifest: dict[str, Any], name: str, default: str) -> str:
+    """The value of an option in the command that made the folder."""
+    words = shlex.split(manifest["command"])
+    return (words[words.index(name) + 1 :] or [default])[0] if name in words else default
+
+
 def warn_of_damage(folder: Folder) -> None:
     """Prints one line if files of the experiment are damaged, because they would otherwise only be missing."""
     if damage := folder.damage():
         typer.echo(f"posenc: {damage}", err=True)
-
-
-def experiment_of(manifest: dict[str, Any]) -> Experiment:
-    """The experiment of a manifest. Raises ValueError if another version of posenc wrote it and it cannot be read."""
-    from posenc.lab.experiment import Experiment
-
-    try:
-        return Experiment(**manifest["experiment"])
-    except (ValueError, TypeError) as error:
-        raise ValueError(
-            f"experiment.json: this posenc cannot read the experiment in it: {' '.join(str(error).split())}; "
-            "continue with the version that wrote it, or choose another --out"
-        ) from None
 
 
 SCORES = """
@@ -90,6 +83,7 @@ GROUP BY key, kind, length ORDER BY length
 def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
     """All trials of the experiment in order."""
     from posenc.lab import tasks
+    from posenc.lab.experiment import Experiment
     from posenc.lab.records.results import expected
 
     database, scores = folder.connect(), dict[tuple[str, str], dict[int, float]]()
@@ -104,7 +98,7 @@ def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
     }
     wanted = {
         (trial.task.name, trial.encoding, trial.seed, trial.oracle): key
-        for key, trial in expected(experiment_of(manifest), manifest).items()
+        for key, trial in expected(Experiment.model_validate(manifest["experiment"]), manifest).items()
     }
     return [found.get(one) or _missing(folder, key, one) for one, key in wanted.items()]
 

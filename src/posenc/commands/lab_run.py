@@ -174,23 +174,19 @@ def asked(preset: str | None, out: Path | None) -> Wanted:
     return Wanted(read_experiment(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
 
 
-def resumed(out: Path | None, option: str = "--out") -> Wanted:
-    """The experiment, command and device stored in the folder, which the user gave as `option`."""
-    from posenc.commands.lab_folder import experiment_of, opened
+def resumed(out: Path | None, argument: str = "--out") -> Wanted:
+    """The experiment, command and device stored in the folder, which the user gave as `argument`."""
+    from posenc.commands.lab_folder import opened, option
+    from posenc.lab.experiment import Experiment
 
     if out is None:
         raise typer.BadParameter("needs --out DIR, the folder to continue", param_hint="--resume")
-    _, manifest = opened(out, option)
-    words = shlex.split(manifest["command"])
-
-    def said(option: str, default: str) -> str:
-        return words[words.index(option) + 1] if option in words else default
-
+    _, manifest = opened(out, argument)
     return Wanted(
-        experiment_of(manifest),
+        Experiment.model_validate(manifest["experiment"]),
         out,
-        device=said("--device", "cpu"),
-        shard=said("--shard", "rows"),
+        device=option(manifest, "--device", "cpu"),
+        shard=option(manifest, "--shard", "rows"),
         command=manifest["command"],
     )
 

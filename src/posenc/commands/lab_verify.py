@@ -154,12 +154,10 @@ def bar(console: Console) -> AbstractContextManager[Progress | None]:
 
 def hardware(manifest: dict[str, Any]) -> Hardware:
     """The type of device that the sweep used."""
-    import shlex
-
+    from posenc.commands.lab_folder import option
     from posenc.lab.trial.training import Hardware
 
-    words = shlex.split(manifest["command"])
-    return Hardware(words[words.index("--device") + 1] if "--device" in words else "cpu")
+    return Hardware(option(manifest, "--device", "cpu"))
 
 
 def record(results: Folder, manifest: dict[str, Any], other: list[Kept], reruns: list[Rerun], keep_references: bool) -> int:

@@ -19,12 +19,13 @@ from torch import Tensor
 from posenc import layouts
 from posenc.conversion import sizes
 from posenc.conversion.families import FUSED, SWITCH, SWITCHED, family, known_layout
-from posenc.conversion.files import Advance, TensorFile, head, nbytes, write
+from posenc.conversion.files import Advance, TensorFile, head, nbytes, opened, write
 from posenc.conversion.plan import About, Change, Options, plan
 from posenc.conversion.proof import check_bits, check_scores
 from posenc.conversion.rows import Heads, permuted, row_permutation
 from posenc.conversion.source import Found, gathered, layout_of, look
 from posenc.dialects.beside import RECORD
+from posenc.dialects.source import load
 from posenc.layouts import Layout
 
 SPARE = 1 << 20  # bytes of the disk left free
@@ -64,7 +65,7 @@ def convert(
     given = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_head": d_head, "rotary_dim": rotary_dim, "trailing": trailing}
     found = look(source, out)
     config = sizes.read_sizes(found.folder)
-    files = [TensorFile(path) for path in found.shards]
+    files = opened(found.shards)
     tensors = gathered(files, found.weight_map)
     now, known_from = layout_of(files, config, layout_now, to)
     heads = sizes.heads(config, given)
@@ -155,7 +156,7 @@ def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> boo
 
 def _tell_config(path: Path, config: dict[str, Any], layout: dict[str, Any]) -> None:
     """Writes the layout into the part of config.json that has the heads."""
-    whole = json.loads(path.read_text(encoding="utf-8"))
+    whole = load(path)
     part = next((one for one in whole.values() if one == config), whole)
     part |= layout
     path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -16,13 +16,8 @@ import torch
 from torch import Tensor
 
 from posenc.conversion.plan import About
+from posenc.dialects.headers import SIZES, in_one_line, read_header
 
-SIZES = {
-    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0"), 1),
-    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2),
-    **dict.fromkeys(("I32", "U32", "F32"), 4),
-    **dict.fromkeys(("I64", "U64", "F64", "C64"), 8),
-}
 PICKLES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle"})
 LONGEST_HEAD = 100_000_000  # bytes; what the library refuses to read
 PIECE, WINDOW = 16 << 20, 128 << 20
@@ -43,6 +38,7 @@ class TensorFile:
         self.path, self.tensors, self.metadata = path, dict[str, About](), dict[str, str]()
         self._map: Any = None
         self._read = 0
+        read_header(path)  # says where a file is cut short, which the library does not
         file = self._mapped()
         self.metadata |= file.metadata() or {}
         for name in file.offset_keys():
@@ -70,6 +66,19 @@ class TensorFile:
         except SafetensorError as error:
             raise ValueError(f"{self.path}: not a safetensors file ({error})") from error
         return self._map
+
+
+def opened(paths: Iterable[Path]) -> list[TensorFile]:
+    """The files. Raises ValueError, one line, with what is wrong with each that cannot be read."""
+    files, unreadable = list[TensorFile](), list[str]()
+    for path in paths:
+        try:
+            files.append(TensorFile(path))
+        except ValueError as error:
+            unreadable.append(str(error))
+    if unreadable:
+        raise ValueError(in_one_line(unreadable))
+    return files
 
 
 def nbytes(about: About) -> int:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from posenc import layouts
+from posenc import layouts, strict_json
 from posenc.conversion.families import family, known_layout
 from posenc.conversion.files import PICKLES, TensorFile
 from posenc.conversion.plan import About
@@ -62,10 +61,10 @@ def _index(folder: Path) -> dict[str, str]:
     if len(paths) > 1:
         raise ValueError(f"{folder}: {len(paths)} indices ({', '.join(path.name for path in paths)}); keep one")
     try:
-        weight_map = json.loads(paths[0].read_text(encoding="utf-8"))["weight_map"]
+        weight_map = strict_json.read(paths[0])["weight_map"]
         index = {str(name): str(file) for name, file in weight_map.items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{paths[0]}: expected JSON with a weight_map from tensors to files") from error
+    except (KeyError, TypeError, AttributeError):
+        raise ValueError(f"{paths[0]}: expected JSON with a weight_map from tensors to files") from None
     if odd := next((file for file in index.values() if Path(file).name != file), None):
         raise ValueError(f"{paths[0]}: {odd!r} is not a file of this folder")
     return index

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from posenc.checked import checked
+from posenc.dialects import headers
 from posenc.dialects.errors import ConfigError
 from posenc.dialects.read import read_config
 from posenc.dialects.spec import PositionSpec
@@ -38,6 +39,7 @@ class Checkpoint(Mapping[str, Tensor]):
         for file in files:
             if file.suffix != ".safetensors":
                 raise ConfigError(f"{file}: expected a safetensors file; a pickle can run code and is not read")
+            headers.read_header(file)  # says where a file is cut short, which safetensors does not
             try:
                 opened = safe_open(file, framework="pt")
             except Exception as error:

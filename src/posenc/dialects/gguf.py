@@ -43,13 +43,20 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     Raises ConfigError for a bad file, an unknown kind of scaling, and an architecture that is not known or has no positions
     to read.
     """
-    found = _whole(Path(path), gguf_file.read_gguf(Path(path)))
+    found, absent = _whole(Path(path), gguf_file.read_gguf(Path(path)))
     architecture = found.keys.get("general.architecture")
     if not isinstance(architecture, str):
         raise ConfigError(f"{path}: general.architecture is missing; it names the keys of the others")
     _check(architecture, f"{path}: general.architecture")
     start = f"{architecture}."
     keys = Keys({name.removeprefix(start): value for name, value in found.keys.items()}, architecture, architecture)
+    if absent:
+        count = found.keys["split.count"]
+        keys.warning(
+            "split.count",
+            f"only {count - absent} of its {count} parts are here: rotary factors in the others are not read",
+            f"{count} 部分中只有 {count - absent} 部分在此：其余部分中的旋转因子没有读取",
+        )
     if architecture in llama_cpp.BUCKETS:
         return _t5(keys)
     about: dict[str, Any] = {
@@ -70,20 +77,23 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     return _finished(replace(spec, coordinates=THREE_AXES) if use and _has_axes(use) else spec, keys)
 
 
-def _whole(path: Path, first: GGUF) -> GGUF:
-    """The first file of a split model, with the factors of the others beside it. Raises ConfigError for another part."""
+def _whole(path: Path, first: GGUF) -> tuple[GGUF, int]:
+    """The first file of a split model with the factors of the others beside it, and how many are not there.
+
+    Raises ConfigError for another part than the first, and for a part that is cut short.
+    """
     count, number = first.keys.get("split.count"), first.keys.get("split.no")
     if not isinstance(count, int) or not isinstance(number, int) or count < 2:
-        return first
+        return first, 0
     if number > 0:
         raise ConfigError(f"{path}: part {number + 1} of {count}; give the first, which has the metadata")
     start, ending = path.name.partition("-00001-of-")[::2]
     others = sorted(path.parent.glob(f"{glob.escape(start)}-*-of-{glob.escape(ending)}"))[:MOST_PARTS] if ending else []
     factors = dict(first.factors)
     for other in others:
-        if other != path and not factors:
+        if other != path:
             factors |= gguf_file.read_gguf(other).factors
-    return replace(first, factors=factors)
+    return replace(first, factors=factors), max(0, count - max(1, len(others)))
 
 
 def _check(architecture: str, where: str) -> None:

@@ -11,6 +11,7 @@ Source: ggml's docs/gguf.md, versions 2 and 3, either byte order.
 
 from __future__ import annotations
 
+import math
 import mmap
 import struct
 from collections.abc import Mapping
@@ -24,7 +25,48 @@ SCALARS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}
 STRING, ARRAY = 8, 9
 DEEPEST, KEPT, FACTORS = 4, 4096, 4096  # nesting of arrays, values of an array that are kept, numbers of a tensor
 F32 = 0
+# Numbers of a block and its bytes, by the type of a tensor (ggml's ggml-common.h). A type that is not here is newer than
+# this list: its tensors need only begin within the file. Where the versions of ggml differ (9), the smaller size stands.
+BLOCKS = {
+    0: (1, 4),
+    1: (1, 2),
+    2: (32, 18),
+    3: (32, 20),
+    6: (32, 22),
+    7: (32, 24),
+    8: (32, 34),
+    9: (32, 36),
+    10: (256, 84),
+    11: (256, 110),
+    12: (256, 144),
+    13: (256, 176),
+    14: (256, 210),
+    15: (256, 292),
+    16: (256, 66),
+    17: (256, 74),
+    18: (256, 98),
+    19: (256, 50),
+    20: (32, 18),
+    21: (256, 110),
+    22: (256, 82),
+    23: (256, 136),
+    24: (1, 1),
+    25: (1, 2),
+    26: (1, 4),
+    27: (1, 8),
+    28: (1, 8),
+    29: (256, 56),
+    30: (1, 2),
+    34: (256, 54),
+    35: (256, 66),
+    39: (32, 17),
+    40: (64, 36),
+    41: (128, 18),
+}
 MOST = 1_000_000  # values in all: words and merges of a vocabulary of 250 000 are half of it
+
+
+Tensor = tuple[str, tuple[int, ...], int, int]  # name, dimensions, type, offset
 
 
 @dataclass(frozen=True)
@@ -74,6 +116,7 @@ class _Reader:
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"general.alignment: expected a power of two, got {alignment!r}")
         start = -(-self.at // alignment) * alignment
+        self.check_data(start, tensors)
         factors = {one[0].removesuffix(".weight"): self.numbers(start, *one) for one in wanted}
         return GGUF(keys, factors)
 
@@ -81,6 +124,16 @@ class _Reader:
         """Raises ValueError unless `count` things of at least `size` bytes fit into the rest of the file."""
         if count * size > self.size - self.at:
             raise ValueError(f"cut short, or no GGUF: {count:,} {what} in {self.size - self.at:,} bytes")
+
+    def check_data(self, start: int, tensors: list[Tensor]) -> None:
+        """Raises ValueError unless the data of every tensor lie within the file; they begin at `start`."""
+        ends = [(start + offset + _bytes(shape, kind), name) for name, shape, kind, offset in tensors]
+        end, name = max(ends, default=(0, ""))
+        if end > self.size:
+            raise ValueError(
+                f"cut short: its tensors end at byte {end:,} ({name[:60]}), the file has {self.size:,} bytes; "
+                "download or convert it again"
+            )
 
     def scalar(self, form: str) -> Any:
         size = struct.calcsize(self.order + form)
@@ -132,8 +185,7 @@ class _Reader:
             else:
                 self.value(kind, depth + 1)
 
-    def tensor(self) -> tuple[str, tuple[int, ...], int, int]:
-        """Name, dimensions, type and offset of one tensor."""
+    def tensor(self) -> Tensor:
         name, count = self.string(), self.scalar("I")
         if count > 8:
             raise ValueError(f"{name[:60]}: {count:,} dimensions; expected at most 8")
@@ -142,6 +194,10 @@ class _Reader:
     def numbers(self, start: int, name: str, shape: tuple[int, ...], kind: int, offset: int) -> tuple[float, ...]:
         if len(shape) != 1 or shape[0] > FACTORS or kind != F32:
             raise ValueError(f"{name}: expected at most {FACTORS} fp32 numbers, got {list(shape)} of type {kind}")
-        self.at = min(start + offset, self.size)
-        self.check(shape[0], 4, f"numbers of {name}")
-        return struct.unpack_from(f"{self.order}{shape[0]}f", self.data, self.at)
+        return struct.unpack_from(f"{self.order}{shape[0]}f", self.data, start + offset)
+
+
+def _bytes(shape: tuple[int, ...], kind: int) -> int:
+    """Bytes of a tensor; 0 for an unknown type."""
+    numbers, size = BLOCKS.get(kind, (1, 0))
+    return -(-math.prod(shape) // numbers) * size

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,6 +16,14 @@ from posenc.dialects.errors import ConfigError
 
 LONGEST = 32 * 2**20  # bytes of one header; a shard of the largest published models has less than one
 MOST = 4096  # files of a folder
+SAID = 3  # of which it is said what is wrong
+DIMENSIONS = 64  # of a tensor; what NumPy and torch have
+SIZES = {  # bytes of one number, by its dtype; narrower and newer ones are not here
+    **dict.fromkeys(("BOOL", "U8", "I8", "F8_E5M2", "F8_E4M3", "F8_E5M2FNUZ", "F8_E4M3FNUZ", "F8_E8M0"), 1),
+    **dict.fromkeys(("I16", "U16", "F16", "BF16"), 2),
+    **dict.fromkeys(("I32", "U32", "F32"), 4),
+    **dict.fromkeys(("I64", "U64", "F64", "C64"), 8),
+}
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,9 @@ def read_header(path: Path) -> Header:
         if length > LONGEST:
             raise ConfigError(f"{path}: not a safetensors file: a header of {length:,} bytes; expected at most {LONGEST:,}")
         if 8 + length > size:
-            raise ConfigError(f"{path}: cut short: a header of {length:,} bytes in a file of {size:,}")
+            raise ConfigError(
+                f"{path}: cut short: a header of {length:,} bytes in a file of {size:,}; download or save it again"
+            )
         text = file.read(length)
     try:
         found = strict_json.loads(text)
@@ -47,13 +58,30 @@ def read_header(path: Path) -> Header:
     metadata = found.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ConfigError(f"{path}: not a safetensors file: __metadata__ must map names to words")
-    return Header({name: _shape(path, name, about, size - 8 - length) for name, about in found.items()}, metadata)
+    return Header({name: _shape(path, name, about, 8 + length, size) for name, about in found.items()}, metadata)
 
 
-def _shape(path: Path, name: str, about: Any, size: int) -> tuple[int, ...]:
+def _shape(path: Path, name: str, about: Any, start: int, size: int) -> tuple[int, ...]:
+    """The shape of a tensor, whose data lie within the file; `start` is where the data of all begin."""
     shape, offsets = (_wholes(path, name, about, key) for key in ("shape", "data_offsets"))
-    if len(offsets) != 2 or not offsets[0] <= offsets[1] <= size:
-        raise ConfigError(f"{path}: cut short: {name[:60]} ends at byte {offsets[-1] if offsets else 0:,} of {size:,}")
+    if len(shape) > DIMENSIONS:
+        raise ConfigError(f"{path}: {name[:60]}: {len(shape):,} dimensions; expected at most {DIMENSIONS}")
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise ConfigError(
+            f"{path}: {name[:60]}: expected the begin and the end of its data in data_offsets, got {list(offsets)[:4]}"
+        )
+    if start + offsets[1] > size:
+        raise ConfigError(
+            f"{path}: cut short: {name[:60]} ends at byte {start + offsets[1]:,}, the file has {size:,} bytes; "
+            "download or save it again"
+        )
+    dtype = about.get("dtype")
+    each = SIZES.get(dtype) if isinstance(dtype, str) else None
+    if each is not None and math.prod(shape) * each != offsets[1] - offsets[0]:
+        raise ConfigError(
+            f"{path}: {name[:60]}: {dtype} {list(shape)} has {math.prod(shape) * each:,} bytes, its data_offsets hold "
+            f"{offsets[1] - offsets[0]:,}"
+        )
     return shape
 
 
@@ -65,8 +93,25 @@ def _wholes(path: Path, name: str, about: Any, key: str) -> tuple[int, ...]:
 
 
 def of_folder(folder: Path) -> dict[str, Header]:
-    """The header of every safetensors file of a folder, by name; {} if there is none. Raises ConfigError as `read` does."""
+    """The header of every safetensors file of a folder, by name; {} if there is none.
+
+    Raises ConfigError, one line, with what is wrong with each file that cannot be read.
+    """
     paths = sorted(folder.glob("*.safetensors"))
     if len(paths) > MOST:
         raise ConfigError(f"{folder}: {len(paths):,} safetensors files; expected at most {MOST:,}")
-    return {path.name: read_header(path) for path in paths if path.is_file()}
+    found, unreadable = dict[str, Header](), list[str]()
+    for path in filter(Path.is_file, paths):
+        try:
+            found[path.name] = read_header(path)
+        except ConfigError as error:
+            unreadable.append(str(error))
+    if unreadable:
+        raise ConfigError(in_one_line(unreadable))
+    return found
+
+
+def in_one_line(unreadable: list[str]) -> str:
+    """What is wrong with some files."""
+    more = f"; and {len(unreadable) - SAID} more files" if len(unreadable) > SAID else ""
+    return "; ".join(unreadable[:SAID]) + more

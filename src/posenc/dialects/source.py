@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import sys
 from collections.abc import Mapping
@@ -14,7 +13,6 @@ from posenc import strict_json
 from posenc.dialects.errors import ConfigError
 
 LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobytes
-DEEPEST = 32
 CONSTANTS = {"Infinity": math.inf}  # time_step_limit of Mamba 2 and its hybrids; no key that posenc reads
 
 
@@ -51,10 +49,6 @@ def parsed(text: bytes, name: str) -> dict[str, Any]:
         raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")
     try:
         found = strict_json.loads(text, CONSTANTS)
-    except UnicodeDecodeError:
-        raise ConfigError(f"{name}: not a text file in UTF-8") from None
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{name}: not JSON: {str(error)[:200]}") from None
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
     return checked(found, name)
@@ -63,21 +57,11 @@ def parsed(text: bytes, name: str) -> dict[str, Any]:
 def checked(found: Any, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ConfigError(f"{name}: expected a JSON object such as a model's config.json, got {_kind(found)}")
-    _check_depth(found, name)
+    try:
+        strict_json.check_depth(found)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}, too deep for a model's configuration") from None
     return found
-
-
-def _check_depth(found: Any, name: str) -> None:
-    level: list[Any] = [found]
-    for _ in range(DEEPEST):
-        level = [inner for outer in level for inner in _inside(outer)]
-        if not level:
-            return
-    raise ConfigError(f"{name}: nested deeper than {DEEPEST} levels, too deep for a model's configuration")
-
-
-def _inside(value: Any) -> list[Any]:
-    return list(value.values()) if isinstance(value, Mapping) else list(value) if isinstance(value, (list, tuple)) else []
 
 
 def _kind(value: Any) -> str:

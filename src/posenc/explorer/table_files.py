@@ -7,7 +7,6 @@ to read one is to run it.
 from __future__ import annotations
 
 import io
-import json
 import math
 import struct
 from tokenize import TokenError
@@ -15,6 +14,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from posenc import strict_json
 from posenc.explorer.parameters import Refused
 from posenc.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
 
@@ -47,7 +47,7 @@ def read_table(contents: bytes) -> np.ndarray:
             "the file is neither .npy, .safetensors, JSON nor text in UTF-8",
             "文件不是 .npy、.safetensors、JSON，也不是 UTF-8 文本",
         )
-    return _json(text) if text.lstrip()[:1] in ("[", "{") else _text(text)
+    return _json(contents) if text.lstrip()[:1] in ("[", "{") else _text(text)
 
 
 def _refuse(en: str, zh: str) -> NoReturn:
@@ -82,11 +82,11 @@ def _npy(contents: bytes) -> np.ndarray:
 def _safetensors(contents: bytes) -> np.ndarray:
     length = struct.unpack("<Q", contents[:8])[0]
     try:
-        header = _loaded(contents[8 : 8 + length].decode())
+        header = strict_json.loads(contents[8 : 8 + length])
         tensors = [one for name, one in header.items() if name != "__metadata__"]
         kinds, shapes = [TENSORS[one["dtype"]] for one in tensors], [tuple(one["shape"]) for one in tensors]
         places = [tuple(one["data_offsets"]) for one in tensors]
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+    except (ValueError, KeyError, TypeError, AttributeError):
         _refuse(
             "the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16",
             "无法读取这个 .safetensors 的文件头，或其类型不是 F64、F32、F16、BF16",
@@ -124,21 +124,15 @@ def _check(shape: Any, itemsize: int, there: int) -> None:
         )
 
 
-def _json(text: str) -> np.ndarray:
+def _json(contents: bytes) -> np.ndarray:
     try:
-        given = _loaded(text)
-    except (ValueError, RecursionError) as error:
-        _refuse(f"not JSON: {_short(str(error))}", f"不是 JSON：{_short(str(error))}")
+        given = strict_json.loads(contents)
+    except ValueError as error:
+        said = _short(str(error).removeprefix("not JSON: "))
+        _refuse(f"not JSON: {said}", f"不是 JSON：{said}")
     if not isinstance(given, list) or not all(isinstance(row, list) for row in given):
         _refuse("JSON should be a list of rows, each a list of numbers", "JSON 应当是若干行组成的列表，每行是数的列表")
     return _rows(given)
-
-
-def _loaded(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
 
 
 def _text(text: str) -> np.ndarray:

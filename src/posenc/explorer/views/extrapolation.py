@@ -5,7 +5,6 @@ Legend: m methods, n pairs of channels, a arms, l lengths, s seeds.
 
 from __future__ import annotations
 
-import json
 import math
 from pprint import pformat
 from typing import Any, Literal, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from posenc import frequencies
-from posenc.dialects import ConfigError, read_config
+from posenc.dialects import ConfigError, read_config, source
 from posenc.dialects.spec import STARTS, Rotation
 from posenc.explorer import measured
 from posenc.explorer.data import Data, computed
@@ -107,12 +106,7 @@ def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[
 
 def _of_file(asked: Parameters) -> Given:
     """Reads a configuration. Raises ValueError unless it has plain rotary frequencies and a trained length."""
-    try:
-        found = json.loads(asked.config)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"config: not JSON, {error or 'nested too deeply'}") from None
-    if not isinstance(found, dict):
-        raise ValueError("config: expected a JSON object such as a model's config.json")
+    found = source.parsed(asked.config.encode(), "config")
     try:
         spec = read_config(found, defaults=True)
         path, part = extensible(spec)

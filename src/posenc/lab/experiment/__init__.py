@@ -13,7 +13,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -30,7 +29,7 @@ from pydantic import (
 
 from posenc import catalogue
 from posenc.lab import tasks
-from posenc.lab.experiment import user_encoding
+from posenc.lab.experiment import strict_yaml, user_encoding
 from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
 from posenc.lab.experiment.change import ChangeName
 from posenc.lab.experiment.encoding_settings import check_settings
@@ -442,13 +441,14 @@ def read_experiment(word: str) -> Experiment:
         return parse(source.decode(), path.parent)
     except UnicodeDecodeError:
         raise ValueError(f"{word}: expected an experiment as YAML, got a file that is not text in UTF-8") from None
-    except (yaml.YAMLError, ValueError, TypeError) as error:
+    except (ValueError, TypeError) as error:
         raise ValueError(f"{word}: {line(error, Experiment)}") from None
 
 
 def _content(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return file.read(strict_yaml.LARGEST + 1)
     except OSError as error:
         raise ValueError(
             f"{path}: cannot be read: {error.strerror}; expected a YAML file or a preset of posenc lab list"
@@ -460,7 +460,7 @@ def parse(text: str, folder: Path) -> Experiment:
 
     Among the encodings, `foundation` means those of the founding notes and `all` everything that a trial can train.
     """
-    given = yaml.safe_load(text)
+    given = strict_yaml.loads(text)
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
     _refuse_booleans(given)

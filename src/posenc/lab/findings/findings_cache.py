@@ -13,6 +13,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from posenc import strict_json
 from posenc.lab.records import files
 from posenc.lab.records.import_closure import SOURCES, closure, file_of
 
@@ -24,7 +25,7 @@ SUFFIXES = (".py", ".css", ".js")
 def recall(folder: Path) -> dict[str, Any] | None:
     """None if anything has changed or nothing is cached."""
     try:
-        kept = json.loads((folder / NAME).read_text("utf-8"))
+        kept = strict_json.read(folder / NAME)
         found: dict[str, Any] | None = kept["findings"] if kept["of"] == _fingerprint(folder) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None

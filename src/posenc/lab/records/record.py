@@ -30,6 +30,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from posenc import strict_json
+
 METADATA = b"posenc"
 SEAL, UNSEALED = b"posenc seal ", b"0" * 64
 SAME_TARGETS, NON_OVERLAPPING, RANDOM_POSITIONS = "same targets", "non-overlapping", "random positions"
@@ -75,7 +77,7 @@ class Record:
         if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
             raise ValueError("not a record of posenc lab, or not all of one")
         table = pq.read_table(io.BytesIO(content))
-        about = json.loads(table.schema.metadata[METADATA])
+        about = strict_json.loads((table.schema.metadata or {}).get(METADATA, b""))
         return cls(about, table.cast(SCHEMA).replace_schema_metadata(None))
 
 

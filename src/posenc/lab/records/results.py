@@ -24,9 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from posenc import strict_json
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.records import files
 from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, digest, sealed
+from posenc.lab.records.written import MEASUREMENTS as VALUES
+from posenc.lab.records.written import About, Manifest, expect, read_manifest
 
 if TYPE_CHECKING:
     import duckdb
@@ -184,20 +187,22 @@ class Folder:
         path = self.path / MANIFEST
         if not path.is_file():
             return None
-        manifest: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return manifest
+        return read_manifest(path)
 
     def put_experiment(self, manifest: Mapping[str, Any]) -> None:
         text = json.dumps({"format": FORMAT, **manifest}, indent=1, ensure_ascii=False, allow_nan=False)
         self._write(self.path / MANIFEST, text)
 
     def measurement(self, name: str, key: str) -> Any:
-        """The measurement with that key, or None."""
+        """The measurement with that key, or None if there is none, or none as it was written."""
         try:
-            kept = json.loads(self._measurement(name, key).read_text("utf-8"))
+            kept = strict_json.read(self._measurement(name, key))
+            if not isinstance(kept, dict) or kept.get("key") != key:
+                return None
+            expect(VALUES[name], kept.get("value"))
         except (OSError, ValueError):
             return None
-        return kept["value"] if isinstance(kept, dict) and kept.get("key") == key else None
+        return kept["value"]
 
     def put_measurement(self, name: str, key: str, value: Any) -> None:
         self._write(self._measurement(name, key), json.dumps({"key": key, "value": value}, indent=1, allow_nan=False))
@@ -283,12 +288,12 @@ class Folder:
                 )
             return
         try:
-            theirs = json.loads(marker.read_text("utf-8"))
+            theirs = strict_json.read(marker)
             written_here, older = isinstance(theirs["keys"], list), theirs["format"] < FORMAT
             written_here &= theirs["format"] <= FORMAT
         except (ValueError, KeyError, TypeError) as error:
             if has_trials and isinstance(error, ValueError):
-                raise ValueError(f"{self.argument}: {marker} is damaged; delete it. {again(self.path)}") from None
+                raise self._damaged(error) from None
             written_here = older = False
         if written_here and older:
             raise ValueError(
@@ -297,6 +302,13 @@ class Folder:
             )
         if not written_here:
             raise ValueError(f"{self.argument}: {marker} is not from this posenc lab; choose another folder")
+        try:
+            expect(Manifest, theirs)
+        except ValueError as error:
+            raise self._damaged(f"{marker}: {error}") from None
+
+    def _damaged(self, why: object) -> ValueError:
+        return ValueError(f"{self.argument}: {why}. It is damaged; delete it. {again(self.path)}")
 
 
 def again(path: Path) -> str:
@@ -330,20 +342,26 @@ def unpacked(content: bytes) -> Record:
     if SEAL not in content or content != sealed(content, digest(sealed(content, UNSEALED))):
         raise ValueError(DAMAGED)
     table = pq.ParquetFile(pa.BufferReader(content), pre_buffer=False).read(use_threads=False)
-    about = json.loads(table.schema.metadata[METADATA])
+    about = strict_json.loads((table.schema.metadata or {}).get(METADATA, b""))
     return Record(about, table.cast(SCHEMA).replace_schema_metadata(None))
+
+
+def described(record: Record) -> Record:
+    """The record, if it says what `put` has written. Raises ValueError otherwise."""
+    try:
+        expect(About, record.about)
+    except ValueError as error:
+        raise ValueError(f"not a trial that posenc lab kept: {error}") from None
+    return record
 
 
 def _read(path: Path, key: str | None) -> Record:
     """Raises ValueError for what is no whole record of that key, or of the key it names itself where none is given."""
     try:
-        record = unpacked(path.read_bytes())
+        record = described(unpacked(path.read_bytes()))
     except OSError as error:
         raise ValueError(f"cannot be read: {error.strerror or error}") from None
-    try:
-        computed = _key_of(record.about)
-    except (KeyError, TypeError, AttributeError):
-        raise ValueError("not a trial that posenc lab kept") from None
+    computed = _key_of(record.about)
     if computed != (key or record.about.get("key")):
         raise ValueError("the trial that it names is another one")
     return record

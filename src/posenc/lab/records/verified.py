@@ -17,9 +17,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from posenc import strict_json
 from posenc.lab.records import files
 from posenc.lab.records.record import Record
-from posenc.lab.records.results import unpacked
+from posenc.lab.records.results import described, unpacked
+from posenc.lab.records.written import Verification, expect
 
 NAME, REFERENCES = "verified.jsonl", "references"
 Pair = tuple[str, str]  # fingerprints: of the record, of the code that repeats it
@@ -29,11 +31,14 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     """Every verification, the oldest first. Raises ValueError for a file that posenc did not write."""
     path = folder / NAME
     try:
-        return [json.loads(line) for line in path.read_text("utf-8").splitlines()] if path.exists() else []
-    except ValueError:
+        lines = [strict_json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
+        for one in lines:
+            expect(Verification, one)
+    except ValueError as error:
         raise ValueError(
-            f"{path}: expected a line of JSON for each verification; take it from a copy or delete it"
+            f"{path}: expected a line of JSON for each verification; take it from a copy or delete it ({error})"
         ) from None
+    return lines
 
 
 def pairs(folder: Path) -> frozenset[Pair]:
@@ -59,7 +64,7 @@ def references(folder: Path) -> dict[str, list[Record]]:
     found: dict[str, list[Record]] = {}
     for path in sorted((folder / REFERENCES).glob("*.parquet")):
         try:
-            record = unpacked(path.read_bytes())
+            record = described(unpacked(path.read_bytes()))
         except ValueError as error:
             raise ValueError(f"{path}: {error}; take it from a copy or delete it") from None
         found.setdefault(record.about["key"], []).append(record)

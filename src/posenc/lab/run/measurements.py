@@ -74,6 +74,7 @@ def _measure_once(one: Measurement, key: str, folder: Folder, say: Say) -> None:
         try:
             say(one.described)
             folder.put_measurement(one.name, key, one.measure())
+            return
         finally:
             held.release()
 

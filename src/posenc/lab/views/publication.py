@@ -25,7 +25,7 @@ from typing import Any
 import yaml
 
 from posenc.bilingual import Language, Words
-from posenc.lab.experiment import Experiment
+from posenc.lab.experiment import Experiment, strict_yaml
 from posenc.lab.records import files
 from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
@@ -135,7 +135,7 @@ def own_encodings(experiment: Experiment) -> Iterator[tuple[str, str]]:
 def configuration(experiment: Experiment) -> str:
     """YAML that posenc lab run reads. The texts of users' encodings are files beside it."""
     settings = {name: value for name, value in experiment.model_dump(mode="json").items() if name != "sources"}
-    return yaml.safe_dump(settings, sort_keys=False, allow_unicode=True, width=120)
+    return strict_yaml.dumps(settings)
 
 
 def environment(findings: Findings) -> dict[str, Any]:

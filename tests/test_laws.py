@@ -60,6 +60,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "hope": {"trained_length": 64},
     "inkling": {"extent": 8},
     "hierarchical": {"rows": 16},
+    "lm_infinite": {"near": 4, "starting": 1},
 }
 # The laws' positions reach 165. Generators whose angles stay within RoPE's, since the error of an exponential grows with
 # the angle; a map of coordinates, which are below 1 elsewhere, whose results are of size 1.
@@ -75,7 +76,7 @@ LEFT_OUT = {
     "liere": ["shift_invariance"],  # its absence shows off the diagonal: oracles/test_liere.py
     "beit": ["shift_invariance"],  # its absence shows at a class token: oracles/test_window_bias.py
     "lookhere": ["shift_invariance"],  # likewise: oracles/test_lookhere.py
-    "convolutional": NEIGHBOURS,
+    "convolutional": [*NEIGHBOURS, "rows_that_see_no_key"],
     "conditional": NEIGHBOURS,
 }
 
@@ -89,12 +90,10 @@ def check(name: str, encoding: posenc.PositionalEncoding, setting: laws.Setting,
 AT_ONCE = candidates("cpu", posenc.PositionalEncoding())  # flex compiles for seconds: oracles/test_flex.py tries it
 ALL = [*ENCODINGS, *VARIANTS, "stack"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
+OF_EDGES = ["rows_that_see_no_key", "empty_calls", "width_of_values"]
+OVER_BACKENDS = ["backends_agree", "options_agree", *OF_EDGES]
 OF_DERIVATIVES = ["gradients", "transforms", "checkpointed_equals_plain"]
-BY_BACKEND = [
-    name
-    for name in laws.LAWS
-    if name not in (*OF_DERIVATIVES, "backends_agree", "options_agree", "locality", "norm_preservation")
-]
+BY_BACKEND = [name for name in laws.LAWS if name not in (*OF_DERIVATIVES, *OVER_BACKENDS, "locality", "norm_preservation")]
 
 
 @pytest.mark.parametrize(("name", "impl", "dtype"), every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED), ids=str)
@@ -112,7 +111,7 @@ def test_laws(name, impl, dtype):
         check(name, encoding, setting, quick)
 
 
-QUICK = [law for law in laws.LAWS if law not in (*OF_DERIVATIVES, "one_graph_over_lengths")]
+QUICK = [law for law in laws.LAWS if law not in (*OF_DERIVATIVES, *OF_EDGES, "one_graph_over_lengths")]
 HARD = ["decode_equals_prefill", "packed_equals_separate", "padded_equals_unpadded", "shift_invariance", "head_slices"]
 
 
@@ -142,6 +141,24 @@ def test_laws_of_rows_and_backends(name, dtype):
     for causal in (True, False):
         if causal or "causal_only" not in encoding.traits:
             check(name, encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree", "options_agree"])
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_edges(name):
+    """In one dtype and direction, over all backends."""
+    encoding = build(name)
+    causal = "causal_only" in encoding.traits or draw(name, (True, False), "causal at the edges")
+    check(name, encoding, laws.Setting(dtype=draw(name, DTYPES, "edges"), causal=causal), OF_EDGES)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ALL)
+def test_edges_in_every_dtype(name, dtype):
+    encoding = build(name)
+    for causal in (True, False):
+        if causal or "causal_only" not in encoding.traits:
+            check(name, encoding, laws.Setting(dtype=dtype, causal=causal), OF_EDGES)
 
 
 # FLOATER's differences go through a solver, a stack's through several encodings: oracles/test_floater.py has a few.

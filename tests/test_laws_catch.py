@@ -293,6 +293,79 @@ class TurnsInOneGoOnly(RoPE):
         return (q, k) if at_q.length > 5 else super().rotate_both(q, k, at_q, at_k)
 
 
+class HidesByALargeNumber(PositionalEncoding):
+    """Half the lowest number in the place of -inf: where every key is hidden so, all logits are rounded to it."""
+
+    sites = Site.BIAS
+
+    def bias(self, q, k, at_q, at_k):
+        lowest = torch.finfo(q.dtype).min / 2
+
+        def of_pair(b, h, i, j):
+            earlier = at_k.coords[b, j] < at_q.coords[b, i]
+            return torch.zeros_like(earlier, dtype=q.dtype).masked_fill(earlier, lowest) + 0 * h
+
+        return of_pair
+
+
+class DividesByNothing(PositionalEncoding):
+    """A softmax of its own, of which a row of -inf alone is NaN."""
+
+    sites = Site.WEIGHTS
+
+    def weights(self, logits, at_q, at_k, may_attend):
+        return logits.masked_fill(~may_attend, -torch.inf).softmax(dim=-1)
+
+
+class AddsWhereNothingIsSeen(PositionalEncoding):
+    """A constant past the weights, for queries without a key too."""
+
+    sites = Site.BYPASS
+
+    def bypass(self, v, at_q, at_k, may_attend):
+        return v.new_ones(v.shape[0], 4, at_q.length, v.shape[3])
+
+
+class OverflowsAtPadding(PositionalEncoding):
+    """A factor that is infinite between padding and a real token; the mask hides the pair, not its gradient."""
+
+    sites = Site.BIAS
+
+    def bias(self, q, k, at_q, at_k):
+        query, key = (1000.0 * at.document.clamp(max=0) for at in (at_q, at_k))
+
+        def of_pair(b, h, i, j):
+            return (q[b, h, i] * k[b, h, j]).sum(-1) * (key[b, j] - query[b, i]).to(q.dtype).exp()
+
+        return of_pair
+
+
+class LooksAtTheFirstToken(Absolute):
+    """Reads the first position of every row: there is none in an empty one."""
+
+    def embed(self, x, at):
+        return super().embed(x, at.shift(at.coords[:, 0] * 0))
+
+
+class TakesTheLargestKey(PositionalEncoding):
+    """A number of all keys: of none there is no largest."""
+
+    sites = Site.BIAS
+
+    def bias(self, q, k, at_q, at_k):
+        largest = at_k.coords.amax(dim=1).to(q.dtype)
+        return lambda b, h, i, j: -0.01 * largest[b] + 0 * (h + i + j)
+
+
+class MixesChannelsOfValues(PositionalEncoding):
+    """Each channel of a value without the mean of all."""
+
+    sites = Site.ROTATE
+
+    def rotate(self, x, at, side, out=None):
+        return x - x.mean(dim=-1, keepdim=True) if side == "value" else x
+
+
 PLANTED = [
     ("locality", SmearsTokens),
     ("norm_preservation", Stretches),
@@ -330,6 +403,13 @@ PLANTED = [
     ("backends_agree", UndeclaredContext),
     ("backends_agree", HidesItsBias),
     ("options_agree", PairsByStorage),
+    ("rows_that_see_no_key", HidesByALargeNumber),
+    ("rows_that_see_no_key", DividesByNothing),
+    ("rows_that_see_no_key", AddsWhereNothingIsSeen),
+    ("rows_that_see_no_key", OverflowsAtPadding),
+    ("empty_calls", LooksAtTheFirstToken),
+    ("empty_calls", TakesTheLargestKey),
+    ("width_of_values", MixesChannelsOfValues),
 ]
 
 

@@ -52,6 +52,7 @@ MADE = {
 }
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 SLOW = ("gradients", "transforms", "checkpointed_equals_plain", "one_graph_over_lengths")
+OF_EDGES = ("rows_that_see_no_key", "empty_calls", "width_of_values")  # each tries all backends
 
 
 def build(name: str):
@@ -67,15 +68,22 @@ def settings(encoding, **options):
 @pytest.mark.parametrize(("name", "impl", "dtype"), every_second(MADE, AT_ONCE, DTYPES), ids=str)
 def test_laws(name, impl, dtype):
     encoding = build(name)
-    left_out = SLOW
+    left_out = (*SLOW, *OF_EDGES)
     if isinstance(encoding, FalconALiBi) and dtype in (torch.bfloat16, torch.float16):
-        left_out = (*SLOW, "shift_invariance")  # its absence shows in roundings, which these dtypes have themselves
+        left_out = (*left_out, "shift_invariance")  # its absence shows in roundings, which these dtypes have themselves
     for setting in settings(encoding, dtype=dtype, impl=impl):
         if impl in laws.expressible(encoding):
             laws.check(encoding, setting, [law for law in laws.LAWS if law not in left_out])
         else:
             with pytest.raises(ValueError, match="use impl="):
                 laws.check(encoding, setting, ["packed_equals_separate"])
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_edges(name):
+    encoding = build(name)
+    for setting in settings(encoding):
+        laws.check(encoding, setting, OF_EDGES)
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.backends import choose
 from posenc.checked import explained
 from posenc.checks import shown
-from posenc.encoding import PositionalEncoding, Site, check_one_layer, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_added, check_one_layer, full_precision
 from posenc.options import PLAIN, Given, Options, allowed
 from posenc.positions import Positions
 from posenc.windows import by_pieces
@@ -177,7 +177,10 @@ def _with_bypass(
 ) -> Tensor:
     """The output and what the values add to it without the weights."""
     addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
-    return out if addend is None else (out.to(addend.dtype) + addend).to(out.dtype)
+    if addend is None:
+        return out
+    check_added(encoding, addend, v)
+    return (out.to(addend.dtype) + addend).to(out.dtype)
 
 
 def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:

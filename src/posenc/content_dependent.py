@@ -160,7 +160,7 @@ def running_sum(
     else:
         index = by_document_and_order(at).view(*at.order.shape, *[1] * (steps.ndim - 2)).expand_as(steps)
         total = torch.empty_like(steps).scatter(1, index, steps.gather(1, index).cumsum(dim=1))
-    return total if before is None else total + before[:, -1:].double()
+    return total if before is None or not before.shape[1] else total + before[:, -1:].double()
 
 
 def by_document_and_order(at: Positions) -> Int[Tensor, "b t"]:

@@ -489,6 +489,15 @@ def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int
         raise ValueError(f"{type(encoding).__name__}: built for {name}={expected}, got a tensor with {got} as {of}")
 
 
+def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: Float[Tensor, "b g j d"]) -> None:
+    """Raises ValueError for values v of another width than the vectors that the encoding adds to the output."""
+    if added.shape[-1] != v.shape[-1]:
+        raise ValueError(
+            f"v: {type(encoding).__name__} adds vectors of {added.shape[-1]} channels to the output, expected values of as "
+            f"many, got {list(v.shape)}"
+        )
+
+
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype to compute in: float64 for float64, float32 for everything else."""
     if type(dtype) is not torch.dtype:

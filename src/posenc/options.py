@@ -102,7 +102,7 @@ PLAIN = Options()
 
 
 def allowed(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Bool[Tensor, "b #h i j"]:
-    """Which query may see which key: documents, padding, causal order, window, chunk and a bool mask."""
+    """Which query may see which key: documents, padding, causal order, window, chunk and a mask, False or -inf there."""
     seen = may_attend(at_q, at_k, causal)
     if options.window is not None or options.chunk is not None:
         query, key = at_q.order[:, None, :, None], at_k.order[:, None, None, :]
@@ -113,8 +113,8 @@ def allowed(at_q: Positions, at_k: Positions, causal: bool, options: Options) ->
             seen = seen & (query - key <= left)
         if right is not None:
             seen = seen & (key - query <= right)
-    if options.mask is not None and options.mask.dtype == torch.bool:
-        seen = seen & options.mask
+    if options.mask is not None:
+        seen = seen & (options.mask if options.mask.dtype == torch.bool else options.mask != -torch.inf)
     return seen
 
 

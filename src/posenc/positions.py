@@ -59,7 +59,7 @@ class Positions:
                  that tokens of two such positions are of one document.
                  "document": they rise by one within each document; padding has document -1. None: not known. Set by the
                  builders that know it, kept by `shift`, dropped by `take`; never inferred from values, except that `cat`
-                 of two such parts checks whether the second begins where the first ends
+                 of two such parts checks whether the second begins where the first ends. No tokens have none
     tables       what `encoding.prepare(at)` computed, by the identity of the encoding that computed it
     states       what `encoding.read(x, at, past)` took from hidden states, likewise; cached with the keys
 
@@ -91,6 +91,8 @@ class Positions:
             object.__setattr__(self, name, value.to(torch.int64, copy=True))
         object.__setattr__(self, "coords", _coordinates(self.coords))
         check_fields(self)
+        if not self.coords.shape[1]:
+            object.__setattr__(self, "consecutive_in", None)
 
     # Builders -------------------------------------------------------------------------------------------------------
 
@@ -99,8 +101,11 @@ class Positions:
     def arange(
         cls, batch: int, length: int, start: int | Int[Tensor, "b"] = 0, *, device: torch.device | str | None = None
     ) -> Positions:
-        """Positions start, start+1, …, start+length-1 in every row; `start` may be one integer per row."""
-        checks.whole(batch=batch, length=length)
+        """Positions start, start+1, …, start+length-1 in every row; `start` may be one integer per row.
+
+        Batch and length may be 0: an empty batch has positions too.
+        """
+        checks.whole(0, batch=batch, length=length)
         count = torch.arange(length, device=device)[None]
         if isinstance(start, Tensor):
             if start.dtype not in INTEGERS or start.shape != (batch,):
@@ -116,7 +121,8 @@ class Positions:
             if start > LARGEST // 2 and start + length - 1 > LARGEST:
                 raise ValueError(f"start, length: positions {start} … {start + length - 1} do not fit in int64")
             coords = (count + start).expand(batch, length)
-        return _made(coords, coords, torch.zeros_like(coords[:1]).expand(batch, length), consecutive_in="row")
+        document = torch.zeros_like(coords[:1]).expand(batch, length)
+        return _made(coords, coords, document, consecutive_in="row" if length else None)
 
     @classmethod
     @explained
@@ -135,7 +141,7 @@ class Positions:
         _check_mask(mask, "[b, t]")
         real = mask.bool()
         count = (real.long().cumsum(dim=1) - 1).clamp(min=0)
-        return _made(count, count, real.long() - 1, consecutive_in="document")
+        return _made(count, count, real.long() - 1, consecutive_in="document" if mask.shape[1] else None)
 
     @classmethod
     @explained
@@ -332,7 +338,9 @@ class Positions:
         """
         part = slice(start, stop)
         document, consecutive_in = self.document[:, part], self.consecutive_in
-        if consecutive_in == "document" and readable(document) and document.numel() and not bool(document.any()):
+        if not document.shape[1]:
+            consecutive_in = None
+        elif consecutive_in == "document" and readable(document) and document.numel() and not bool(document.any()):
             consecutive_in = "row"
         return _made(
             self.coords[:, part],
@@ -472,8 +480,9 @@ def distinct_rows(at_q: Positions, at_k: Positions) -> tuple[Positions, Position
 
 
 def _is_one_run(parts: Sequence[Positions]) -> bool:
-    """Whether all parts are consecutive, and each begins where the one before ends."""
-    consecutive = all(part.consecutive_in == "row" for part in parts)
+    """Whether all parts are consecutive, and each begins where the one before ends; parts without tokens aside."""
+    parts = [part for part in parts if part.length]
+    consecutive = bool(parts) and all(part.consecutive_in == "row" for part in parts)
     return consecutive and all(itertools.starmap(_goes_on, itertools.pairwise(parts)))
 
 

@@ -81,10 +81,11 @@ def test_lh_90_of_12_and_16_heads():
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_a_mask_that_hides_a_whole_field_leaves_numbers(dtype):
-    """The patch in the last row sees nothing below it but itself, and the mask hides that."""
+def test_a_mask_that_hides_a_whole_field_leaves_zeros(dtype):
+    """Patches in the last row see their own row alone, and the mask hides it. More: test_no_visible_key.py."""
     q = torch.from_numpy(draw(6, 1, 1, 9, 5)).to(dtype)
-    mask = ~torch.eye(9, dtype=torch.bool)
+    row = torch.arange(9) // 3
+    mask = row[:, None] != row
     for impl in ("reference", "sdpa"):
         got = attend(
             q,
@@ -96,7 +97,9 @@ def test_a_mask_that_hides_a_whole_field_leaves_numbers(dtype):
             mask=mask[None, None],
             impl=impl,
         )
-        assert got.isfinite().all()
+        assert not got[:, :, 6:].any()
+        assert got[:, :, :6].isfinite().all()
+        assert got[:, :, :6].all()
 
 
 def test_a_shift_counts_where_it_makes_a_patch_of_a_class_token():

@@ -386,12 +386,12 @@ def test_any_sequence_of_calls_equals_fresh_instances_C1_C3(calls):
 
 
 def test_wrong_builders_arguments():
-    with pytest.raises(ValueError, match="batch: expected a whole number from 1, got 0"):
-        Positions.arange(0, 3)
-    with pytest.raises(ValueError, match="length: expected a whole number from 1, got 0"):
-        Positions.arange(1, 0)
+    with pytest.raises(ValueError, match="batch: expected a whole number from 0, got -1"):
+        Positions.arange(-1, 3)
+    with pytest.raises(ValueError, match="length: expected a whole number from 0, got -1"):
+        Positions.arange(1, -1)
     for wrong in (2.0, True, "2", torch.tensor(2)):
-        with pytest.raises(ValueError, match="length: expected a whole number from 1"):
+        with pytest.raises(ValueError, match="length: expected a whole number from 0"):
             Positions.arange(1, wrong)
     with pytest.raises(TypeError, match=r"start: expected an integer, got 0\.5.*Positions\.at"):
         Positions.arange(1, 2, 0.5)

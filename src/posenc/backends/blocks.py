@@ -29,6 +29,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return "it loops over blocks in Python, so that a graph would be right for one number of blocks only"
     if not causal or at_q is not at_k or at_q.consecutive_in != "row":
         return "queries and keys are not the same consecutive tokens, seen causally"
+    if not (q.shape[0] and at_q.length):
+        return "there are no rows or no tokens"
     return None
 
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.options import PLAIN, Options, allowed, capped, softmax_scale
 from posenc.positions import Positions
@@ -116,6 +116,7 @@ def _attend(
     unseen = v.shape[2] - k.shape[2]
     out = _shared(F.pad(probs, (0, unseen)) if unseen else probs, v.to(probs.dtype))
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
+        check_added(encoding, addend, v)
         out = out + addend
     out = out.to(q.dtype)
     return (out, logits.logsumexp(dim=-1)) if options.return_lse else out
@@ -138,7 +139,10 @@ def probabilities(
 def visible_logits(
     q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
 ) -> tuple[Float[Tensor, "b h i j"], Bool[Tensor, "b #h i j"]]:
-    """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may."""
+    """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may.
+
+    Where the bias or the mask is -inf it may not: so no gradient comes back from there, and a row of nothing else is empty.
+    """
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
 
@@ -149,6 +153,8 @@ def visible_logits(
     if biased and (bias := encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k)) is not None:
         logits = logits + bias(*index_grid(logits))
     seen = allowed(at_q, at_k, causal, options)
+    if biased:
+        seen = seen & (logits != float("-inf"))
     logits = encoding.context(logits, wide_q, at_q, at_k, seen)
     if options.mask is not None and options.mask.dtype != torch.bool:
         logits = logits + options.mask.to(dtype)

@@ -80,6 +80,8 @@ class Convolutional(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
+        if not (x.shape[0] and x.shape[1]):
+            return x
         whole_documents(at)
         absent = (at.document < 0)[..., None]
         dtype = working_dtype(x.dtype)

@@ -81,6 +81,8 @@ class FLOATER(PositionalEncoding):
             raise ValueError("at: expected positions with values, got coords on meta; the solver follows them")
         if readable(at.coords) and bool((at.coords < 0).any()):
             raise ValueError(f"FLOATER: the path starts at position 0, got position {at.coords.min().item()}")
+        if not at.coords.numel():
+            return (torch.zeros(*at.coords.shape, *self.start.shape, dtype=dtype, device=self.start.device),)
         if at.consecutive_in == "row" and (at.batch == 1 or at.coords.stride(0) == 0):  # one row, growing and distinct
             return (self._path(at.coords[0], dtype).expand(at.batch, -1, -1, -1),)
         positions, index = torch.unique(at.coords, return_inverse=True)

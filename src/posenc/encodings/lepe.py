@@ -71,6 +71,8 @@ class LePE(PositionalEncoding):
             values = v.repeat_interleave(self.n_heads // v.shape[1], dim=1).to(dtype)
             kernel, constant = self.kernel.to(dtype), self.constant.to(dtype)
             added = constant[:, None] * may_attend.any(-1, keepdim=True)
+            if not may_attend.shape[-1]:  # no keys
+                return added
             near, found = torch.zeros_like(may_attend), torch.zeros_like(may_attend[..., :1], dtype=torch.int32)
             rows, columns = (_apart(at_q.coords[..., axis], at_k.coords[..., axis]) for axis in (0, 1))
             for row in range(-self.reach, self.reach + 1):

@@ -68,9 +68,8 @@ class LookHere(PositionalEncoding):
     layer     the layer that this is the encoding of
 
     Coordinates are (row, column), and a token at a negative one is a class token: it sees all, all see it, and no distance
-    counts. Where a mask hides all that a head sees, what is out of its sight counts alike. Time and memory
-    O(queries·keys). Raises ValueError for other fields, for numbers that do not fit the heads, and
-    for a layer beyond the last.
+    counts. Where a mask hides all that a head sees, its output is zeros. Time and memory O(queries·keys).
+    Raises ValueError for other fields, for numbers that do not fit the heads, and for a layer beyond the last.
     """
 
     sites = Site.BIAS
@@ -112,7 +111,7 @@ class LookHere(PositionalEncoding):
         for at in (at_q, at_k):
             self.check_coords(at)
         query, key, device = at_q.coords, at_k.coords, q.device
-        falls, nothing = constant(self.falls, torch.float64, device), torch.finfo(q.dtype).min / 2
+        falls = constant(self.falls, torch.float64, device)
         numbers = tuple(float(number) for field in self.fields for pair in FIELDS[field] for number in pair)
         edges = constant(numbers, torch.float64, device).view(-1, 2, 2)  # [h, edge, (down, across)]
 
@@ -122,7 +121,7 @@ class LookHere(PositionalEncoding):
             down, across = offset[..., 0], offset[..., 1]
             hidden = down * edges[h, 0, 0] + across * edges[h, 0, 1] > 0
             hidden = hidden | (down * edges[h, 1, 0] + across * edges[h, 1, 1] > 0)
-            term = (-falls[h] * (down.square() + across.square()).sqrt()).masked_fill(hidden, nothing)
+            term = (-falls[h] * (down.square() + across.square()).sqrt()).masked_fill(hidden, -torch.inf)
             return term.masked_fill(_marked(query[b, i]) | _marked(key[b, j]), 0.0).to(q.dtype)
 
         return of_pair
@@ -175,9 +174,11 @@ ENTRY = Entry(
         "方向在训练前就固定：一个头不能看别处，旋转过的图像对模型是另一幅图像。被遮住的位置对并不省计算：先计算再遮盖。",
     ),
     differs=Words(
-        "Pairs out of sight get half the lowest number of the dtype, where the authors' code has the lowest of bfloat16, "
-        "and penalties are not rounded to bfloat16. Fields of 45° are not here.",
-        "视野之外的位置对取该类型最小数的一半，作者的代码用 bfloat16 的最小数；惩罚不舍入到 bfloat16。45° 的视野未收录。",
+        "Pairs out of sight get -∞, where the authors' code has the lowest number of bfloat16: the weights are equal, but "
+        "for a query from which a mask hides all that a head sees. It gets zeros here, and the mean of all other keys "
+        "there. Penalties are not rounded to bfloat16. Fields of 45° are not here.",
+        "视野之外的位置对取 -∞，作者的代码用 bfloat16 的最小数：权重相同；只有当掩码遮住一个头能看到的全部键时不同，"
+        "此时这里输出零，作者的代码取其余键的平均。惩罚不舍入到 bfloat16。45° 的视野未收录。",
     ),
     code="GreenCUBIC/lookhere",
     options={

@@ -75,7 +75,7 @@ class PRoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         """All four sides change: keys and values by the inverse of what outputs are changed by."""
         checks.one_of(SIDES, side=side)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         forth, back, cos, sin = self.tables_at(at, x.dtype)
         quarter, sign = self.d_head // 4, 1.0 if side == "output" else -1.0

@@ -132,7 +132,7 @@ class RoPE(PositionalEncoding):
         if side not in self.turning:
             turns(side)
             return into(x, out)
-        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         cos, sin = self.tables_at(at, x.dtype)
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)

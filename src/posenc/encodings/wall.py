@@ -90,12 +90,18 @@ class Wall(ForgetGates):
         return sums.transpose(1, 2)
 
 
+def factor(between: Float[Tensor, "*s"], dtype: torch.dtype) -> Float[Tensor, "*s"]:
+    """exp of what the sums lost between two tokens. Between tokens of one document, in causal order, it is at most 1; where
+    one of them is padding or of another document the sums may grow, and nothing may overflow: the pair is hidden later."""
+    return between.clamp(max=0).to(dtype).exp()
+
+
 def one_by_one(
     q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], query: Float[Tensor, "b h i d"], key: Float[Tensor, "b h j d"]
 ) -> Float[Tensor, "b h i j"]:
     """Σ_c q_c k_c exp(query_c - key_c), query by query; no channel grows, whichever sum is larger."""
     rows = [
-        (k * (query[:, :, i, None] - key).clamp(max=0).to(q.dtype).exp()) @ q[:, :, i, :, None] for i in range(q.shape[2])
+        (k * factor(query[:, :, i, None] - key, q.dtype)) @ q[:, :, i, :, None] for i in range(q.shape[2])
     ]
     return torch.cat(rows, dim=-1).transpose(-1, -2)
 
@@ -110,8 +116,8 @@ def by_blocks(
     q, k, sums = (x.index_select(2, filled).unflatten(2, (-1, BLOCK)) for x in (q, k, sums))  # [b, h, blocks, B, d]
     last = sums[..., -1:, :]
     before = torch.cat([sums[:, :, :1, :1], last[:, :, :-1]], dim=2)
-    decay = (last - before).to(q.dtype).exp()
-    queries, keys = q * (sums - before).to(q.dtype).exp(), k * (last - sums).to(q.dtype).exp()
+    decay = factor(last - before, q.dtype)
+    queries, keys = q * factor(sums - before, q.dtype), k * factor(last - sums, q.dtype)
     return carried(queries, keys, _within(q, k, sums), lambda held, block: held * decay[:, :, block])
 
 
@@ -131,8 +137,8 @@ def _within(
         return (q * k).sum(dim=-1, keepdim=True)
     q, k, sums = (x.unflatten(-2, (2, -1)) for x in (q, k, sums))
     own, between = _within(q, k, sums), sums[..., 0, -1:, :]
-    after = q[..., 1, :, :] * (sums[..., 1, :, :] - between).to(q.dtype).exp()
-    across = after @ (k[..., 0, :, :] * (between - sums[..., 0, :, :]).to(k.dtype).exp()).transpose(-1, -2)
+    after = q[..., 1, :, :] * factor(sums[..., 1, :, :] - between, q.dtype)
+    across = after @ (k[..., 0, :, :] * factor(between - sums[..., 0, :, :], k.dtype)).transpose(-1, -2)
     first = torch.cat([own[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
     return torch.cat([first, torch.cat([across, own[..., 1, :, :]], dim=-1)], dim=-2)
 

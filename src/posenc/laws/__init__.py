@@ -17,6 +17,8 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
     transforms      forward mode, torch.func, second derivatives
     checkpointing   activation checkpointing and hooks on saved tensors
     backends        every backend computes the same
+    no_visible_key  queries from which everything is hidden
+    sizes           no rows, no tokens, values of another width than the heads
     options         masks, windows, chunks, scales and caps mean the same everywhere
 
 Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
@@ -41,9 +43,11 @@ from posenc.laws.checkpointing import checkpointed_equals_plain
 from posenc.laws.compilation import one_graph_over_lengths
 from posenc.laws.derivatives import gradients
 from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.no_visible_key import rows_that_see_no_key
 from posenc.laws.options import options_agree
 from posenc.laws.registry import LAWS, Law, LawResult, check, law, report
 from posenc.laws.rows import locality, norm_preservation
+from posenc.laws.sizes import empty_calls, width_of_values
 from posenc.laws.state import (
     forward_writes_nothing,
     state_is_configuration,
@@ -67,6 +71,7 @@ __all__ = [
     "checkpointed_equals_plain",
     "decode_equals_prefill",
     "draw_parameters",
+    "empty_calls",
     "expressible",
     "forward_writes_nothing",
     "gradients",
@@ -82,6 +87,7 @@ __all__ = [
     "packed_equals_separate",
     "padded_equals_unpadded",
     "report",
+    "rows_that_see_no_key",
     "sharded_equals_whole",
     "shift_invariance",
     "state_is_configuration",
@@ -90,4 +96,5 @@ __all__ = [
     "surroundings_do_not_matter",
     "tables_know_their_owner",
     "transforms",
+    "width_of_values",
 ]

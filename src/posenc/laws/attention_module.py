@@ -26,7 +26,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
     world = World(setting)
     at = world.plain()
     expected = world.output(encoding, world.x, at).transpose(1, 2).flatten(2)
-    module = _with_projections_of(world, encoding)
+    module = with_projections_of(world, encoding)
     out = module(world.x, at, causal=setting.causal, impl=setting.impl)
     close(module_equals_attend, encoding, out, expected, setting.dtype, "forward")
     if setting.causal and _refuses_later_queries(world, encoding):
@@ -70,7 +70,7 @@ def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:
 
 
 @torch.no_grad()
-def _with_projections_of(world: World, encoding: PositionalEncoding) -> Attention:
+def with_projections_of(world: World, encoding: PositionalEncoding) -> Attention:
     """The module with the world's projections; the output projection changes nothing."""
     setting = world.setting
     module = Attention(setting.d_model, setting.n_heads, encoding, n_kv_heads=setting.n_kv_heads)

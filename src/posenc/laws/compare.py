@@ -17,7 +17,9 @@ def tolerance(dtype: torch.dtype, expected: Tensor) -> float:
 
 
 def difference(actual: Tensor, expected: Tensor) -> float:
-    """The largest absolute difference."""
+    """The largest absolute difference; 0 where there is nothing to compare."""
+    if not actual.numel():
+        return 0.0
     return float((actual.detach().double() - expected.detach().double()).abs().max())
 
 
@@ -45,3 +47,14 @@ def within(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Ten
     error = difference(actual, expected)
     if not error <= allowed:  # catches NaN too
         raise LawBroken(f"{about}: differs by {error:.3g}, allowed {allowed:.3g}")
+
+
+def errors_allowed(reference: dict[str, Tensor], true: dict[str, Tensor], dtype: torch.dtype) -> dict[str, float]:
+    """By how much each of a backend's results may differ from the true ones: by twice the reference's error and a few
+    roundings, both of the largest among the outputs or among the gradients."""
+    kinds = ([name for name in true if ("gradient of" in name) == of_gradients] for of_gradients in (False, True))
+    return {
+        name: max(2 * difference(reference[one], true[one]) + tolerance(dtype, true[one]) for one in kind)
+        for kind in kinds
+        for name in kind
+    }

@@ -49,6 +49,14 @@ def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> li
     x = world.x.clone().requires_grad_()
     q, k, v, at = world.heads(encoding, x, world.plain())
     out = world.attend(encoding, q, k, v, at, impl=impl)
-    wanted = [x, *(one for one in encoding.parameters() if one.requires_grad)]
-    grads = torch.autograd.grad((out * world.draw("upstream", *out.shape)).sum(), wanted, allow_unused=True)
-    return [torch.zeros_like(of) if grad is None else grad for grad, of in zip(grads, wanted, strict=True)]
+    wanted = {"x": x, **{name: one for name, one in encoding.named_parameters() if one.requires_grad}}
+    return list(gradients_of(out, world.draw("upstream", *out.shape), wanted).values())
+
+
+def gradients_of(out: Tensor, upstream: Tensor, leaves: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The gradient of each leaf, where `upstream` comes back for the output; zeros for those without one."""
+    grads = torch.autograd.grad(out, list(leaves.values()), upstream, allow_unused=True, retain_graph=True)
+    return {
+        f"gradient of {name}": torch.zeros_like(of) if grad is None else grad
+        for (name, of), grad in zip(leaves.items(), grads, strict=True)
+    }

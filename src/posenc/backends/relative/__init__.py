@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc.backends.relative.torch_operator import ATTENTION
-from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.options import PLAIN, Options, softmax_scale
 from posenc.positions import Positions
@@ -29,8 +29,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
 def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
     if exporting():
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
-    if not (at_q.length and at_k.length):
-        return "there are no queries or no keys"
+    if not (q.shape[0] and at_q.length and at_k.length):
+        return "there are no rows, no queries or no keys"
     if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
     if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):
@@ -57,6 +57,8 @@ def attend(
     n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
     query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
     given = vectors(query, at_q, at_k, start - (queries - 1), n)
+    if given.values is not None:
+        check_added(encoding, given.values, v)
     content, asked = given.content, softmax_scale(encoding, q.shape[-1], options)
     if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (asked / own - 1)

@@ -39,8 +39,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
-    if not (at_q.length and at_k.length):
-        return "there are no queries or no keys"
+    if not (q.shape[0] and at_q.length and at_k.length):
+        return "there are no rows, no queries or no keys"
     if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
         return "tokens have several coordinates"
     if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):

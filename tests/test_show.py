@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 
@@ -143,6 +144,34 @@ def test_a_pipe_gets_letters_and_a_terminal_gets_colours():
     plain = show("sinusoidal", "--length", "4")
     assert "\x1b" not in plain.stdout
     assert plain.exit_code == 0
+
+
+@pytest.mark.parametrize("method", ["sinusoidal", "rope", "alibi", "nope"])
+@pytest.mark.parametrize("plain", [{"NO_COLOR": "1"}, {"NO_COLOR": "1", "TERM": "dumb"}, {"NO_COLOR": "", "TERM": "dumb"}])
+def test_a_terminal_without_colours_gets_letters(method, plain):
+    """Half blocks that all have the colour of the text would show one grey area."""
+    terminal = {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "TERM": "xterm-256color", "COLUMNS": "80"}
+    shown = show(method, "--length", "12", **{**terminal, **plain}).stdout
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", shown)  # bold and dim stay
+    assert "▀" not in shown
+    piped = show(method, "--length", "12", COLUMNS="80").stdout
+    assert shown == piped
+
+
+@pytest.mark.parametrize(
+    ("method", "what", "words"),
+    [
+        ("hope", "wavelengths", "23 more never turn"),
+        ("proportional", "wavelengths", "more never turn"),
+        ("decoupled_rope", "waves", "channel 86: pair 0, ω = 1"),
+        ("convolutional", "decay", "adds nothing to zeros"),
+    ],
+)
+def test_what_never_turns_has_no_place_in_a_picture(method, what, words):
+    """An infinite wavelength, a channel that is not turned and the similarity of rows of zeros were tracebacks."""
+    shown = show(method, "--what", what)
+    assert shown.exit_code == (2 if method == "convolutional" else 0), shown.exception
+    assert words in " ".join((shown.stdout + shown.stderr).split())
 
 
 @pytest.mark.parametrize("width", [40, 80, 120])

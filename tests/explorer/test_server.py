@@ -499,6 +499,8 @@ def test_every_parameter_at_and_beyond_its_bounds(server, name):
                 "1e999",
                 " " * longest,
                 '"\\ud800"',
+                "\ud800",
+                '{"model_type": "\udfff"}'[:longest],
                 "{" + '"a":{' * (longest // 6),
                 "\u202e",
             ]
@@ -721,6 +723,115 @@ def test_broken_files_are_refused_or_read(server, complaints):
         assert answer.status == 200 or len(answer.error) > 10
         heard[answer.status] += 1
     assert min(heard[200], heard[400]) > 20
+    assert complaints == []
+
+
+def npy(array: Any) -> bytes:
+    np.save(stream := io.BytesIO(), array, allow_pickle=True)
+    return stream.getvalue()
+
+
+def npy_header(shape: str, descr: str = "'<f8'", body: bytes = b"", rest: str = "") -> bytes:
+    text = f"{{'descr': {descr}, 'fortran_order': False, 'shape': {shape}{rest}, }}".encode()
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(text)) + text + body
+
+
+def one_tensor(shape: Any, dtype: Any = "F32", offsets: Any = (0, 16), body: bytes = bytes(16)) -> bytes:
+    head = json.dumps({"table": {"dtype": dtype, "shape": shape, "data_offsets": offsets}}).encode()
+    return struct.pack("<Q", len(head)) + head + body
+
+
+TABLE = np.sin(np.arange(60.0).reshape(10, 6))
+REFUSED = {  # the words of the answer
+    "0-d": (npy(np.array(1.0)), "the shape [] is none of a table"),
+    "0-d whole number": (npy(np.array(3)), "the shape [] is none of a table"),
+    "0-d truth": (npy(np.array(True)), "the shape [] is none of a table"),
+    "0-d complex": (npy(np.array(1j)), "complex128"),
+    "0-d object": (npy(np.array(None, dtype=object)), "pickle"),
+    "0-d tensor": (one_tensor([], offsets=(0, 4), body=bytes(4)), "the shape [] is none of a table"),
+    "1-d": (npy(np.arange(5.0)), "the shape [5] is none of a table"),
+    "1-d tensor": (one_tensor([4]), "the shape [4] is none of a table"),
+    "3-d": (npy(np.ones((2, 3, 4))), "the shape [2, 3, 4] is none of a table"),
+    "9-d": (npy(np.ones((1,) * 9)), "is none of a table"),
+    "only axes of length 1": (npy(np.ones((1, 1, 1))), "the shape [1, 1, 1] is none of a table"),
+    "one row": (npy(np.ones((1, 5))), "one row"),
+    "one number": (b"1", "one row"),
+    "no rows": (npy(np.ones((0, 3))), "the shape (0, 3) is none of a table"),
+    "no columns": (npy(np.ones((3, 0))), "the shape (3, 0) is none of a table"),
+    "no numbers": (npy(np.ones(0)), "the shape (0,) is none of a table"),
+    "objects": (npy(np.full((2, 2), None)), "pickle"),
+    "records": (npy(np.zeros((2, 2), [("a", "f4")])), "no real numbers"),
+    "complex": (npy(np.ones((2, 2), complex)), "complex128"),
+    "texts": (npy(np.array([["a", "b"]] * 2)), "no real numbers"),
+    "bytes": (npy(np.zeros((2, 2), "V4")), "no real numbers"),
+    "dates": (npy(np.zeros((2, 2), "m8[s]")), "no real numbers"),
+    "cut off": (npy(TABLE)[:-1], "announces 480 bytes, the file has 479"),
+    "cut off in the header": (npy(TABLE)[:40], "header"),
+    "too long": (npy(TABLE) + b"x", "announces 480 bytes, the file has 481"),
+    "magic": (b"\x93NUMPX" + npy(TABLE)[6:], "neither .npy"),
+    "huge header": (npy_header("(2, 4)", body=bytes(64), rest=" " * 10**6), "header"),
+    "huge": (npy_header("(10**9, 10**9)"), "header"),
+    "huge, little data": (npy_header("(1000000000, 1000000000)", body=bytes(64)), "too large"),
+    "huge and empty": (npy_header("(0, 10000000000000000000000)"), "is none of a table"),
+    "endless digits": (npy_header(f"({'9' * 5000},)"), "header"),
+    "negative": (npy_header("(-1, 4)", body=bytes(64)), "is none of a table"),
+    "truths for sizes": (npy_header("(True, 4)", body=bytes(64)), "is none of a table"),
+    "half a row": (npy_header("(2.5, 4)", body=bytes(64)), "header"),
+    "no tuple": (npy_header("3", body=bytes(64)), "header"),
+    "unknown dtype": (npy_header("(2, 4)", "'zz'", bytes(64)), "header"),
+    "dtype within a dtype": (npy_header("(2, 2)", "'(2,2)f8'", bytes(128)), "no real numbers"),
+    "tensor with a negative axis": (one_tensor([-2, -2]), "is none of a table"),
+    "tensor with words for axes": (one_tensor(["a", 2]), "is none of a table"),
+    "tensor without a shape": (one_tensor(None), "header"),
+    "tensor elsewhere": (one_tensor([2, 2], offsets=(16, 0)), "cut off"),
+    "tensor of integers": (one_tensor([2, 2], "I32"), "dtype is not"),
+    "tensor of a dtype that is a list": (one_tensor([2, 2], ["F32"]), "header"),
+    "JSON number": (b"3", "one row"),
+    "JSON object": (b'{"a": 1}', "list of rows"),
+    "JSON words": (b'[["a", 1], [2, 3]]', "no number"),
+    "JSON half a pair": (b'[["\\ud800", 1], [2, 3]]', "no number"),
+    "JSON cut off": (b"[[1, 2], [3", "not JSON"),
+    "nothing": (b"", "empty"),
+    "zeros": (bytes(16), "no number"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_table_is_refused_in_both_languages(server, complaints, name):
+    contents, words = REFUSED[name]
+    answer = ask(server, "/upload/audit", contents, BYTES)
+    assert answer.status == 400, answer.body[:300]
+    en, zh = answer.error.split(" · ")
+    assert words in en
+    assert re.search("[\u4e00-\u9fff]", zh)
+    assert len(answer.error) < 400
+    assert complaints == []
+
+
+READ = {
+    "a column": (npy(np.arange(5.0)[:, None]), [5, 1]),
+    "a column of text": (b"1\n2\n3\n", [3, 1]),
+    "a column with its rows": (b"position,value\n0,0.5\n1,0.25\n", [2, 1]),
+    "a column as a batch": (npy(np.arange(5.0)[None, :, None]), None),
+    "a batch of one": (npy(TABLE[None]), [10, 6]),
+    "Fortran": (npy(np.asfortranarray(TABLE)), [10, 6]),
+    "big-endian": (npy(TABLE.astype(">f2")), [10, 6]),
+    "truths": (npy(TABLE > 0), [10, 6]),
+    "NaN": (npy(np.where(TABLE > 0.5, np.nan, TABLE)), [10, 6]),
+    "all NaN": (npy(np.full((3, 2), np.nan)), [3, 2]),
+    "infinity": (npy(np.where(TABLE > 0.5, -np.inf, TABLE)), [10, 6]),
+    "the largest": (npy(np.full((3, 2), 1.7e308)), [3, 2]),
+    "the smallest": (npy(np.full((3, 2), 5e-324)), [3, 2]),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_is_a_table_is_read_whatever_it_holds(server, complaints, name):
+    contents, shape = READ[name]
+    answer = ask(server, "/upload/audit", contents, BYTES)
+    assert answer.status == (400 if shape is None else 200), answer.body[:300]
+    if shape is not None:
+        assert list(unpacked(answer.body)["table"].shape) == shape
     assert complaints == []
 
 

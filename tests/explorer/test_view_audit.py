@@ -156,6 +156,13 @@ def test_a_refused_file_says_why_and_leaves_the_rest(opened, tmp_path):
     assert page.locator("canvas").count() == 3
 
 
+def test_a_column_of_numbers_is_drawn(opened):
+    page = opened("audit")
+    page.set_input_files("#audit-file", {"name": "a.csv", "mimeType": "text/csv", "buffer": b"0.5\n0.25\n1\n"})
+    page.wait_for_selector("text=3 × 1, bfloat16")
+    assert float(page.get_attribute("[data-role=value]", "data-value")) in (0.5, 0.25, 1)
+
+
 def test_a_file_dropped_anywhere_is_read(opened):
     page = opened("audit")
     text = "\n".join(",".join(map(repr, row)) for row in sinusoid(12, 6, 50.0).tolist())

@@ -132,7 +132,7 @@ def _umask() -> int:
 def _print(picture: Picture) -> None:
     from rich.console import Console
 
-    from posenc.plots.terminal import draw
+    from posenc.plots.terminal import coloured, draw
 
     console = Console(highlight=False, emoji=False)
-    console.print(draw(picture, console.width, colour=console.color_system is not None), soft_wrap=True)
+    console.print(draw(picture, console.width, colour=coloured(console)), soft_wrap=True)

@@ -23,7 +23,22 @@ TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}
 
 
 def read_table(contents: bytes) -> np.ndarray:
-    """Raises Refused, in both languages, for what cannot be read."""
+    """[rows, channels], with axes of length 1 besides. Raises Refused, in both languages, for what cannot be read."""
+    table = _array(contents)
+    sizes = table.shape if table.ndim == 2 else [n for n in table.shape if n > 1]  # as recogniser.matrix reads it
+    if len(sizes) != 2 or table.ndim < 2:
+        _refuse(
+            f"the shape {list(table.shape)} is none of a table; save an array of [rows, channels]",
+            f"形状 {list(table.shape)} 不是一张表；请保存形状为 [行, 通道] 的数组",
+        )
+    if sizes[0] == 1:
+        _refuse(
+            "one row does not tell how the next differs; give at least two", "只有一行，看不出下一行怎样变化；至少需要两行"
+        )
+    return table
+
+
+def _array(contents: bytes) -> np.ndarray:
     if not contents:
         _refuse("the file is empty", "文件是空的")
     if contents.startswith(b"\x93NUMPY"):
@@ -111,8 +126,8 @@ def _check(shape: Any, itemsize: int, there: int) -> None:
     if not all(isinstance(n, int) and not isinstance(n, bool) and n > 0 for n in shape) or len(shape) > 8:
         _refuse(f"the shape {_short(shape)} is none of a table", f"形状 {_short(shape)} 不是一张表")
     count = math.prod(shape)
-    longest = sorted(shape)[-2:] if len(shape) > 1 else [1, *shape]
-    if count > MOST_NUMBERS or longest[1] > MOST_ROWS or longest[0] > MOST_CHANNELS:
+    second, longest = sorted((1, 1, *shape))[-2:]
+    if count > MOST_NUMBERS or longest > MOST_ROWS or second > MOST_CHANNELS:
         _refuse(
             f"{_short(shape)} is too large: up to {MOST_ROWS} rows, {MOST_CHANNELS} channels, {MOST_NUMBERS} numbers",
             f"{_short(shape)} 太大：最多 {MOST_ROWS} 行、{MOST_CHANNELS} 个通道、{MOST_NUMBERS} 个数",

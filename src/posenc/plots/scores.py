@@ -38,6 +38,8 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
         idea = "The score of a query and a key of ones: RoPE's waves, faded by a factor per pair."
     else:
         table = table_of(encoding, 2 * length, width)
+        if not table.any():  # Convolutional: it reads what it is added to
+            raise ValueError(f"encoding: {type(encoding).__name__} adds nothing to zeros, so its rows have no similarity")
         line = Line("mean of PE(p)·PE(p+k)", lags, measures.row_similarity(table)[:length])
         idea = "How alike two rows are, by their distance, relative to a row with itself; the mean over positions."
     return Curves(

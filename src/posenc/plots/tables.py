@@ -68,24 +68,34 @@ def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128)
 def waves(
     encoding: PositionalEncoding, *, length: int = 512, width: int = 128, columns: tuple[int, ...] | None = None
 ) -> Curves:
-    """Chosen channels against position: by default 0, d/4 and d/2. Interleaved channel c belongs to pair ⌊c/2⌋."""
-    columns = tuple(sorted({0, width // 4 // 2 * 2, width // 2 // 2 * 2})) if columns is None else columns
+    """Chosen channels against position: by default the first that turns, and those a quarter and half of the way.
+
+    Interleaved, channel c of those that turn belongs to pair ⌊c/2⌋.
+    """
+    omega = _omega(encoding)
+    turned = width if omega is None else min(width, 2 * len(omega))
+    first = width - turned if getattr(encoding, "trailing", False) else 0
+    if columns is None:
+        columns = tuple(sorted({first, first + turned // 4 // 2 * 2, first + turned // 2 // 2 * 2}))
     if not columns:
         raise ValueError("columns: expected at least one channel, got none")
     for column in columns:
         if not 0 <= column < width:
             raise ValueError(f"columns: expected channels 0 … {width - 1}, got {column}")
     table, x = table_of(encoding, length, width), torch.arange(length)
-    omega = _omega(encoding)
     names = [f"channel {column}" for column in columns]
     second = "It has no frequency of its own: each channel goes where the parameters take it."
     if omega is not None and getattr(encoding, "layout", None) == "interleaved":
-        names = [f"channel {column}: pair {column // 2}, ω = {number(omega[column // 2])}" for column in columns]
-        last, slow = columns[-1], omega[columns[-1] // 2]
-        second = (
-            f"Channel {last} is pair {last // 2}, not frequency number {last}: ω = {number(slow)}, "
-            f"one turn in {number(2 * math.pi / slow)} positions."
-        )
+        pairs = [(column - first) // 2 for column in columns]
+        names = [
+            f"{name}: pair {pair}, ω = {number(omega[pair])}" if 0 <= pair < len(omega) else f"{name}: not turned"
+            for name, pair in zip(names, pairs, strict=True)
+        ]
+        if 0 <= (last := pairs[-1]) < len(omega) and omega[last]:
+            second = (
+                f"Channel {columns[-1]} is pair {last}, not frequency number {columns[-1]}: ω = {number(omega[last])}, "
+                f"one turn in {number(2 * math.pi / omega[last])} positions."
+            )
     return Curves(
         f"{_name(encoding)}: channels against position",
         ("One channel of the table, followed along the sequence.", second),
@@ -103,10 +113,8 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
     The positions are 0 and seven that grow evenly by factor up to length-1; the pairs are spread evenly over those that
     turn. Raises ValueError if no pair turns.
     """
-    omega = _needed(encoding)
+    omega = _turning(encoding)
     turning = [pair for pair, frequency in enumerate(omega) if frequency]
-    if not turning:
-        raise ValueError(f"encoding: every frequency of {type(encoding).__name__} is 0, expected a pair that turns")
     pairs = tuple(sorted({turning[round(n * (len(turning) - 1) / (clocks - 1))] for n in range(clocks)}))
     still = f"; {len(omega) - len(turning)} of them never turn" if len(turning) < len(omega) else ""
     positions = tuple(sorted({0, *(round((length - 1) ** (n / 6)) for n in range(7) if length > 1)}))
@@ -127,10 +135,15 @@ def clock(encoding: PositionalEncoding, *, length: int = 101, clocks: int = 8) -
 
 @checked
 def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Curves:
-    """The wavelength of each pair in positions, and which pairs do not finish a turn within `length`."""
-    omega = _needed(encoding)
-    pair, wave = torch.arange(len(omega)), 2 * math.pi / torch.tensor(omega, dtype=torch.float64)
+    """The wavelength of each pair in positions, and which pairs do not finish a turn within `length`.
+
+    Pairs that never turn have none and are only counted. Raises ValueError if no pair turns.
+    """
+    omega = _turning(encoding)
+    turning = torch.tensor(omega, dtype=torch.float64)
+    pair, wave = turning.nonzero().flatten(), 2 * math.pi / turning[turning != 0]
     beyond = wave > length
+    still = f"; {len(omega) - len(pair)} more never turn" if len(pair) < len(omega) else ""
     lines = tuple(
         line
         for line in (
@@ -143,8 +156,8 @@ def wavelength_ladder(encoding: PositionalEncoding, *, length: int = 4096) -> Cu
         f"{_name(encoding)}: wavelength of every pair of channels",
         (
             "Each pair is slower than the one before by the same factor.",
-            f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(omega)} "
-            f"pairs are longer than {length}, and beyond it show phases not seen before.",
+            f"From {number(float(wave[0]))} to {number(float(wave[-1]))} positions; {int(beyond.sum())} of {len(pair)} "
+            f"pairs are longer than {length}, and beyond it show phases not seen before{still}.",
         ),
         lines,
         "pair",
@@ -279,6 +292,14 @@ def _needed(encoding: PositionalEncoding) -> tuple[float, ...]:
     omega = _omega(encoding)
     if omega is None:
         raise ValueError(f"encoding: {type(encoding).__name__} has no frequencies to draw")
+    return omega
+
+
+def _turning(encoding: PositionalEncoding) -> tuple[float, ...]:
+    """The frequencies, of which at least one is not 0."""
+    omega = _needed(encoding)
+    if not any(omega):
+        raise ValueError(f"encoding: every frequency of {type(encoding).__name__} is 0, expected a pair that turns")
     return omega
 
 

@@ -1,7 +1,7 @@
 """Pictures drawn with characters: half blocks for matrices, braille dots for curves, clocks and paths, blocks for bars.
 
-`draw(picture, width, colour)` gives a rich Text that is at most `width` wide. Without colour (a pipe, NO_COLOR) a matrix
-shows sign and size by letters, and curves stand one under the other.
+`draw(picture, width, colour)` gives a rich Text that is at most `width` wide. Without colour (a pipe, NO_COLOR, TERM=dumb)
+a matrix shows sign and size by letters, and curves stand one under the other.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+from rich.console import Console
 from rich.text import Text
 
 from posenc.plots import cells, dots
@@ -19,6 +20,11 @@ from posenc.plots.style import BRIGHT, PAIRED
 
 NARROWEST = 40
 EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def coloured(console: Console) -> bool:
+    """Whether the console shows colours. With NO_COLOR, rich knows the colours of the terminal and prints none of them."""
+    return console.color_system is not None and not console.no_color
 
 
 def draw(picture: Picture, width: int = 80, colour: bool = True) -> Text:

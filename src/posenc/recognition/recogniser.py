@@ -74,7 +74,7 @@ def recognise(table: Any) -> Recognised:
     Speeds must form a geometric progression from one of the `Layout`s; tables of cosines or sines alone must begin at
     position 0. Everything else is described, not guessed. Raises ValueError for what is no such table, or too large.
     """
-    numbers = _matrix(table)
+    numbers = matrix(table)
     dtype = _dtype(numbers)
     finite = np.isfinite(numbers)
     if not finite.all():
@@ -97,7 +97,8 @@ def recognise(table: Any) -> Recognised:
     return _unknown(dtype, said, "norms = table.norm(dim=1)\nsimilarity = torch.cosine_similarity(table[:-1], table[1:])")
 
 
-def _matrix(given: Any) -> np.ndarray:
+def matrix(given: Any) -> np.ndarray:
+    """The table as [rows, channels] in fp64. Raises ValueError for what is none."""
     if isinstance(given, torch.Tensor):
         given = given.detach().cpu()
         given = (given.double() if given.dtype.is_floating_point else given).numpy()

@@ -24,17 +24,8 @@ export async function savePicture(stage: HTMLElement, name: string): Promise<voi
 
 function asSvg(stage: HTMLElement, width: number, height: number): string {
   const copy = stage.cloneNode(true) as HTMLElement;
-  const drawn = stage.querySelectorAll("canvas");
-  copy.querySelectorAll("canvas").forEach((canvas, index) => {
-    const image = h("img", { src: drawn[index]!.toDataURL(), style: `${canvas.getAttribute("style") ?? ""}; display: block; image-rendering: pixelated` });
-    canvas.replaceWith(image);
-  });
-  const fields = stage.querySelectorAll("input, select");
-  copy.querySelectorAll("input, select").forEach((field, index) => {
-    const shown = fields[index] as HTMLInputElement | HTMLSelectElement;
-    if (field instanceof HTMLSelectElement) for (const one of field.options) one.toggleAttribute("selected", one.value === shown.value);
-    else field.setAttribute("value", shown.value);
-  });
+  const drawn = stage.querySelectorAll("*");
+  copy.querySelectorAll<HTMLElement>("*").forEach((element, index) => still(element, drawn[index] as HTMLElement));
   copy.style.margin = "0";
   const root = stage.getRootNode() as Document | ShadowRoot;
   const rules = root.adoptedStyleSheets.flatMap((sheet) => applying(sheet.cssRules)).join("\n");
@@ -42,6 +33,16 @@ function asSvg(stage: HTMLElement, width: number, height: number): string {
   page.setAttribute("xmlns", "http://www.w3.org/1999/xhtml");
   const inside = new XMLSerializer().serializeToString(page);
   return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}"><foreignObject width="100%" height="100%">${inside}</foreignObject></svg>`;
+}
+
+/** Writes what is neither an attribute nor text into the copy of an element: drawn pixels, what fields hold, how far it is scrolled. */
+function still(copy: HTMLElement, shown: HTMLElement): void {
+  if (shown instanceof HTMLCanvasElement) copy.replaceWith(h("img", { src: shown.toDataURL(), style: `${copy.getAttribute("style") ?? ""}; display: block; image-rendering: pixelated` }));
+  else if (shown instanceof HTMLOptionElement) copy.toggleAttribute("selected", shown.selected);
+  else if (shown instanceof HTMLTextAreaElement) copy.textContent = shown.value;
+  else if (shown instanceof HTMLInputElement && /checkbox|radio/.test(shown.type)) copy.toggleAttribute("checked", shown.checked);
+  else if (shown instanceof HTMLInputElement) copy.setAttribute("value", shown.value);
+  else if (shown.scrollLeft || shown.scrollTop) for (const child of copy.children) (child as HTMLElement).style.translate = `${-shown.scrollLeft}px ${-shown.scrollTop}px`;
 }
 
 /** The rules as they hold in this window: the picture is narrower, and its own width must not decide. */

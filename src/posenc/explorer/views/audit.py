@@ -18,6 +18,7 @@ from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.recognition import Recognised, recognise
 from posenc.recognition.formula import COS, SIN, channels, divisor
+from posenc.recognition.recogniser import matrix
 
 ORDER = 70
 
@@ -173,8 +174,7 @@ def _python(made: str) -> str:
 
 
 def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data:
-    table = np.asarray(given.double() if isinstance(given, torch.Tensor) else given, dtype=np.float64)
-    table = table.reshape([n for n in table.shape if n > 1] or [1])
+    table = matrix(given)
     window = np.s_[:MOST_SHOWN, :MOST_SHOWN]
     arrays = {"table": table[window]}
     if found.table is not None:

@@ -293,6 +293,20 @@ class TurnsInOneGoOnly(RoPE):
         return (q, k) if at_q.length > 5 else super().rotate_both(q, k, at_q, at_k)
 
 
+class RoundsItsFrequencies(RoPE):
+    """Learned frequencies without a word to casts: bfloat16 rounds them, and positions multiply the rounding."""
+
+    learned_tables = True
+
+    def __init__(self):
+        super().__init__(8)
+        self.own = torch.nn.Parameter(torch.tensor(self.frequencies.values) * 1.01)
+
+    def tables(self, at, dtype):
+        angle = at.coords[..., None].double() * self.own.double()
+        return angle.cos().to(dtype), angle.sin().to(dtype)
+
+
 PLANTED = [
     ("locality", SmearsTokens),
     ("norm_preservation", Stretches),
@@ -311,6 +325,7 @@ PLANTED = [
     ("shift_invariance", ClaimsShiftInvariance),
     ("shift_invariance", HidesShiftInvariance),
     ("head_slices", SlopesOfTheRank),
+    ("casts_keep_positions_exact", RoundsItsFrequencies),
     ("state_is_configuration", FrequenciesInABuffer),
     ("state_is_configuration", LosesItsOffset),
     ("surroundings_do_not_matter", DefaultDtype),

@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -125,6 +125,7 @@ class PositionalEncoding(nn.Module):
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
+    exact_parameters: tuple[str, ...] = ()  # those that multiply positions, or add to each token of a sum: never below fp32
 
     caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
@@ -163,6 +164,22 @@ class PositionalEncoding(nn.Module):
 
     def extra_repr(self) -> str:
         return described(type(self), self.configuration)
+
+    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
+        """Widens one of `exact_parameters` to float32: `nn.Module` calls this for what is assigned, loading included."""
+        if param is not None and name in self.exact_parameters:
+            param.data = _wide(param.data, param.data)
+        super().register_parameter(name, param)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32.
+
+        A position multiplies their rounding: bfloat16's 2⁻⁹ of a frequency is 8 radians at position 4096.
+        """
+        kept = [one for name, one in self.named_parameters() if name in self.exact_parameters]
+        exact = {id(one) for parameter in kept for one in (parameter, parameter.grad)}
+        super()._apply(lambda tensor: _wide(fn(tensor), tensor) if id(tensor) in exact else fn(tensor), recurse)
+        return self
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Passes over STORED_ELSEWHERE, so that a checkpoint of another program loads strictly; nothing of it is used."""
@@ -494,6 +511,18 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     if type(dtype) is not torch.dtype:
         raise TypeError(f"dtype: expected a floating torch.dtype, got {dtype!r}")
     return torch.float64 if dtype == torch.float64 else torch.float32
+
+
+def exact_dtype() -> torch.dtype:
+    """The dtype in which fresh `exact_parameters` are computed: torch's default, or float32 where that is narrower."""
+    return working_dtype(torch.get_default_dtype())
+
+
+def _wide(converted: Tensor, tensor: Tensor) -> Tensor:
+    """What `tensor` was converted to; `tensor` in float32 on the same device where that is narrower than float32."""
+    if converted.is_floating_point() and converted.itemsize < torch.float32.itemsize:
+        return tensor.to(converted.device, torch.float32)
+    return converted
 
 
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:

@@ -38,6 +38,7 @@ class ProjectedRoPE(PositionalEncoding):
 
     sites = Site.ROTATE
     learned_tables = True
+    exact_parameters = ("projection",)
 
     def __init__(self, d_head: int, *, axes: int = 2, layout: Layout = "interleaved") -> None:
         checks.even(d_head=d_head)

@@ -14,7 +14,7 @@ from posenc.catalogue import BY_NAME
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.families.linear_boxes import LinearBoxes
 from posenc.encodings.families.projected_rope import ProjectedRoPE
-from posenc.laws.errors import LawBroken, NotApplicable
+from posenc.laws.errors import LawBroken
 from sampling import ENCODINGS, OWN_KEYS, OnTheDiagonal
 
 EXACT = {
@@ -228,8 +228,3 @@ def test_the_law_finds_undeclared_ones(name, monkeypatch):
     monkeypatch.setattr(type(encoding), "exact_parameters", ())
     with pytest.raises(LawBroken, match="up to position 4096"):
         laws.casts_keep_positions_exact(laid, setting)
-
-
-def test_the_law_needs_parameters():
-    with pytest.raises(NotApplicable, match="no parameters"):
-        laws.casts_keep_positions_exact(create("rope"), laws.Setting())

@@ -165,11 +165,11 @@ class PositionalEncoding(nn.Module):
     def extra_repr(self) -> str:
         return described(type(self), self.configuration)
 
-    def register_parameter(self, name: str, param: nn.Parameter | None) -> None:
-        """Widens one of `exact_parameters` to float32: `nn.Module` calls this for what is assigned, loading included."""
-        if param is not None and name in self.exact_parameters:
-            param.data = _wide(param.data, param.data)
-        super().register_parameter(name, param)
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Widens one of `exact_parameters` to float32: constructors and loaders assign what they made or read."""
+        if name in self.exact_parameters and isinstance(value, nn.Parameter):
+            value.data = _wide(value.data, value.data)
+        super().__setattr__(name, value)
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32.

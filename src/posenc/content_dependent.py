@@ -49,6 +49,10 @@ class FromHidden(PositionalEncoding):
         self.reads = reads
         self.learned_tables = reads == "hidden"
 
+    @property
+    def reads_vectors(self) -> bool:
+        return self.reads == "query"
+
     @abstractmethod
     def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:
         """The state of every token and head, from hidden states."""

@@ -28,6 +28,7 @@ from posenc.positions import Positions, readable, repeat_one_row
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
+    from posenc.layouts import Planes
     from posenc.relative_vectors import RelativeVectors
     from posenc.shapes import Bool, Float, Int, Num
 
@@ -187,6 +188,25 @@ class PositionalEncoding(nn.Module):
             if name not in self._parameters and name not in self._buffers:
                 state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    # What a Stack must know of its parts to say whether they depend on distances alone together.
+
+    turned_sides: frozenset[Side] = frozenset({"query", "key"})  # the sides that `rotate` turns
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        """The planes in which `rotate` turns by position, as its result has them; () none; None: others, or not known."""
+        return None if self.sites & Site.ROTATE else ()
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        """The planes in which `rotate` changes what comes in, by position or not; () if by factors of a whole head."""
+        return self.turned_planes
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether a bias or a context reads rotated queries and keys otherwise than as their products."""
+        return bool(self.sites & (Site.BIAS | Site.CONTEXT))
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 
@@ -566,6 +586,7 @@ class DistanceBias(PositionalEncoding):
     """A bias of the distance alone: ALiBi, T5. Say `at_distance`; `bias` follows, and fast paths can use it."""
 
     sites = Site.BIAS
+    reads_vectors = False
 
     @abstractmethod
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:

@@ -25,6 +25,7 @@ from posenc.content_dependent import FromEarlierTokens, running_sum
 from posenc.encoding import Side, Site, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.rotation import rotate
+from posenc.layouts import Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -63,6 +64,14 @@ class CARoPE(FromEarlierTokens):
         self.d_model, self.n_heads, self.d_head, self.own = d_model, n_heads, d_head, own
         self.weight = nn.Parameter(torch.zeros(own, d_model))
         self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return ()  # angles come from the content
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes("half", 0, self.d_head),)
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The angle of every token, key head and pair, [b, t, g·n]."""

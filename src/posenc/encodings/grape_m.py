@@ -24,7 +24,7 @@ from posenc.encoding import PositionalEncoding, Side, Site, exact_dtype, for_hea
 from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import beside, floating
 
@@ -70,6 +70,10 @@ class GrapeM(PositionalEncoding):
         self.layout = layouts.check(layout)
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
         self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""

@@ -24,7 +24,7 @@ from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import beside, floating
 
@@ -108,6 +108,10 @@ class MixedRoPE(PositionalEncoding):
         if axes > 1:
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

@@ -44,6 +44,7 @@ class PaPE(FromEarlierTokens):
     """
 
     sites = Site.BIAS
+    reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
     exact_parameters = ("directions",)
 

@@ -10,6 +10,7 @@ from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.encodings.xpos import XPos
 from posenc.positions import readable
 
 
@@ -62,6 +63,20 @@ class ClaimsShiftInvariance(Absolute):
 
 class HidesShiftInvariance(RoPE):
     traits = frozenset({"local", "norm_preserving"})
+
+    def __init__(self):
+        super().__init__(8)
+
+
+class HidesNormPreservation(RoPE):
+    traits = frozenset({"local", "shift_invariant"})
+
+    def __init__(self):
+        super().__init__(8)
+
+
+class HidesLocality(RoPE):
+    traits = frozenset({"norm_preserving", "shift_invariant"})
 
     def __init__(self):
         super().__init__(8)
@@ -366,9 +381,25 @@ class MixesChannelsOfValues(PositionalEncoding):
         return x - x.mean(dim=-1, keepdim=True) if side == "value" else x
 
 
+class RoundsItsFrequencies(RoPE):
+    """Learned frequencies without a word to casts: bfloat16 rounds them, and positions multiply the rounding."""
+
+    learned_tables = True
+
+    def __init__(self):
+        super().__init__(8)
+        self.own = torch.nn.Parameter(torch.tensor(self.frequencies.values) * 1.01)
+
+    def tables(self, at, dtype):
+        angle = at.coords[..., None].double() * self.own.double()
+        return angle.cos().to(dtype), angle.sin().to(dtype)
+
+
 PLANTED = [
     ("locality", SmearsTokens),
+    ("locality", HidesLocality),
     ("norm_preservation", Stretches),
+    ("norm_preservation", HidesNormPreservation),
     ("decode_equals_prefill", CountsByIndex),
     ("packed_equals_separate", RunsThroughDocuments),
     ("packed_equals_separate", CountsByIndex),
@@ -384,6 +415,7 @@ PLANTED = [
     ("shift_invariance", ClaimsShiftInvariance),
     ("shift_invariance", HidesShiftInvariance),
     ("head_slices", SlopesOfTheRank),
+    ("casts_keep_positions_exact", RoundsItsFrequencies),
     ("state_is_configuration", FrequenciesInABuffer),
     ("state_is_configuration", LosesItsOffset),
     ("surroundings_do_not_matter", DefaultDtype),
@@ -454,12 +486,18 @@ def test_a_backend_that_says_it_refuses_and_does_not_breaks_the_law(monkeypatch)
         laws.check(RoPE(8), laws.Setting(impl="sdpa"), ["packed_equals_separate"])
 
 
-def test_a_law_about_a_trait_that_is_not_declared_is_not_applicable():
-    (result,) = laws.report(Absolute(), laws=["norm_preservation"])
-    assert result.verdict == "holds"
-    (result,) = laws.report(Convolutional(32, 4, groups=4), laws=["locality"])
+def test_a_law_that_has_nothing_to_say_is_not_applicable():
+    (result,) = laws.report(RoPE(8), laws.Setting(causal=False), ["decode_equals_prefill"])
     assert (result.verdict, result.held) == ("not applicable", True)
-    assert "local" in result.detail
+    assert "causal" in result.detail
+
+
+def test_absent_traits_are_absent():
+    """A convolution refuses tokens without their neighbours; xPos makes queries shorter."""
+    (result,) = laws.report(Convolutional(32, 4, groups=4), laws=["locality"])
+    assert result.verdict == "holds"
+    (result,) = laws.report(XPos(8), laws=["norm_preservation"])
+    assert result.verdict == "holds"
 
 
 def test_unknown_law():

@@ -18,7 +18,15 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc import checks
-from posenc.encoding import BiasFn, PositionalEncoding, check_tokens, check_width, full_precision, working_dtype
+from posenc.encoding import (
+    BiasFn,
+    PositionalEncoding,
+    check_tokens,
+    check_width,
+    exact_dtype,
+    full_precision,
+    working_dtype,
+)
 from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
@@ -40,6 +48,10 @@ class FromHidden(PositionalEncoding):
         super().__init__(reads=reads, **configuration)
         self.reads = reads
         self.learned_tables = reads == "hidden"
+
+    @property
+    def reads_vectors(self) -> bool:
+        return self.reads == "query"
 
     @abstractmethod
     def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:
@@ -116,11 +128,13 @@ class ForgetGates(FromEarlierTokens):
     in fp64, so that neighbours are told apart after a million tokens.
     """
 
+    exact_parameters = ("offset",)
+
     def __init__(self, d_model: int, n_heads: int, *, per_head: int = 1, offset: float = 0.0, **configuration: Any) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads, **configuration)
         self.d_model, self.n_heads, self.per_head = d_model, n_heads, per_head
         self.weight = nn.Parameter(torch.empty(n_heads * per_head, d_model))
-        self.offset = nn.Parameter(torch.full((n_heads * per_head,), float(offset)))
+        self.offset = nn.Parameter(torch.full((n_heads * per_head,), float(offset), dtype=exact_dtype()))
         nn.init.normal_(self.weight, std=0.02)
 
     def log_gates(self, logits: Float[Tensor, "b t n"]) -> Float[Tensor, "b t n"]:

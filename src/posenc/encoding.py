@@ -16,7 +16,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from posenc.positions import Positions, readable, repeat_one_row
 from posenc.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
+    from posenc.layouts import Planes
     from posenc.relative_vectors import RelativeVectors
     from posenc.shapes import Bool, Float, Int, Num
 
@@ -125,6 +126,7 @@ class PositionalEncoding(nn.Module):
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
+    exact_parameters: tuple[str, ...] = ()  # those that multiply positions, or add to each token of a sum: never below fp32
 
     caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
@@ -164,12 +166,47 @@ class PositionalEncoding(nn.Module):
     def extra_repr(self) -> str:
         return described(type(self), self.configuration)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Widens one of `exact_parameters` to float32: constructors and loaders assign what they made or read."""
+        if name in self.exact_parameters and isinstance(value, nn.Parameter):
+            value.data = _wide(value.data, value.data)
+        super().__setattr__(name, value)
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32.
+
+        A position multiplies their rounding: bfloat16's 2⁻⁹ of a frequency is 8 radians at position 4096.
+        """
+        kept = [one for name, one in self.named_parameters() if name in self.exact_parameters]
+        exact = {id(one) for parameter in kept for one in (parameter, parameter.grad)}
+        super()._apply(lambda tensor: _wide(fn(tensor), tensor) if id(tensor) in exact else fn(tensor), recurse)
+        return self
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Passes over STORED_ELSEWHERE, so that a checkpoint of another program loads strictly; nothing of it is used."""
         for name in STORED_ELSEWHERE:
             if name not in self._parameters and name not in self._buffers:
                 state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    # What a Stack must know of its parts to say whether they depend on distances alone together.
+
+    turned_sides: frozenset[Side] = frozenset({"query", "key"})  # the sides that `rotate` turns
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        """The planes in which `rotate` turns by position, as its result has them; () none; None: others, or not known."""
+        return None if self.sites & Site.ROTATE else ()
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        """The planes in which `rotate` changes what comes in, by position or not; () if by factors of a whole head."""
+        return self.turned_planes
+
+    @property
+    def reads_vectors(self) -> bool:
+        """Whether a bias or a context reads rotated queries and keys otherwise than as their products."""
+        return bool(self.sites & (Site.BIAS | Site.CONTEXT))
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 
@@ -505,6 +542,18 @@ def working_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype == torch.float64 else torch.float32
 
 
+def exact_dtype() -> torch.dtype:
+    """The dtype in which fresh `exact_parameters` are computed: torch's default, or float32 where that is narrower."""
+    return working_dtype(torch.get_default_dtype())
+
+
+def _wide(converted: Tensor, tensor: Tensor) -> Tensor:
+    """What `tensor` was converted to; `tensor` in float32 on the same device where that is narrower than float32."""
+    if converted.is_floating_point() and converted.itemsize < torch.float32.itemsize:
+        return tensor.to(converted.device, torch.float32)
+    return converted
+
+
 def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
     kind = tensor.device.type
@@ -546,6 +595,7 @@ class DistanceBias(PositionalEncoding):
     """A bias of the distance alone: ALiBi, T5. Say `at_distance`; `bias` follows, and fast paths can use it."""
 
     sites = Site.BIAS
+    reads_vectors = False
 
     @abstractmethod
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:

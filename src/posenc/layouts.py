@@ -8,7 +8,7 @@ Legend: n pairs, d = 2n channels. Weights on disk: posenc.conversion; cached key
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import torch
 from torch import Tensor
@@ -19,6 +19,20 @@ if TYPE_CHECKING:
     from posenc.shapes import Float, Int, Num
 
 Layout = Literal["half", "interleaved"]
+
+
+class Planes(NamedTuple):
+    """The pairs of channels start … stop-1, as the layout pairs them: the planes in which a rotation turns."""
+
+    layout: Layout
+    start: int
+    stop: int
+
+    def commute(self, other: Planes) -> bool:
+        """Whether every pair of one is a pair of the other, or shares no channel with any of its pairs."""
+        if self == other or self.stop <= other.start or other.stop <= self.start:
+            return True
+        return self.layout == other.layout == "interleaved" and (self.start - other.start) % 2 == 0
 
 
 @checked

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from posenc.checked import explained
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
+from posenc.layouts import Planes
 from posenc.positions import Positions
 
 
@@ -32,6 +33,7 @@ class Stack(PositionalEncoding):
             raise ValueError("parts: expected at most one that takes the place of the softmax, got several")
         super().__init__()
         self.parts = nn.ModuleList(parts)
+        self.traits = _surviving(parts)
         self.of_one_layer = all(part.of_one_layer for part in parts)
         self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.sites)])  # type: ignore[misc]
 
@@ -61,9 +63,20 @@ class Stack(PositionalEncoding):
         return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
 
     @property
-    def traits(self) -> frozenset[Trait]:  # type: ignore[override]
-        all_have = frozenset.intersection(*(part.traits for part in self)) - {"causal_only"}
-        return all_have | {trait for part in self for trait in part.traits if trait == "causal_only"}
+    def turned_sides(self) -> frozenset[Side]:  # type: ignore[override]
+        return frozenset(side for part in self if part.sites & Site.ROTATE for side in part.turned_sides)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return _all_planes([part.turned_planes for part in self])
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return _all_planes([part.mixed_planes for part in self])
+
+    @property
+    def reads_vectors(self) -> bool:
+        return any(part.reads_vectors for part in self)
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         for part in self:
@@ -143,6 +156,46 @@ class Stack(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
         return Stack(*(part.heads(start, stop) for part in self))
+
+
+def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:
+    """The traits that all parts have, as far as they have them together too. One causal part makes the stack causal."""
+    each = [part.traits for part in parts]
+    lost: set[Trait] = set() if _relative_together(parts) else {"shift_invariant"}
+    return (frozenset.intersection(*each) - lost - {"causal_only"}) | (frozenset.union(*each) & {"causal_only"})
+
+
+def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
+    """Whether parts that depend on distances alone, each by itself, do so together.
+
+    Embeddings, biases and weights do. Rotations A and then B do if B changes what A turned in the same planes or in others:
+
+        (B(i) A(i) q)·(B(j) A(j) k) = (B(i-j) A(i-j) q)·k   if A and B commute
+
+    A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
+    output that another part turns back.
+    """
+    for n, later in enumerate(parts):
+        if not all(_commute(earlier.turned_planes, later.mixed_planes) for earlier in parts[:n]):
+            return False
+    for n, part in enumerate(parts):
+        others = [other.turned_sides for other in (*parts[:n], *parts[n + 1 :]) if other.turned_planes != ()]
+        if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
+            return False
+        if part.sites & (Site.VALUE | Site.BYPASS) and any("output" in sides for sides in others):
+            return False
+    return True
+
+
+def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -> bool:
+    if one is None or other is None:
+        return one == () or other == ()
+    return all(first.commute(second) for first in one for second in other)
+
+
+def _all_planes(parts: list[tuple[Planes, ...] | None]) -> tuple[Planes, ...] | None:
+    """The planes of all parts, or None where those of one are not known."""
+    return None if None in parts else tuple(plane for of_part in parts for plane in of_part or ())
 
 
 def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:

@@ -6,20 +6,23 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, Stack, attend
+from posenc import Positions, Stack, attend, create, laws
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.cayley_string import CayleySTRING
+from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.cope import CoPE
 from posenc.encodings.learned import Learned
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
+from posenc.encodings.selective_rope import SelectiveRoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
 from posenc.encodings.temperature import FloorLogTemperature
+from posenc.encodings.wavelet import Wavelet
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import rotary, softmax_mscale
-
 from .by_hand import add, attention, close, draw, each, products, sees, turned
 
 D = 6
@@ -128,6 +131,81 @@ def test_sites_and_traits_come_from_the_parts():
     assert Stack(RoPE(4), ALiBi(2)).traits == {"local", "shift_invariant", "norm_preserving"}
     assert Stack(RoPE(4), Learned(4, 5)).traits == {"local", "norm_preserving"}  # all parts must be invariant
     assert Stack(ALiBi(2), XPos(4)).traits == {"local", "shift_invariant", "causal_only"}  # one causal part is enough
+
+
+HALF, TURNED = RoPE(8, layout="half"), RoPE(8)
+RELATIVE = [
+    (TURNED, RoPE(8, base=100.0)),  # rotations in the same planes commute
+    (RoPE(8, rotary_dim=4), RoPE(8, rotary_dim=4, trailing=True, layout="half")),  # and those that share no channel
+    (RoPE(8, rotary_dim=4), TURNED),  # the first two planes are planes of both
+    (XPos(8), TURNED),
+    (CayleySTRING(8), TURNED),  # the other basis comes first
+    (SelectiveRoPE(8, 2, 8), TURNED),  # angles of the content, then of the position
+    (Stack(TURNED, ALiBi(2)), TURNED),
+    (Shaw(8), T5(2)),
+]
+ABSOLUTE = [
+    (TURNED, HALF),
+    (RoPE(8, rotary_dim=4, layout="half"), HALF),  # (0, 2) is no pair of the other
+    (TURNED, CayleySTRING(8)),
+    (TURNED, SelectiveRoPE(8, 2, 8)),
+    (TURNED, Shaw(8)),  # q·a of a turned query
+    (CoPE(8), TURNED),
+    (Shaw(8), RoPE(8, sides=("value", "output"))),  # a vector of a distance, turned back by the query's position
+    (Stack(TURNED, ALiBi(2)), HALF),
+    (Stack(TURNED, ALiBi(2)), Wavelet(8)),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), RELATIVE)
+def test_what_stays_relative(one, other):
+    assert "shift_invariant" in Stack(one, other).traits
+
+
+@pytest.mark.parametrize(("one", "other"), ABSOLUTE)
+def test_what_does_not_stay_relative(one, other):
+    """Each part depends on distances alone, both together do not."""
+    assert "shift_invariant" in one.traits & other.traits
+    assert "shift_invariant" not in Stack(one, other).traits
+
+
+def test_a_rotation_of_queries_or_keys_alone_is_not_relative():
+    for side in ("query", "key"):
+        assert "shift_invariant" not in RoPE(8, sides=(side,)).traits
+        laws.shift_invariance(RoPE(8, sides=(side,)), laws.Setting())
+
+
+DOZEN = {
+    "learned": lambda: Learned(32, 128),
+    "convolution": lambda: Convolutional(32, 4, groups=4),
+    "rope": lambda: RoPE(8),
+    "rope half": lambda: RoPE(8, layout="half"),
+    "rove": lambda: create("rove", d_head=8),
+    "xpos": lambda: XPos(8),
+    "cayley": lambda: CayleySTRING(8),
+    "selective": lambda: SelectiveRoPE(32, 4, 8),
+    "temperature": lambda: create("log_n", length=4),
+    "alibi": lambda: ALiBi(4),
+    "shaw": lambda: Shaw(8, max_distance=4),
+    "cope": lambda: CoPE(8),
+}
+
+
+@pytest.mark.parametrize("second", DOZEN)
+@pytest.mark.parametrize("first", DOZEN)
+def test_traits_of_all_pairs_by_measurement(first, second):
+    """Present traits hold, and absent ones are seen to be absent; a pair is served both ways unless it is causal only."""
+    stack = laws.draw_parameters(Stack(DOZEN[first](), DOZEN[second]()), seed=1).double()
+    setting = laws.Setting(dtype=torch.float64, n_kv_heads=4)
+    for law in ("shift_invariance", "norm_preservation", "locality"):
+        laws.check(stack, setting, [law])
+    q, at = torch.randn(1, 4, 6, 8, dtype=torch.float64), Positions.arange(1, 6)
+    at = stack.read(torch.randn(1, 6, 32, dtype=torch.float64), at)
+    if "causal_only" in stack.traits:
+        with pytest.raises(ValueError, match="causal"):
+            attend(q, q, q, stack, at, causal=False)
+    else:
+        attend(q, q, q, stack, at, causal=False)
 
 
 def test_tables_of_every_part_travel_together():

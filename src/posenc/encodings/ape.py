@@ -19,7 +19,17 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, check_between, full_precision, into, rotates, working_dtype
+from posenc.encoding import (
+    PositionalEncoding,
+    Side,
+    Site,
+    check_between,
+    exact_dtype,
+    full_precision,
+    into,
+    rotates,
+    working_dtype,
+)
 from posenc.encodings.block_rotation import skew_exponential
 from posenc.entry import Entry
 from posenc.positions import Positions
@@ -44,6 +54,7 @@ class APE(PositionalEncoding):
 
     sites = Site.ROTATE
     traits = frozenset({"local", "norm_preserving"})
+    exact_parameters = ("generators",)
 
     @checked
     def __init__(self, d_head: int, *, max_depth: int = 12, n_branches: int = 2, base: float = 10000.0) -> None:
@@ -53,7 +64,7 @@ class APE(PositionalEncoding):
         super().__init__(d_head=d_head, max_depth=max_depth, n_branches=n_branches, base=base)
         self.d_head, self.max_depth, self.n_branches = d_head, max_depth, n_branches
         self.coordinate_axes = max_depth  # type: ignore[misc]
-        fresh = torch.zeros(d_head, d_head)
+        fresh = torch.zeros(d_head, d_head, dtype=exact_dtype())
         for j in range(d_head // 2):
             angle = base ** (-4 * (j // 2) / d_head)
             fresh[2 * j, 2 * j + 1], fresh[2 * j + 1, 2 * j] = -angle / 2, angle / 2

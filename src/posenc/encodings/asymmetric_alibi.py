@@ -33,6 +33,8 @@ class AsymmetricALiBi(DistanceBias):
     Time and memory are ALiBi's.
     """
 
+    exact_parameters = ("before", "after")
+
     @checked
     def __init__(self, n_heads: int) -> None:
         super().__init__(n_heads=n_heads)

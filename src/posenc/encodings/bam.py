@@ -42,6 +42,8 @@ class BAM(DistanceBias):
     Toeplitz backend's rounding would show for a token that sees itself alone.
     """
 
+    exact_parameters = ("log_scale", "shape")
+
     @checked
     def __init__(self, n_heads: int) -> None:
         checks.whole(n_heads=n_heads)

@@ -22,9 +22,10 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.content_dependent import FromEarlierTokens, running_sum
-from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, Site, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.rotation import rotate
+from posenc.layouts import Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class CARoPE(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
+    exact_parameters = ("weight", "offset")
 
     @checked
     def __init__(
@@ -61,7 +63,15 @@ class CARoPE(FromEarlierTokens):
             raise ValueError(f"base: expected a number above 1 with base^(2/d_head) below 1e30, got {base}")
         self.d_model, self.n_heads, self.d_head, self.own = d_model, n_heads, d_head, own
         self.weight = nn.Parameter(torch.zeros(own, d_model))
-        self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus))))
+        self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return ()  # angles come from the content
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes("half", 0, self.d_head),)
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The angle of every token, key head and pair, [b, t, g·n]."""

@@ -21,7 +21,7 @@ from posenc.encodings.rope import RoPE
 from posenc.entry import Entry
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import exporting
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -51,10 +51,14 @@ class CayleySTRING(RoPE):
         self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
         self.free = nn.Parameter(torch.zeros(d_head, d_head))
 
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return None  # another basis first
+
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if side not in self.turning:
+        if side not in self.turned_sides:
             return super().rotate(x, at, side, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)

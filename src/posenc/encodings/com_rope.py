@@ -43,6 +43,8 @@ class ComRoPE(BlockRotation):
     Raises ValueError for blocks that do not fill the head, or cannot be dealt out.
     """
 
+    exact_parameters = ("generators", "mixture")
+
     @checked
     def __init__(
         self,

@@ -20,7 +20,14 @@ from torch import Tensor, nn
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision, working_dtype
+from posenc.encoding import (
+    AbsoluteEncoding,
+    check_between,
+    check_embeddings,
+    exact_dtype,
+    full_precision,
+    working_dtype,
+)
 from posenc.entry import Entry
 from posenc.layouts import Layout
 from posenc.positions import Positions
@@ -44,6 +51,7 @@ class ComplexOrder(AbsoluteEncoding):
     """
 
     turns_embeddings = True
+    exact_parameters = ("frequency",)
 
     @checked
     def __init__(self, d_model: int, *, n_words: int | None = None, base: float = 10000.0, layout: Layout = "half") -> None:
@@ -57,7 +65,7 @@ class ComplexOrder(AbsoluteEncoding):
             self.coordinate_axes = 2  # type: ignore[misc]
         n = d_model // 2
         fresh = torch.tensor([base ** (-2 * (c // 2) / n) for c in range(n)], dtype=torch.float64)
-        self.frequency = nn.Parameter(fresh.repeat(n_words or 1, 1).to(torch.get_default_dtype()))
+        self.frequency = nn.Parameter(fresh.repeat(n_words or 1, 1).to(exact_dtype()))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)

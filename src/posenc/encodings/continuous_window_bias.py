@@ -42,6 +42,8 @@ class ContinuousWindowBias(InWindow):
 
     sites = Site.ROTATE | Site.BIAS
     traits = frozenset({"local", "shift_invariant"})
+    reads_vectors = False
+    turned_planes = ()  # it changes lengths alone
 
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, trained: tuple[int, int] | None = None, hidden: int = 512

@@ -35,6 +35,7 @@ class CoordinateProjection(AbsoluteEncoding):
     """
 
     learned_tables = True
+    exact_parameters = ("weight",)
 
     @checked
     def __init__(self, d_model: int, *, axes: int = 8) -> None:

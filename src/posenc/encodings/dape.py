@@ -50,6 +50,7 @@ class DAPE(PositionalEncoding):
     """
 
     sites = Site.CONTEXT
+    reads_vectors = False
 
     @checked
     def __init__(self, n_heads: int, *, over: Over = "kerple", width: int = 32, kernel: int = 1) -> None:

@@ -25,6 +25,7 @@ from posenc.encoding import (
     PositionalEncoding,
     Site,
     check_distances,
+    exact_dtype,
     full_precision,
     one_per_head,
     own_rows,
@@ -57,6 +58,7 @@ class FIRE(PositionalEncoding):
 
     sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})
+    exact_parameters = ("c", "multiplier")
 
     @checked
     def __init__(self, n_heads: int, *, width: int = 32, first_length: int = 512, first_c: float = 0.1) -> None:
@@ -64,7 +66,10 @@ class FIRE(PositionalEncoding):
         checks.positive(first_c=first_c)
         super().__init__(n_heads=n_heads, width=width, first_length=first_length, first_c=first_c)
         self.first_length = first_length
-        self.c, self.multiplier = nn.Parameter(torch.tensor([float(first_c)])), nn.Parameter(torch.ones(1))
+        self.c, self.multiplier = (
+            nn.Parameter(torch.tensor([float(first_c)], dtype=exact_dtype())),
+            nn.Parameter(torch.ones(1)),
+        )
         bound = width**-0.5
         self.inner = nn.Parameter(torch.empty(2, width).uniform_(-1, 1))
         self.outer = nn.Parameter(torch.empty(n_heads, width).uniform_(-bound, bound))
@@ -122,7 +127,7 @@ class FIRE(PositionalEncoding):
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> FIRE:
-        part = FIRE(**{**self.configuration, "n_heads": stop - start}).to(self.c)
+        part = FIRE(**{**self.configuration, "n_heads": stop - start}).to(self.outer)
         for name, parameter in part.named_parameters():
             mine = getattr(self, name)
             parameter.copy_(mine[start:stop] if name in ("outer", "offset") else mine)

@@ -20,7 +20,7 @@ from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.checks import shown
-from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision
+from posenc.encoding import PositionalEncoding, Site, check_embeddings, exact_dtype, full_precision
 from posenc.encodings.dormand_prince import Solution
 from posenc.encodings.kept_solution import KeptSolution
 from posenc.encodings.solved_path import Network, path
@@ -51,6 +51,7 @@ class FLOATER(PositionalEncoding):
     sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
     learned_tables = True
+    exact_parameters = ("start", "inner.weight", "inner.bias", "outer.weight", "outer.bias")
 
     @checked
     def __init__(
@@ -60,8 +61,8 @@ class FLOATER(PositionalEncoding):
         super().__init__(d_model=d_model, n_layers=n_layers, step=step, rtol=rtol, atol=atol)
         self.d_model, self.step, self.rtol, self.atol, self.layer = d_model, step, rtol, atol, 0
         self.start = nn.Parameter(torch.empty(n_layers, d_model))
-        self.inner = nn.Linear(d_model + 1, d_model)
-        self.outer = nn.Linear(d_model + 1, d_model)
+        self.inner = nn.Linear(d_model + 1, d_model, dtype=exact_dtype())
+        self.outer = nn.Linear(d_model + 1, d_model, dtype=exact_dtype())
         nn.init.xavier_uniform_(self.start)
         for linear in (self.inner, self.outer):
             nn.init.xavier_normal_(linear.weight)

@@ -39,6 +39,8 @@ class RandomFourier(AbsoluteEncoding):
     Raises ValueError for an odd width.
     """
 
+    exact_parameters = ("matrix",)
+
     def __init__(self, d_model: int, axes: int = 2, *, reads: Sequence[int] | None = None, scale: float = 1.0) -> None:
         checks.even(d_model=d_model)
         checks.whole(axes=axes)

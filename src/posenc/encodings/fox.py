@@ -35,6 +35,7 @@ class FoX(ForgetGates):
     """
 
     sites = Site.BIAS
+    reads_vectors = False
 
     @checked
     def __init__(self, d_model: int, n_heads: int) -> None:

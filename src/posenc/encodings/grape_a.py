@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
+from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, exact_dtype
 from posenc.encodings.alibi import alibi_slopes
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
@@ -50,6 +50,7 @@ class GrapeA(PositionalEncoding):
 
     sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    exact_parameters = ("rate",)
 
     @checked
     def __init__(
@@ -67,7 +68,7 @@ class GrapeA(PositionalEncoding):
         super().__init__(d_head=d_head, n_heads=n_heads, gates=gates, form=form, slopes=slopes)
         self.d_head, self.n_heads, self.form, self.slopes = d_head, n_heads, form, slopes
         fresh = (1.0,) * n_heads if form == "code" else slopes
-        self.rate = nn.Parameter(torch.tensor([math.log(math.expm1(one)) for one in fresh]))
+        self.rate = nn.Parameter(torch.tensor([math.log(math.expm1(one)) for one in fresh], dtype=exact_dtype()))
         self.of_query = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "key" else None
         self.of_key = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "query" else None
 
@@ -99,7 +100,8 @@ class GrapeA(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> GrapeA:
         sizes = {"n_heads": stop - start, "slopes": self.slopes[start:stop]}
-        part = GrapeA(**{**self.configuration, **sizes}).to(self.rate)
+        *_, of_content = self.parameters()
+        part = GrapeA(**{**self.configuration, **sizes}).to(of_content)
         for mine, whole in zip(part.parameters(), self.parameters(), strict=True):
             mine.copy_(whole[start:stop])
         return part

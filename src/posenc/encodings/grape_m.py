@@ -20,11 +20,11 @@ from torch import Tensor, nn
 from posenc import checks, layouts
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, Site, exact_dtype, for_heads, full_precision, into, rotates
 from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import beside, floating
 
@@ -48,6 +48,7 @@ class GrapeM(PositionalEncoding):
 
     sites = Site.ROTATE
     learned_tables = True
+    exact_parameters = ("log_frequencies",)
 
     @checked
     def __init__(
@@ -68,7 +69,11 @@ class GrapeM(PositionalEncoding):
         self.d_head, self.n_heads, self.own = d_head, n_heads, 1 if shared else own
         self.layout = layouts.check(layout)
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
-        self.log_frequencies = nn.Parameter(fresh.to(torch.get_default_dtype()).repeat(self.own, 1))
+        self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""

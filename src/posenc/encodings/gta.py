@@ -27,6 +27,7 @@ from posenc.encoding import (
     Site,
     check_tokens,
     check_width,
+    exact_dtype,
     full_precision,
     into,
     working_dtype,
@@ -54,6 +55,7 @@ class GTA(PositionalEncoding):
     sites = Site.ROTATE
     traits = frozenset({"local"})
     coordinate_axes = AXES
+    exact_parameters = ("scale",)
 
     @checked
     def __init__(self, d_head: int) -> None:
@@ -62,7 +64,7 @@ class GTA(PositionalEncoding):
         super().__init__(d_head=d_head)
         self.d_head, count = d_head, d_head // 8
         self.frequencies = tuple(2 * math.pi * 2.0 ** (n - count) for n in range(1, count + 1))
-        self.scale = nn.Parameter(torch.full((1,), 0.01))
+        self.scale = nn.Parameter(torch.full((1,), 0.01, dtype=exact_dtype()))
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """T and T⁻¹ [b, t, 12] each, with c = 1; cos and sin of the pairs' angles, [b, t, 2·n] each."""

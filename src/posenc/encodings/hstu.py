@@ -52,6 +52,7 @@ class HSTU(PositionalEncoding):
     """
 
     sites = Site.BIAS | Site.WEIGHTS
+    reads_vectors = False
     coordinate_axes = 3
 
     @checked

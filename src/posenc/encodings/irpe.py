@@ -96,6 +96,10 @@ class IRPE(PositionalEncoding):
             table = nn.Parameter(torch.zeros(1 if shared else n_heads, self.buckets + 1, *width))
             self.register_parameter(f"of_{name}", table if name in on else None)
 
+    @property
+    def reads_vectors(self) -> bool:
+        return self.mode == "contextual" and bool(self.sites & Site.BIAS)
+
     @checked
     def bucket(self, query: Int[Tensor, "*s 2"], key: Int[Tensor, "*s 2"]) -> list[Int[Tensor, "*s"]]:
         """The rows of the pair, whose vectors are added: two with "cross", else one."""

@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from posenc import checks
 from posenc.bilingual import Words
 from posenc.checked import checked
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias, check_distances, exact_dtype
 from posenc.entry import Entry
 from posenc.tensor_checks import beside
 
@@ -44,6 +44,8 @@ class KERPLE(DistanceBias):
     Time O(queries + keys) for a call on consecutive positions and as much memory, like ALiBi; O(queries·keys) elsewhere.
     """
 
+    exact_parameters = ("scale", "shape")
+
     @checked
     def __init__(self, n_heads: int, *, kernel: Kernel = "log") -> None:
         checks.one_of(get_args(Kernel), kernel=kernel)
@@ -51,9 +53,9 @@ class KERPLE(DistanceBias):
         self.kernel = kernel
         uniform = torch.rand(2, n_heads, dtype=torch.float64).clamp(1e-3, 1 - 1e-3)
         outside, inside = uniform * torch.tensor([[2.0], [1.0]] if kernel == "log" else [[1.0], [2.0]])
-        self.scale = nn.Parameter(_inverse_softplus(outside).to(torch.get_default_dtype()))
+        self.scale = nn.Parameter(_inverse_softplus(outside).to(exact_dtype()))
         shape = _inverse_softplus(inside) if kernel == "log" else (inside / 2).logit()
-        self.shape = nn.Parameter(shape.to(torch.get_default_dtype()))
+        self.shape = nn.Parameter(shape.to(exact_dtype()))
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)

@@ -37,6 +37,7 @@ class LearnableFourier(AbsoluteEncoding):
     """
 
     learned_tables = True
+    exact_parameters = ("directions",)
 
     @checked
     def __init__(

@@ -18,13 +18,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc import checks, layouts
-from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, Site, check_width, exact_dtype, full_precision, into, rotates
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import beside, floating
 
@@ -42,6 +42,7 @@ class LeRoPE(RoPE):
     """
 
     learned_tables = True
+    exact_parameters = ("alpha",)
 
     def __init__(self, d_head: int, **options: Any) -> None:
         frequencies = options.get("frequencies")
@@ -88,6 +89,7 @@ class MixedRoPE(PositionalEncoding):
 
     sites = Site.ROTATE
     learned_tables = True
+    exact_parameters = ("frequencies",)
 
     def __init__(
         self, d_head: int, n_heads: int, *, axes: int = 2, base: float = 10.0, layout: Layout = "interleaved"
@@ -101,11 +103,15 @@ class MixedRoPE(PositionalEncoding):
         magnitude = torch.tensor([base ** (-4 * j / d_head) for j in range(d_head // 4)], dtype=torch.float64)
         direction = torch.rand(n_heads, 1, dtype=torch.float64) * 2 * math.pi
         slant = torch.cat([direction.expand(-1, d_head // 4), direction.expand(-1, d_head // 4) + math.pi / 2], dim=1)
-        fresh = torch.zeros(axes, n_heads, d_head // 2)
+        fresh = torch.zeros(axes, n_heads, d_head // 2, dtype=exact_dtype())
         fresh[0] = magnitude.repeat(2) * slant.cos()
         if axes > 1:
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

@@ -40,6 +40,8 @@ class LieRE(BlockRotation):
     Raises ValueError for blocks that do not fill the head.
     """
 
+    exact_parameters = ("generators",)
+
     @checked
     def __init__(
         self, d_head: int, n_heads: int, *, n_kv_heads: int | None = None, axes: int = 2, block: int | None = None

@@ -25,7 +25,7 @@ from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import floating
 
@@ -74,6 +74,10 @@ class MsPoE(PositionalEncoding):
         self.d_head, self.n_heads, self.own, self.layout = d_head, n_heads, own, layouts.check(layout)
         self.ratios = _spread(range(own)) if ratios is None else ratios
         self.frequencies = rotary(d_head, base)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every key head, [b, t, g, n] each."""

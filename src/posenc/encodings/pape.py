@@ -44,7 +44,9 @@ class PaPE(FromEarlierTokens):
     """
 
     sites = Site.BIAS
+    reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
+    exact_parameters = ("directions",)
 
     @checked
     def __init__(self, d_model: int, n_heads: int, *, axes: int = 2, parabolas: int = 50) -> None:

@@ -26,6 +26,7 @@ from posenc.checked import checked
 from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
+from posenc.layouts import Planes
 from posenc.positions import Positions
 from posenc.tensor_checks import floating
 
@@ -54,6 +55,14 @@ class PoPE(PositionalEncoding):
         self.d_head, self.n_heads = d_head, n_heads
         self.frequencies = tuple(base ** (-channel / d_head) for channel in range(d_head))
         self.phase = nn.Parameter(torch.zeros(n_heads, d_head))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes("half", 0, 2 * self.d_head),)
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return None  # a softplus first
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""

@@ -38,6 +38,7 @@ class RegionalRoPE(RoPE):
     """
 
     sites = Site.ROTATE | Site.BIAS
+    reads_vectors = False
     replaces_products = True
 
     def __init__(

@@ -24,7 +24,7 @@ from posenc.encoding import Side, Site, check_width, for_heads, full_precision, 
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -79,6 +79,14 @@ class RePo(FromEarlierTokens):
         self.assign = nn.Parameter(torch.empty(own, width))
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return ()  # angles come from the content
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The position of every token, [b, t, g], which depends on that token alone."""

@@ -24,7 +24,7 @@ from posenc.entry import Entry
 from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -110,11 +110,19 @@ class RoPE(PositionalEncoding):
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
-        self.reverse, self.turning = reverse, frozenset(sides)
+        self.reverse, self.turned_sides = reverse, frozenset(sides)
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
-        if ("value" in sides) != ("output" in sides):  # what is mixed keeps the positions it came from
+        if ("query" in sides) != ("key" in sides) or ("value" in sides) != ("output" in sides):  # one keeps its position
             self.traits = self.traits - {"shift_invariant"}
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.returns, self.start, self.start + self.rotary_dim),) if self.turned_sides else ()
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, self.start, self.start + self.rotary_dim),) if self.turned_sides else ()
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
@@ -129,7 +137,7 @@ class RoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if side not in self.turning:
+        if side not in self.turned_sides:
             turns(side)
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
@@ -138,7 +146,7 @@ class RoPE(PositionalEncoding):
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
-        if at_q is not at_k or not {"query", "key"} <= self.turning:
+        if at_q is not at_k or not {"query", "key"} <= self.turned_sides:
             return super().rotate_both(q, k, at_q, at_k)
         if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head:
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values

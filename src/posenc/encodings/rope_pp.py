@@ -44,7 +44,6 @@ class RoPEPlusPlus(RoPE):
     """
 
     query_copies = 2
-    traits = frozenset({"local", "shift_invariant"})
 
     @checked
     def __init__(

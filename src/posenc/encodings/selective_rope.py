@@ -23,6 +23,7 @@ from posenc.encoding import Side, Site, check_width, for_heads, full_precision, 
 from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
+from posenc.layouts import Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -91,6 +92,14 @@ class SelectiveRoPE(FromEarlierTokens):
         for parameter in (self.down, self.up, self.taps):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return ()  # angles come from the content
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes("half", 0, self.d_head),)
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """W x̂ and the running sum of the steps, of every token."""

@@ -44,6 +44,7 @@ class T5Axes(PositionalEncoding):
     """
 
     sites = Site.BIAS
+    reads_vectors = False
 
     @checked
     def __init__(

@@ -22,7 +22,7 @@ from posenc.entry import Entry
 from posenc.frequencies import rotary
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ class TORoPE(PositionalEncoding):
         by_index, by_time = rotary(d_head, base), rotary(d_head, time_base)
         self.of_index = tuple((1 - gate) * omega for row in gates for gate, omega in zip(row, by_index, strict=True))
         self.of_time = tuple(gate * omega for row in gates for gate, omega in zip(row, by_time, strict=True))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g·n] each, rows of gates one after the other."""

@@ -23,7 +23,7 @@ from torch import Tensor
 from posenc.bilingual import Words
 from posenc.checked import checked
 from posenc.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
-from posenc.encoding import BiasFn, Site, check_width, full_precision
+from posenc.encoding import BiasFn, Site, check_width, exact_dtype, full_precision
 from posenc.entry import Entry
 from posenc.positions import Positions
 
@@ -55,7 +55,7 @@ class Wall(ForgetGates):
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
-        dtype = torch.get_default_dtype()
+        dtype = exact_dtype()
         if abs(first_bias) > (largest := torch.finfo(dtype).max):
             raise ValueError(f"first_bias: expected at most {largest:g} in size, as {dtype} holds it, got {first_bias!r}")
         super().__init__(d_model, n_heads, per_head=d_head, offset=first_bias, d_head=d_head, first_bias=first_bias)

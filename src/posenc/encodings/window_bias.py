@@ -72,6 +72,8 @@ class WindowBias(InWindow):
     class token to itself. Not shift invariant with a class token, whose coordinate is a mark.
     """
 
+    reads_vectors = False
+
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, class_token: bool = False, symmetric: bool = False
     ) -> None:

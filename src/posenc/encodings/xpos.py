@@ -25,7 +25,7 @@ from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -64,6 +64,10 @@ class XPos(PositionalEncoding):
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_head, base)
         self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int:

@@ -49,6 +49,7 @@ from posenc.laws.registry import LAWS, Law, LawResult, check, law, report
 from posenc.laws.rows import locality, norm_preservation
 from posenc.laws.sizes import empty_calls, width_of_values
 from posenc.laws.state import (
+    casts_keep_positions_exact,
     forward_writes_nothing,
     state_is_configuration,
     surroundings_do_not_matter,
@@ -67,6 +68,7 @@ __all__ = [
     "World",
     "backends_agree",
     "batch_mates_do_not_matter",
+    "casts_keep_positions_exact",
     "check",
     "checkpointed_equals_plain",
     "decode_equals_prefill",

@@ -5,17 +5,21 @@ from __future__ import annotations
 import copy
 import pickle
 import threading
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.laws.compare import close, same
+from posenc.laws.compare import close, difference, same, within
 from posenc.laws.errors import LawBroken
 from posenc.laws.registry import law
 from posenc.laws.world import Setting, World
+from posenc.positions import Positions
+
+FAR = 4096  # positions
 
 
 @law
@@ -41,6 +45,65 @@ def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> No
     }
     for how, survivor in survivors.items():
         same(state_is_configuration, encoding, world.output(survivor, world.x, world.plain()), expected, how)
+
+
+@law
+def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Parameters that multiply positions keep every bit in bfloat16 and half, in a model that is cast too.
+
+    They are found by measurement. The rounding of any other parameter does as much at position 4096 as among the first
+    tokens: at most 4 times as much, and one rounding of the largest entry. Where an encoding refuses positions so far away,
+    only its `exact_parameters` are compared.
+    """
+    if next(encoding.parameters(), None) is None:
+        return  # there is nothing that a cast could round
+    world = World(replace(setting, dtype=working_dtype(setting.dtype)))
+    plain = world.plain()
+    spread = Positions.at(FAR // (setting.length - 1) * plain.coords)
+    for dtype in (torch.bfloat16, torch.float16):
+        cast = copy.deepcopy(encoding)
+        nn.Sequential(cast).to(dtype)
+        for name, exact in _exact_parameters(encoding):
+            rounded = cast.get_parameter(name)
+            if rounded.dtype != exact.dtype or not torch.equal(rounded, exact):
+                raise LawBroken(f"casts_keep_positions_exact: {encoding.owner}: {name} is {rounded.dtype} after {dtype}")
+        near = {what: difference(mine, theirs) for what, mine, theirs in _both(cast, encoding, world, plain)}
+        try:
+            far = _both(cast, encoding, world, spread)
+        except ValueError:  # it refuses positions so far away
+            continue
+        for what, mine, theirs in far:
+            allowed = 4 * near[what] + torch.finfo(torch.bfloat16).eps / 2 * float(theirs.detach().abs().max())
+            within(casts_keep_positions_exact, encoding, mine, theirs, allowed, f"{what} in {dtype} up to position {FAR}")
+
+
+def _exact_parameters(encoding: PositionalEncoding) -> Iterator[tuple[str, nn.Parameter]]:
+    """Names, as the whole encoding has them, and parameters that the encoding or one of its parts declares exact."""
+    for prefix, part in encoding.named_modules():
+        for name in part.exact_parameters if isinstance(part, PositionalEncoding) else ():
+            path = f"{prefix}.{name}" if prefix else name
+            yield path, encoding.get_parameter(path)
+
+
+@torch.no_grad()
+def _both(
+    cast: PositionalEncoding, encoding: PositionalEncoding, world: World, at: Positions
+) -> list[tuple[str, Tensor, Tensor]]:
+    """(what, of the cast encoding, of the other) for everything that an encoding gives to attention."""
+    found = []
+    for one in (cast, encoding):
+        every = torch.arange(at.length, device=at.coords.device)
+        q, k, _, read = world.heads(one, world.x, at)
+        seams = [(seam, whole) for seam, whole, _ in world.rows(one, at, every)]
+        q, k = one.rotate(q, read, "query"), one.rotate(k, read, "key")
+        keys = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+        if (term := one.bias(q, keys, read, read)) is not None:
+            b, h, i, j = torch.meshgrid(
+                *(torch.arange(n, device=q.device) for n in (*q.shape[:3], k.shape[2])), indexing="ij"
+            )
+            seams.append(("bias", term(b, h, i, j).tril()))  # a causal one says nothing of later keys
+        found.append(seams)
+    return [(what, mine, theirs) for (what, mine), (_, theirs) in zip(*found, strict=True)]
 
 
 @law

@@ -32,6 +32,8 @@ class LinearBoxes(AbsoluteEncoding):
     Parameters: project [d_model, axes], offset, norm and norm_offset [d_model].
     """
 
+    exact_parameters = ("project",)
+
     def __init__(self, d_model: int, *, axes: int = 4, norm_eps: float = 1e-12) -> None:
         checks.whole(d_model=d_model, axes=axes)
         checks.positive(norm_eps=norm_eps)

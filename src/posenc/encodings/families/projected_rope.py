@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from posenc import checks, layouts
 from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
+from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ class ProjectedRoPE(PositionalEncoding):
 
     sites = Site.ROTATE
     learned_tables = True
+    exact_parameters = ("projection",)
 
     def __init__(self, d_head: int, *, axes: int = 2, layout: Layout = "interleaved") -> None:
         checks.even(d_head=d_head)
@@ -45,6 +46,10 @@ class ProjectedRoPE(PositionalEncoding):
         super().__init__(d_head=d_head, axes=axes, layout=layout)
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return (Planes(self.layout, 0, self.d_head),)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""

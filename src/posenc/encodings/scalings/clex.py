@@ -58,6 +58,7 @@ class CLEX(RoPE):
     """
 
     learned_tables = True
+    exact_parameters = ("up", "down")
 
     @checked
     def __init__(

@@ -188,6 +188,36 @@ BY_HAND = [
         "const double start = static_cast<double>(of.starts[row] + first);",
         "const double start = static_cast<float>(of.starts[row] + first);",
     ),
+    (
+        "a bias of -inf that hides every key leaves a softmax of nothing",
+        "visible_logits",
+        'seen & (logits != float("-inf"))',
+        "seen",
+    ),
+    (
+        "a mask of -inf that hides every key leaves a softmax of nothing",
+        "allowed",
+        "options.mask != -torch.inf",
+        "torch.ones_like(options.mask, dtype=torch.bool)",
+    ),
+    (
+        "a factor between padding and a token overflows",
+        "factor",
+        "between.clamp(max=0)",
+        "between",
+    ),
+    (
+        "no tokens are taken for documents",
+        "Positions.from_mask",
+        '"document" if mask.shape[1] else None',
+        '"document"',
+    ),
+    (
+        "values of one channel are broadcast to the vectors added to them",
+        "check_added",
+        "added.shape[-1] != v.shape[-1]",
+        "added.shape[-1] < v.shape[-1]",
+    ),
 ]
 
 

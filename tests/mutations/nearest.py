@@ -7,19 +7,19 @@ import functools
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parents[1]
-FILES = 6  # at most, so that a mutant is judged in seconds
+FILES = 7  # at most, so that a mutant is judged in seconds
 
 # What everything imports has its tests named here, the nearest first.
 NAMED = {
-    "encoding": "encoding sizes door attention t5 stack",
-    "positions": "positions randomized sinusoidal_families door attention module",
+    "encoding": "encoding sizes door attention empty_calls t5 stack",
+    "positions": "positions randomized sinusoidal_families door empty_calls attention module",
     "attention": "attention door xpos rope",
     "attention_module": "module door",
     "layouts": "layouts rotation",
     "coordinates": "sinusoidal_families learned_families",
     "content_dependent": "distance_bank t5_families path fox selective_rope",
     "relative_vectors": "relative_attention shaw transformer_xl",
-    "options": "attention_options door attention",
+    "options": "attention_options no_visible_key door attention",
     "windows": "attention_options attention",
     "checked": "checks door sizes",
     "wrapped": "encoding stack per_layer",
@@ -39,7 +39,7 @@ NAMED = {
     "frequencies/base": "frequencies sinusoidal",
     "frequencies/lengths": "scalings",
     "backends/__init__": "attention toeplitz_attention flex",
-    "backends/reference": "attention cope shaw attention_options",
+    "backends/reference": "attention no_visible_key cope shaw attention_options",
     "backends/sdpa": "attention attention_options alibi t5 transformer_xl",
     "backends/fused": "attention attention_options cope shaw",
     "backends/regions": "regions_backend far_distances",

@@ -28,7 +28,7 @@ OF_KERNELS = (
     "gradients_agree",
 )
 # A few that reach every seam and backend, for files that serve all encodings.
-EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope", "fox")
+EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5", "rope", "fox", "lm_infinite")
 
 
 def built() -> dict[str, Callable[[], Any]]:

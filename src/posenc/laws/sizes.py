@@ -147,7 +147,7 @@ def width_of_values(encoding: PositionalEncoding, setting: Setting) -> None:
                     raise
         if refused and found:
             raise LawBroken(
-                f"width_of_values: {encoding.owner}: {about}: {refused[0]} refuses them, {[*found][0]} does not"
+                f"width_of_values: {encoding.owner}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
             )
         if refused:
             continue

@@ -143,8 +143,6 @@ class Attention(nn.Module):
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
-        if cache is not None:
-            _check_follows(at, cache.at)
         x = self.encoding.embed(x, at)
         at = self.encoding.read(x, at, None if cache is None else cache.at)
         q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
@@ -152,7 +150,9 @@ class Attention(nn.Module):
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
         kept = self.encoding.sites & AFTER_ROTATION and self.encoding.caches_tables
         held = at if kept or not at.tables else at.replaced(tables={})
-        cache = KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
+        past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
+        if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
+            _check_follows(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc import Positions, backends, laws
+from posenc import Positions, Stack, backends, create, laws
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
@@ -498,6 +498,52 @@ def test_absent_traits_are_absent():
     assert result.verdict == "holds"
     (result,) = laws.report(XPos(8), laws=["norm_preservation"])
     assert result.verdict == "holds"
+
+
+SIZED = {
+    "rope": (16, 4),
+    "shaw": (16, 4),
+    "alibi": (8, 6),
+    "inkling": (16, 6),
+    "learned": (24, 4),
+    "pope": (16, 6),
+    "fox": (16, 6),
+    "carope": (16, 6),
+    "ms_poe": (16, 6),
+}
+
+
+@pytest.mark.parametrize("name", SIZED)
+def test_a_report_takes_heads_and_widths_from_the_encoding(name):
+    """With no setting: it was tried with 4 heads of 8 channels, and 23 laws were broken."""
+    encoding = laws.draw_parameters(create(name, d_model=96, n_heads=6, d_head=16, max_positions=64))
+    names = ["decode_equals_prefill", "packed_equals_separate", "head_slices", "batch_mates_do_not_matter", "locality"]
+    assert [result.verdict for result in laws.report(encoding, laws=names)] == ["holds"] * 5
+    laws.check(encoding, laws=names)
+    d_head, n_heads = SIZED[name]
+    laws.check(
+        encoding, laws.Setting(d_model=d_head * n_heads, n_heads=n_heads, n_kv_heads=n_heads, max_positions=64), names
+    )
+
+
+def test_heads_and_widths_of_a_stack():
+    laws.check(Stack(Sinusoidal(64), ALiBi(8)), laws=["decode_equals_prefill", "head_slices"])
+    with pytest.raises(ValueError, match=r"^encoding: its parts are built for d_head=8 and 16"):
+        laws.report(Stack(RoPE(8), Shaw(16)))
+    with pytest.raises(ValueError, match=r"^encoding: built for .* laws are tried with d_model = n_heads·d_head"):
+        laws.report(Stack(Sinusoidal(60), ALiBi(8)))
+
+
+@pytest.mark.parametrize("ask", [laws.report, laws.check])
+def test_what_does_not_fit_is_one_error(ask):
+    with pytest.raises(
+        ValueError, match=r"^setting: ALiBi is built for n_heads=8, got n_heads=4; give these, or leave the setting out"
+    ):
+        ask(ALiBi(8), laws.Setting())
+    with pytest.raises(ValueError, match=r"^setting: RoPE is built for d_head=16, got d_head=8"):
+        ask(RoPE(16), laws.Setting())
+    with pytest.raises(ValueError, match=r"^encoding: RoPE reads 2 coordinates per token"):
+        ask(RoPE(8, axes=2))
 
 
 def test_unknown_law():

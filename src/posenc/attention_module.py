@@ -16,7 +16,7 @@ from posenc.checked import checked, explained
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding, Site, check_one_layer
 from posenc.options import Given
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -95,16 +95,20 @@ class Attention(nn.Module):
         memory: Float[Tensor, "b s d"] | None = None,
         at_memory: Positions | None = None,
         *,
-        causal: bool = True,
+        causal: bool | None = None,
         impl: str = "auto",
         **options: Unpack[Given],
     ) -> Float[Tensor, "b t d"]:
-        """Self-attention, or cross-attention to `memory` at `at_memory` (usually with causal=False).
+        """Self-attention, or cross-attention to `memory` at `at_memory`.
+
+        causal  None: self-attention is causal, and in cross-attention every token sees the whole memory, because the order
+                of one sequence says nothing of the other. True compares the orders of both, for memories that go along
 
         `options` are those of `attend`: mask, scale, window, chunk, softcap, sinks and dropout.
         """
         if (memory is None) != (at_memory is None):
             raise ValueError("memory, at_memory: expected both or neither")
+        causal = memory is None if causal is None else causal
         self._check(x)
         x = self.encoding.embed(x, at)
         at = self.encoding.read(x, at)
@@ -128,8 +132,12 @@ class Attention(nn.Module):
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
         """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
-        Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache).
+        Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache), with
+        the number of real tokens of each row as its length, padding not counted.
         `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
+
+        Raises ValueError for a cache of other rows, and in eager code on the CPU for counted positions that do not follow
+        the last one that the cache holds of the row.
         """
         self._check(x)
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
@@ -142,7 +150,9 @@ class Attention(nn.Module):
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
         kept = self.encoding.sites & AFTER_ROTATION and self.encoding.caches_tables
         held = at if kept or not at.tables else at.replaced(tables={})
-        cache = KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
+        past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
+        if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
+            _check_follows(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
@@ -161,3 +171,26 @@ class Attention(nn.Module):
     def _merge(self, x: Tensor) -> Tensor:
         merged: Tensor = self.out(x.transpose(1, 2).flatten(-2))
         return merged
+
+
+def _check_follows(at: Positions, held: Positions) -> None:
+    """Raises ValueError where positions that are known to count up do not go on where the cache ends, row by row.
+
+    Nothing is checked off the CPU, in a graph, and of positions that are not known to count up.
+    """
+    if at.consecutive_in != "row" or held.coords.ndim != 2 or not at.coords.numel() or not held.coords.numel():
+        return
+    if not (readable(at.coords) and readable(held.coords)):
+        return
+    if held.consecutive_in == "row":
+        last = held.coords[:, -1]
+    else:  # padding and other documents do not count
+        last = held.coords.masked_fill(held.document != at.document[:, :1], -1).amax(dim=1)
+    got, expected = torch.broadcast_tensors(at.coords[:, 0], last + 1)
+    if not torch.equal(got, expected):
+        row = int((got != expected).nonzero()[0])
+        raise ValueError(
+            f"at: row {row} goes on at position {got[row]}, and the cache ends at position {expected[row] - 1}; "
+            f"lengths are the real tokens of each row, without padding: Positions.decode({expected.tolist()}). Positions "
+            "that are left out on purpose: Positions(coords, order, document)"
+        )

@@ -7,7 +7,7 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.arange(batch, length, start=0)    plain sequences, chunks of a prefill
     Positions.from_mask(mask)                   left or right padding
     Positions.packed(cu_seqlens)                several documents in one row
-    Positions.decode(lengths)                   one new token per row
+    Positions.decode(lengths)                   one new token per row, after so many real tokens
     Positions.within(segments)                  counted anew in every segment, which may be scattered
     Positions.grid(height, width)               images
     Positions.pixels(mask)                      images padded to one size, as fractions of their own (DETR)
@@ -161,7 +161,10 @@ class Positions:
     @classmethod
     @explained
     def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
-        """One new token per row, after `lengths` tokens already seen in that row: its position is that length."""
+        """One new token per row, after `lengths` real tokens already seen in that row: its position is that length.
+
+        Padding is no real token: of a prompt with a mask, lengths are mask.sum(dim=1), not the width of the batch.
+        """
         lengths = _integers("lengths", lengths, "[b]", device)
         if readable(lengths) and bool((lengths < 0).any()):
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")

@@ -108,6 +108,51 @@ def test_cross_attention_to_a_memory_embedded_at_its_own_positions(impl):
     close(got, expected)
 
 
+def test_cross_attention_is_causal_only_if_said():
+    """A mask by the order of two different sequences hid the memory's later tokens from the first tokens."""
+    module, x, memory = filled(ALiBi(HEADS)), draw(1, 1, 3, D_MODEL), draw(2, 1, 5, D_MODEL)
+    slopes = [2.0 ** (-2 * (h + 1)) for h in range(HEADS)]
+    given = torch.from_numpy(x), Positions.arange(1, 3), torch.from_numpy(memory), Positions.arange(1, 5)
+
+    def expected(visible):
+        return by_loops(module, x, memory, visible, lambda b, h, i, j: -slopes[h] * abs(i - j))
+
+    close(module(*given), expected(lambda b, i, j: True))
+    close(module(*given, causal=False), expected(lambda b, i, j: True))
+    close(module(*given, causal=True), expected(lambda b, i, j: j <= i))
+
+
+PADDED = torch.tensor([[0, 0, 1, 1, 1], [1, 1, 1, 1, 0], [0, 0, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("wrong", [[5, 5, 5], [3, 5, 0], [2, 4, 0], [3, 4, 1]])
+def test_decode_refuses_lengths_that_the_cache_contradicts(wrong):
+    """Real tokens 3, 4 and 0 of a batch padded to 5; the padded length was off by .18 in a RoPE's output."""
+    module, x = filled(RoPE(4), d_head=4), torch.from_numpy(draw(1, 3, 6, D_MODEL))
+    _, cache = module.decode(x[:, :5], Positions.from_mask(PADDED))
+    row = next(n for n, (got, real) in enumerate(zip(wrong, [3, 4, 0], strict=True)) if got != real)
+    message = rf"^at: row {row} goes on at position {wrong[row]}, .* without padding: Positions.decode\(\[3, 4, 0\]\)"
+    with pytest.raises(ValueError, match=message):
+        module.decode(x[:, 5:], Positions.decode(wrong), cache)
+    _, cache = module.decode(x[:, 5:], Positions.decode([3, 4, 0]), cache)
+    module.decode(x[:, 5:], Positions.decode([4, 5, 1]), cache)
+    with pytest.raises(ValueError, match=r"row 0 goes on at position 3, and the cache ends at position 3"):
+        module.decode(x[:, 5:], Positions.decode([3, 4, 0]), cache)
+
+
+def test_decode_refuses_a_lost_offset_and_serves_what_is_left_out_on_purpose():
+    module, x = filled(RoPE(4), d_head=4), torch.from_numpy(draw(1, 1, 6, D_MODEL))
+    _, cache = module.decode(x[:, :4], Positions.arange(1, 4))
+    with pytest.raises(ValueError, match=r"row 0 goes on at position 0"):
+        module.decode(x[:, 4:], Positions.arange(1, 2), cache)
+    listed = torch.tensor([[9]])
+    module.decode(x[:, 4:5], Positions(listed, listed, 0 * listed), cache)
+    _, packed = module.decode(x[:, :5], Positions.packed([0, 2, 5]))
+    module.decode(x[:, 5:], Positions.decode([2]), packed)  # the first document goes on
+    _, one_row = module.decode(x[:, :4].expand(3, -1, -1), Positions.arange(1, 4))
+    module.decode(x[:, 4:5].expand(3, -1, -1), Positions.decode([4, 4, 4]), one_row)
+
+
 @pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
 @pytest.mark.parametrize(
     "encoding",

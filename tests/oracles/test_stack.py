@@ -23,6 +23,7 @@ from posenc.encodings.temperature import FloorLogTemperature
 from posenc.encodings.wavelet import Wavelet
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import rotary, softmax_mscale
+
 from .by_hand import add, attention, close, draw, each, products, sees, turned
 
 D = 6

@@ -12,6 +12,7 @@ from posenc.checked import checked
 from posenc.checks import shown
 from posenc.encoding import PositionalEncoding
 from posenc.laws.errors import NotApplicable
+from posenc.laws.fitting import fitting
 from posenc.laws.world import Setting, backends_used
 
 Law = Callable[[PositionalEncoding, Setting], None]
@@ -51,14 +52,15 @@ class LawResult:
 
 @checked
 def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> None:
-    """Tries every law, or those named.
+    """Tries every law, or those named, in the setting; without one, with the encoding's own heads and widths.
 
-    Raises LawBroken at the first law that is broken, and ValueError for an unknown law or a backend that cannot express
-    the encoding. Laws that are not applicable are passed over.
+    Raises LawBroken at the first law that is broken, and ValueError for an unknown law, a setting that does not fit the
+    encoding or a backend that cannot express it. Laws that are not applicable are passed over.
     """
+    setting = fitting(encoding, setting)
     for name in LAWS if laws is None else laws:
         try:
-            _named(name)(encoding, setting or Setting())
+            _named(name)(encoding, setting)
         except NotApplicable:
             continue
 
@@ -67,8 +69,12 @@ def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Se
 def report(
     encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None
 ) -> list[LawResult]:
-    """The result of every law, or of those named. Raises ValueError for an unknown law."""
-    return [_result(name, _named(name), encoding, setting or Setting()) for name in (LAWS if laws is None else laws)]
+    """The result of every law, or of those named, in the setting; without one, with the encoding's own heads and widths.
+
+    Raises ValueError for an unknown law, and for a setting that does not fit the encoding.
+    """
+    setting = fitting(encoding, setting)
+    return [_result(name, _named(name), encoding, setting) for name in (LAWS if laws is None else laws)]
 
 
 def _named(name: str) -> Law:

@@ -100,9 +100,7 @@ def one_by_one(
     q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], query: Float[Tensor, "b h i d"], key: Float[Tensor, "b h j d"]
 ) -> Float[Tensor, "b h i j"]:
     """Σ_c q_c k_c exp(query_c - key_c), query by query; no channel grows, whichever sum is larger."""
-    rows = [
-        (k * factor(query[:, :, i, None] - key, q.dtype)) @ q[:, :, i, :, None] for i in range(q.shape[2])
-    ]
+    rows = [(k * factor(query[:, :, i, None] - key, q.dtype)) @ q[:, :, i, :, None] for i in range(q.shape[2])]
     return torch.cat(rows, dim=-1).transpose(-1, -2)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from types import MethodType
 from typing import Any
 
 from torch import Tensor, nn
@@ -27,7 +30,7 @@ from posenc.transformers.decoder import (
 from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
-from posenc.transformers.saved import forget_config, write_config
+from posenc.transformers.saved import KEY, entry_of
 
 RECORD = "_posenc_attached"
 PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
@@ -40,6 +43,7 @@ class Attached:
     handles: list[Any]
     implementations: list[tuple[Any, str | None]]
     layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
+    told: bool = False  # whether it has been said how to load what is saved
 
 
 def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
@@ -94,6 +98,8 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         record.handles.extend(interface.carry(found.carried))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
+        if "save_pretrained" not in vars(model):
+            vars(model)["save_pretrained"] = MethodType(save_pretrained, model)
     numbers: dict[int, int] = {}
     for n, one in of_layers.items():
         if id(one) not in numbers:
@@ -108,7 +114,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
             bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
-    write_config(model, held, record.layers)
+    _write_config(model, held, record.layers)
     return model
 
 
@@ -129,8 +135,28 @@ def detach(model: nn.Module) -> nn.Module:
     restore_implementations(record.implementations)
     delattr(model, PARAMETERS)
     object.__delattr__(model, RECORD)
-    forget_config(model)
+    if getattr(vars(model).get("save_pretrained"), "__func__", None) is save_pretrained:
+        del model.save_pretrained
+    _forget_config(model)
     return model
+
+
+def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
+    """A model's own `save_pretrained`, while an encoding is attached to it. Says once how to load the folder.
+
+    Raises TypeError for an encoding that could not be made again from the folder.
+    """
+    record: Attached = getattr(self, RECORD)
+    entry_of(getattr(self, PARAMETERS), record.layers)
+    if not record.told:
+        record.told = True
+        warnings.warn(
+            f"posenc: this {type(self).__name__} is saved with an encoding attached. Load it with "
+            "posenc.transformers.from_pretrained(folder): AutoModel ignores the encoding without an error, and computes "
+            "with the model's own",
+            stacklevel=2,
+        )
+    return type(self).save_pretrained(self, *given, **options)
 
 
 def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -153,6 +179,18 @@ def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     if not chosen or any(n not in known for n in chosen):
         raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
     return chosen
+
+
+def _write_config(model: Any, held: nn.ModuleList, layers: dict[int, int]) -> None:
+    """Sets `model.config.posenc`; without one for an encoding that a configuration cannot hold, which cannot be saved."""
+    _forget_config(model)
+    with suppress(TypeError):
+        setattr(model.config, KEY, entry_of(held, layers))
+
+
+def _forget_config(model: Any) -> None:
+    if hasattr(model.config, KEY):
+        delattr(model.config, KEY)
 
 
 def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, PositionalEncoding]:

@@ -9,42 +9,65 @@ from typing import Any
 import torch
 from torch import nn
 
+from posenc import strict_json
 from posenc.checked import checked
+from posenc.dialects.source import CONSTANTS
+from posenc.encoding import PositionalEncoding
 from posenc.transformers.attach import PARAMETERS, attach
-from posenc.transformers.saved import FORMAT, KEY, restored
+from posenc.transformers.saved import KEY, restored
 
 
 @checked
-def from_pretrained(folder: str | PathLike[str], **options: Any) -> nn.Module:
+def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **options: Any) -> nn.Module:
     """The model of a folder that `save_pretrained` wrote, with what was attached to it; `options` go to transformers.
 
+    trust_code  imports the module of an encoding that is not posenc's, as the folder names it, which runs its code
+
     Raises FileNotFoundError where there is no such folder: nothing is looked for on a hub. Raises ValueError where nothing
-    is attached in that folder, for another format, and where a parameter of the encodings is missing from the weights.
+    is attached in that folder; for an entry that posenc has not written, naming the place in it; for an encoding that is
+    not posenc's, without trust_code; and where a parameter of the encodings is missing from the weights.
     """
-    if not (Path(folder) / "config.json").is_file():
+    path = Path(folder) / "config.json"
+    if not path.is_file():
         raise FileNotFoundError(f"folder: expected one with a config.json that save_pretrained wrote, got {folder}")
+    encodings, layers = _read(path, trust_code)
     from transformers import AutoConfig, AutoModelForCausalLM
 
     config = AutoConfig.from_pretrained(folder)
-    made = getattr(config, KEY, None)
-    if not isinstance(made, dict):
-        raise ValueError(f"folder: {folder} has nothing of posenc in its config.json; load it with transformers")
-    if made.get("format") != FORMAT:
-        raise ValueError(f"folder: {folder} was written in format {made.get('format')!r}, this posenc reads {FORMAT}")
     delattr(config, KEY)
     model: nn.Module = AutoModelForCausalLM.from_pretrained(folder, config=config, **options)
-    encodings = [restored(one) for one in made["encodings"]]
     for number, encoding in enumerate(encodings):
-        attach(model, encoding, layers=[int(n) for n, own in made["layers"].items() if own == number])
+        try:
+            attach(model, encoding, layers=[n for n, own in layers.items() if own == number])
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"folder: {path}: {KEY}.encodings[{number}] does not fit the model: {error}") from error
     wanted = {name for name in model.state_dict() if name.startswith(f"{PARAMETERS}.")}
     stored = _stored(folder, wanted)
     if missing := sorted(wanted - stored.keys()):
         raise ValueError(f"folder: {folder} lacks the weights {missing}")
+    if other := [
+        name for name, parameter in model.named_parameters() if stored.get(name, parameter).shape != parameter.shape
+    ]:
+        raise ValueError(f"folder: {folder} has {other[0]} of another shape than its encoding's arguments say")
     with torch.no_grad():
         for name, parameter in model.named_parameters():
             if name in stored:
                 parameter.copy_(stored[name])
     return model
+
+
+def _read(path: Path, trust_code: bool) -> tuple[list[PositionalEncoding], dict[int, int]]:
+    """The encodings of a configuration, and the number of each layer's."""
+    try:
+        config = strict_json.loads(path.read_bytes(), CONSTANTS)
+    except ValueError as error:
+        raise ValueError(f"folder: {path}, whose entry {KEY} says what is attached, cannot be read: {error}") from error
+    if not isinstance(config, dict) or KEY not in config:
+        raise ValueError(f"folder: {path.parent} has nothing of posenc in its config.json; load it with transformers")
+    try:
+        return restored(config[KEY], trust_code=trust_code)
+    except ValueError as error:
+        raise ValueError(f"folder: {path}: {error}") from error
 
 
 def _stored(folder: Any, names: set[str]) -> dict[str, Any]:

@@ -1,0 +1,367 @@
+"""A folder with an encoding attached: what is saved, what is refused, and every damage of the entry is one ValueError."""
+
+import copy
+import json
+import sys
+import warnings
+
+import pytest
+import torch
+
+import posenc
+import posenc.transformers as pt
+from posenc.encodings.alibi import ALiBi
+from posenc.frequencies import DynamicNTK, rotary
+from transformers_models.test_attach import logits, made, model_of
+
+SAYS = (
+    r"posenc: this LlamaForCausalLM is saved with an encoding attached\. Load it with posenc\.transformers\.from_pretrained"
+)
+
+
+class Mine(ALiBi):
+    """An encoding of a user's, at the top of a module."""
+
+
+class Holder:
+    class Inner(ALiBi):
+        """One within a class."""
+
+
+class OfAScript(ALiBi):
+    """One that Python says is defined in a script."""
+
+    __module__ = "__main__"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved model: RoPE with T5 in two layers, ALiBi in two."""
+    model, path = model_of(), tmp_path_factory.mktemp("saved")
+    pt.attach(model, posenc.Stack(posenc.create("rope", d_head=16), made("t5")), layers=[0, 1])
+    pt.attach(model, posenc.create("yarn", d_head=16, factor=4.0, original_length=16), layers=[2, 3])
+    with pytest.warns(UserWarning, match=SAYS):
+        model.save_pretrained(path)
+    return path, logits(model)
+
+
+@pytest.fixture
+def entry(folder, tmp_path):
+    """The text of config.json of a copy, and a function that writes another and loads the folder."""
+    path = tmp_path / "copy"
+    path.mkdir()
+    for file in folder[0].iterdir():
+        (path / file.name).symlink_to(file)
+    held = json.loads((path / "config.json").read_text())
+
+    def load(text, **options):
+        (path / "config.json").unlink()
+        (path / "config.json").write_text(text)
+        return pt.from_pretrained(path, **options)
+
+    return held, load
+
+
+def changed(*place_and_value):
+    """A function that sets, within an entry, the value at a place."""
+    *place, last, value = place_and_value
+
+    def change(held):
+        for step in place:
+            held = held[step]
+        held[last] = value
+
+    return change
+
+
+def without(*place):
+    *place, last = place
+
+    def change(held):
+        for step in place:
+            held = held[step]
+        del held[last]
+
+    return change
+
+
+def nested(depth, within=1):
+    for _ in range(depth):
+        within = [within]
+    return within
+
+
+def stacks(depth):
+    made = {"class": "posenc.encodings.nope.NoPE", "arguments": {}}
+    for _ in range(depth):
+        made = {"stack": [made]}
+    return made
+
+
+ARGUMENTS = ("encodings", 1, "arguments")
+FREQUENCIES = (*ARGUMENTS, "frequencies", "frequencies")
+CLASS = ("encodings", 1, "class")
+DAMAGED = {  # what is wrong: the change, and the place that the message names
+    "format: another": (changed("format", 2), "posenc.format: expected 1"),
+    "format: true": (changed("format", True), "posenc.format: expected 1"),
+    "format: a word": (changed("format", "1"), "posenc.format: expected 1"),
+    "format: none": (without("format"), "posenc: the key 'format' is missing"),
+    "no encodings": (without("encodings"), "posenc: the key 'encodings' is missing"),
+    "no layers": (without("layers"), "posenc: the key 'layers' is missing"),
+    "an unknown key": (changed("layer", {}), "posenc: the key 'layer' is not known"),
+    "encodings: an object": (changed("encodings", {}), "posenc.encodings: expected a list"),
+    "encodings: empty": (changed("encodings", []), "posenc.encodings: expected a list that is not empty"),
+    "encodings: null": (changed("encodings", None), "posenc.encodings: expected a list"),
+    "an encoding: a number": (changed("encodings", 1, 5), r"posenc.encodings\[1\]: expected an object"),
+    "an encoding: a list": (changed("encodings", 1, []), r"posenc.encodings\[1\]: expected an object"),
+    "an encoding: no class": (without(*CLASS), r"posenc.encodings\[1\]: the key 'class' is missing"),
+    "an encoding: no arguments": (without(*ARGUMENTS), r"posenc.encodings\[1\]: the key 'arguments' is missing"),
+    "an encoding: an unknown key": (
+        changed("encodings", 1, "name", "x"),
+        r"posenc.encodings\[1\]: the key 'name' is not known",
+    ),
+    "an encoding: class and stack": (
+        changed("encodings", 0, "class", "x"),
+        r"posenc.encodings\[0\]: the key 'class' is not known",
+    ),
+    "a stack: a word": (changed("encodings", 0, "stack", "rope"), r"posenc.encodings\[0\].stack: expected a list"),
+    "a stack: empty": (changed("encodings", 0, "stack", []), r"posenc.encodings\[0\].stack: expected a list"),
+    "a stack: a part is null": (
+        changed("encodings", 0, "stack", 1, None),
+        r"posenc.encodings\[0\].stack\[1\]: expected an object",
+    ),
+    "a stack: of what cannot be joined": (
+        changed("encodings", 0, "stack", 1, "class", "posenc.per_layer.PerLayer"),
+        r"posenc.encodings\[0\].stack\[1\].class: expected a class of posenc.encodings",
+    ),
+    "stacks: 300 deep": (changed("encodings", 1, stacks(300)), r"posenc.encodings\[1\].stack\[0\].* nested too deeply"),
+    "stacks: 40 deep": (changed("encodings", 1, stacks(40)), r"posenc.encodings\[1\].stack\[0\].* nested too deeply"),
+    "a class: a number": (changed(*CLASS, 7), r"posenc.encodings\[1\].class: expected the path of a class"),
+    "a class: empty": (changed(*CLASS, ""), r"posenc.encodings\[1\].class: expected a class of"),
+    "a class: unknown": (
+        changed(*CLASS, "posenc.encodings.rope.Rope"),
+        r"posenc.encodings\[1\].class: .* cannot be imported",
+    ),
+    "a class: no module": (changed(*CLASS, "posenc.encodings.x.X"), r"posenc.encodings\[1\].class: .* cannot be imported"),
+    "a class: dots only": (changed(*CLASS, "posenc.encodings..."), r"posenc.encodings\[1\].class: .* cannot be imported"),
+    "a class: no encoding": (
+        changed(*CLASS, "posenc.encodings.rope.Frequencies"),
+        r"posenc.encodings\[1\].class: .*(cannot be imported|expected the path of an encoding's class)",
+    ),
+    "a class: a function": (
+        changed(*CLASS, "posenc.encodings.rove.rove"),
+        r"posenc.encodings\[1\].class: .*(cannot be imported|expected the path of an encoding's class)",
+    ),
+    "a class: the command line": (
+        changed(*CLASS, "posenc.__main__.main"),
+        r"posenc.encodings\[1\].class: expected a class of",
+    ),
+    "a class: of the standard library": (changed(*CLASS, "os.system"), r"posenc.encodings\[1\].class: expected a class of"),
+    "a class: of another module": (
+        changed(*CLASS, "this:X"),
+        r"posenc.encodings\[1\].class: 'this:X' is not posenc's.*trust_code",
+    ),
+    "a class: of the script": (changed(*CLASS, "__main__:X"), r"posenc.encodings\[1\].class: expected a class of"),
+    "arguments: a list": (changed(*ARGUMENTS, [16]), r"posenc.encodings\[1\].arguments: expected an object"),
+    "arguments: null": (changed(*ARGUMENTS, None), r"posenc.encodings\[1\].arguments: expected an object"),
+    "arguments: none": (changed(*ARGUMENTS, {}), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
+    "arguments: unknown": (changed(*ARGUMENTS, "d_heads", 16), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
+    "arguments: no name": (changed(*ARGUMENTS, "self", 16), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
+    "a width: a word": (changed(*ARGUMENTS, "d_head", "16"), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
+    "a width: negative": (changed(*ARGUMENTS, "d_head", -16), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
+    "a width: another": (changed(*ARGUMENTS, "d_head", 32), r"posenc.encodings\[1\] does not fit the model: .*d_head=32"),
+    "a width: 10^12": (
+        changed(*ARGUMENTS, "d_head", 10**12),
+        r"posenc.encodings\[1\].arguments.d_head: expected a number up to",
+    ),
+    "a width: 400 digits": (
+        changed(*ARGUMENTS, "d_head", 10**400),
+        r"posenc.encodings\[1\].arguments.d_head: .* 1329 bits",
+    ),
+    "a layout: nested": (
+        changed(*ARGUMENTS, "layout", nested(40)),
+        r"posenc.encodings\[1\].arguments.layout\[0\].* too deeply",
+    ),
+    "a layout: an object": (
+        changed(*ARGUMENTS, "layout", {"a": 1}),
+        r"posenc.encodings\[1\].arguments.layout: expected a value",
+    ),
+    "a layout: a set of objects": (
+        changed(*ARGUMENTS, "layout", {"frozenset": [{}]}),
+        r"posenc.encodings\[1\].arguments.layout.frozenset: expected numbers or words",
+    ),
+    "a layout: no set": (
+        changed(*ARGUMENTS, "layout", {"frozenset": 3}),
+        r"posenc.encodings\[1\].arguments.layout.frozenset: expected a list",
+    ),
+    "frequencies: a list": (changed(*FREQUENCIES, [1.0]), r"arguments.frequencies.frequencies: expected an object"),
+    "frequencies: no values": (
+        without(*FREQUENCIES, "values"),
+        r"arguments.frequencies.frequencies: the key 'values' is missing",
+    ),
+    "frequencies: words": (changed(*FREQUENCIES, "values", ["x"]), r"arguments.frequencies.frequencies: "),
+    "frequencies: a number": (changed(*FREQUENCIES, "values", 3), r"arguments.frequencies.frequencies: "),
+    "frequencies: infinite": (
+        changed(*FREQUENCIES, "values", [{"__float__": "Infinity"}]),
+        "arguments.frequencies.frequencies: .*finite",
+    ),
+    "layers: a list": (changed("layers", [0, 0, 1, 1]), "posenc.layers: expected an object"),
+    "layers: empty": (changed("layers", {}), "posenc.layers: expected an object"),
+    "layers: no encoding": (
+        changed("layers", "0", 5),
+        "posenc.layers.0: expected the number of an encoding, from 0 to 1, got 5",
+    ),
+    "layers: negative": (changed("layers", "0", -1), "posenc.layers.0: expected the number of an encoding"),
+    "layers: true": (changed("layers", "0", True), "posenc.layers.0: expected the number of an encoding"),
+    "layers: an encoding itself": (
+        changed("layers", "0", {"class": "x"}),
+        "posenc.layers.0: expected the number of an encoding",
+    ),
+    "layers: a word": (changed("layers", "first", 0), "posenc.layers: expected keys such as '0'.* got 'first'"),
+    "layers: written twice": (changed("layers", "00", 0), "posenc.layers: expected keys such as '0'.* got '00'"),
+    "layers: 5000 digits": (changed("layers", "9" * 5000, 0), "posenc.layers: expected keys such as '0'"),
+    "layers: beyond the model": (changed("layers", "9", 0), r"posenc.encodings\[0\] does not fit the model: layers: .*9"),
+    "layers: an encoding in none": (changed("layers", {"0": 0}), "posenc.layers: no layer has encoding 1"),
+}
+
+
+@pytest.mark.parametrize("what", DAMAGED)
+def test_a_damaged_entry_is_one_error_that_names_the_place(what, entry):
+    held, load = entry
+    change, said = DAMAGED[what]
+    change(held["posenc"])
+    with pytest.raises(ValueError, match=rf"^folder: .*config.json: .*{said}"):
+        load(json.dumps(held))
+    assert "this" not in sys.modules
+
+
+OTHER_TEXTS = {
+    "the entry is a list": (lambda text, _: text("[]"), "posenc: expected an object with the keys"),
+    "the entry is null": (lambda text, _: text("null"), "posenc: expected an object with the keys"),
+    "20 000 brackets": (lambda text, _: text("[" * 20_000 + "]" * 20_000), "entry posenc .* nested too deeply"),
+    "a key twice": (
+        lambda text, own: text(own.replace('"format": 1', '"format": 1, "format": 1')),
+        "'format' occurs twice",
+    ),
+    "the entry twice": (lambda text, own: text(f'{own}, "posenc": {own}'), "entry posenc .* 'posenc' occurs twice"),
+    "NaN": (lambda text, own: text(own.replace('"d_head": 16', '"d_head": NaN')), "entry posenc .* holds NaN"),
+    "5000 digits": (lambda text, own: text(own.replace('"format": 1', '"format": ' + "1" * 5000)), "entry posenc .*"),
+    "cut off": (lambda text, own: text(own[:-20]), "entry posenc .*"),
+}
+
+
+@pytest.mark.parametrize("what", OTHER_TEXTS)
+def test_a_damaged_text_is_one_error(what, entry):
+    held, load = entry
+    own = json.dumps(held.pop("posenc"))
+    write, said = OTHER_TEXTS[what]
+    whole = write(lambda value: f'{{"posenc": {value}, {json.dumps(held)[1:]}', own)
+    with pytest.raises(ValueError, match=rf"^folder: .*config.json.*{said}"):
+        load(whole)
+
+
+def test_the_undamaged_entry_is_read(folder, entry):
+    held, load = entry
+    assert torch.equal(logits(load(json.dumps(held)).eval()), folder[1])
+
+
+def test_a_parameter_of_another_shape_is_refused(entry):
+    held, load = entry
+    held["posenc"]["encodings"][0]["stack"][1]["arguments"]["n_buckets"] += 2
+    with pytest.raises(ValueError, match=r"has posenc_encodings.0.parts.1.table of another shape"):
+        load(json.dumps(held))
+
+
+# Encodings that are not posenc's.
+
+
+def attached(encoding):
+    model = model_of()
+    pt.attach(model, encoding)
+    return model
+
+
+@pytest.mark.parametrize("kind", [Mine, Holder.Inner])
+def test_an_encoding_of_a_user_is_imported_only_where_its_code_is_trusted(kind, tmp_path):
+    model = attached(kind(4))
+    with pytest.warns(UserWarning, match=SAYS):
+        model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match=rf"posenc.encodings\[0\].class: '{__name__}:{kind.__qualname__}' is not posenc's"):
+        pt.from_pretrained(tmp_path)
+    loaded = pt.from_pretrained(tmp_path, trust_code=True).eval()
+    assert type(loaded.posenc_encodings[0]) is kind
+    assert torch.equal(logits(loaded), logits(model))
+
+
+def local():
+    class Local(ALiBi):
+        pass
+
+    return Local(4)
+
+
+UNSAVED = {
+    "in a function": (local, r"encoding: the class .*local.<locals>.Local could not be found again"),
+    "in a script": (lambda: OfAScript(4), r"encoding: the class __main__.OfAScript could not be found again"),
+    "in a stack": (lambda: posenc.Stack(made("rope"), local()), r"could not be found again"),
+    "an argument": (
+        lambda: posenc.create("rope", d_head=16, frequencies=DynamicNTK(rotary(16, base=1e4), 4.0, 16)),
+        r"encoding: RoPE's frequencies is a DynamicNTK, which a config.json cannot hold",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNSAVED)
+def test_what_could_not_be_found_again_is_attached_but_not_saved(what, tmp_path):
+    build, said = UNSAVED[what]
+    model = attached(build())
+    assert not hasattr(model.config, "posenc")
+    with pytest.raises(TypeError, match=said):
+        model.save_pretrained(tmp_path / "here")
+    assert not (tmp_path / "here").exists()
+    pt.detach(model)
+    model.save_pretrained(tmp_path / "here")
+
+
+def test_code_that_fails_on_import_is_one_error(entry, tmp_path, monkeypatch):
+    (tmp_path / "fails_on_import.py").write_text("raise KeyError('x')")
+    monkeypatch.syspath_prepend(tmp_path)
+    held, load = entry
+    held["posenc"]["encodings"][1]["class"] = "fails_on_import:X"
+    with pytest.raises(
+        ValueError, match=r"posenc.encodings\[1\].class: 'fails_on_import:X' cannot be imported: KeyError: 'x'"
+    ):
+        load(json.dumps(held), trust_code=True)
+
+
+# What saving says.
+
+
+def test_saving_says_once_how_to_load(tmp_path):
+    model = attached(made("t5"))
+    other = copy.deepcopy(model)
+    with torch.no_grad():
+        for parameter in other.parameters():
+            parameter.zero_()
+    for one in (model, other):
+        with pytest.warns(UserWarning, match=SAYS) as said:
+            one.save_pretrained(tmp_path / "first")
+        assert said[0].filename == __file__
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            one.save_pretrained(tmp_path / "again")
+    assert not pt.from_pretrained(tmp_path / "again").get_input_embeddings().weight.any(), "a copy saves itself"
+    pt.detach(model)
+    assert "save_pretrained" not in vars(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.save_pretrained(tmp_path / "plain")
+
+
+def test_a_pickled_model_is_saved_as_its_class_does(tmp_path):
+    model = attached(made("t5"))
+    torch.save(model, tmp_path / "model.pt")
+    loaded = torch.load(tmp_path / "model.pt", weights_only=False)
+    assert torch.equal(logits(loaded), logits(model))
+    loaded.save_pretrained(tmp_path)
+    assert torch.equal(logits(pt.from_pretrained(tmp_path).eval()), logits(model))

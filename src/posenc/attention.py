@@ -179,7 +179,8 @@ def _with_bypass(
     addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
     if addend is None:
         return out
-    check_added(encoding, addend, v)
+    if addend.shape[-1] != 1:
+        check_added(encoding, addend, v)
     return (out.to(addend.dtype) + addend).to(out.dtype)
 
 

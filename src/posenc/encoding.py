@@ -316,7 +316,7 @@ class PositionalEncoding(nn.Module):
 
     @checked
     def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
-        """The addend to the output."""
+        """The addend to the output: of every channel of a value, or one number for all."""
         return None
 
     @checked

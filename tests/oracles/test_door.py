@@ -60,8 +60,8 @@ def test_builders():
         Positions.decode([3, -1])
     with pytest.raises(ValueError, match="parts: expected at least one Positions, got none"):
         Positions.cat([])
-    for batch in ("2", 2.0, True, 0):
-        with pytest.raises(ValueError, match=f"batch: expected a whole number from 1, got {batch!r}"):
+    for batch in ("2", 2.0, True, -1):
+        with pytest.raises(ValueError, match=f"batch: expected a whole number from 0, got {batch!r}"):
             Positions.arange(batch, 3)
 
 

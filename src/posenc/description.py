@@ -51,6 +51,11 @@ def written(python: str, length: int) -> Any:
     )
 
 
+def requested(name: str, length: int | str) -> str:
+    """What programs put after `posenc.create(name, …)`: the length of the request, where the encoding depends on it."""
+    return f".at_length({length})" if catalogue.BY_NAME[name].by_length else ""
+
+
 def describe(entry: Entry) -> dict[str, Any]:
     """As JSON. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
 
@@ -101,7 +106,7 @@ def program(row: dict[str, Any]) -> str:
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
     sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
     created = f'"{row["name"]}"{sizes if row["sizes"] else ""}'
-    lines = [*start, f"encoding = posenc.create({created})"]
+    lines = [*start, f"encoding = posenc.create({created}){requested(row['name'], 'length')}"]
     if tokens := catalogue.BY_NAME[row["name"]].tokens:
         lines += [f"at = {tokens}", "at = encoding.prepare(at)"]
     else:

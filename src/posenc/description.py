@@ -52,6 +52,11 @@ def positions_of(entry: Entry, length: int, image: tuple[int, int]) -> Positions
     return found
 
 
+def requested(name: str, length: int | str) -> str:
+    """What programs put after `posenc.create(name, …)`: the length of the request, where the encoding depends on it."""
+    return f".at_length({length})" if catalogue.BY_NAME[name].by_length else ""
+
+
 def describe(entry: Entry) -> dict[str, Any]:
     """As JSON. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
 
@@ -110,7 +115,7 @@ def program(row: dict[str, Any]) -> str:
     sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
     sizes = sizes if row["sizes"] else ""
     sizes += ", height=height, width=width" if {"height", "width"} <= set(row["options"]) else ""
-    lines = [*start, f'encoding = posenc.create("{row["name"]}"{sizes})']
+    lines = [*start, f'encoding = posenc.create("{row["name"]}"{sizes}){requested(row["name"], "length")}']
     if row["axes"] == 1:
         tokens, lines = "length", [*lines, f"at = encoding.prepare({entry.positions})"]
     else:

@@ -82,6 +82,7 @@ class Entry:
                  wide_output: attention has more heads than queries, and its output projection as many
     axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images
     per_layer    the paper gives each layer its own parameters
+    by_length    a fresh one is for requests within the trained length: examples take at_length(n)
     small        options of an example whose tables fit on a page
     example      lines of Python that its page shows after the common example
     arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
@@ -115,6 +116,7 @@ class Entry:
     needs: tuple[Need, ...] = ()
     axes: int = 1
     per_layer: bool = False
+    by_length: bool = False
     small: dict[str, int] = field(default_factory=dict)
     example: str = ""
     arguments: dict[str, str] = field(default_factory=dict)

@@ -58,7 +58,9 @@ def command(
 
     options = {key: value for key, value in (("base", base), ("layout", layout)) if value is not None}
     try:
-        tables = exported_tables(create(name, d_model=d_model, n_heads=n_heads, **options), length, precision)  # type: ignore[arg-type]
+        encoding = create(name, d_model=d_model, n_heads=n_heads, **options)  # type: ignore[arg-type]
+        encoding = encoding.at_length(length) if BY_NAME[name].by_length else encoding
+        tables = exported_tables(encoding, length, precision)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
     path = write_tables(tables, Path(f"{name}{SUFFIXES[form]}") if out is None else out, form, replace=force)  # type: ignore[arg-type, index]

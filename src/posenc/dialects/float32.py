@@ -62,6 +62,11 @@ class DynamicNTK:
     factor: float
     trained_length: int
 
+    @property
+    def original_length(self) -> int:
+        """Up to how many tokens the frequencies are those of training."""
+        return self.trained_length
+
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
         checks.whole(n=n)

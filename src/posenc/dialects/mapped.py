@@ -17,6 +17,11 @@ class Mapped:
     name: str
     arguments: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def original_length(self) -> int | None:
+        """That of `source`."""
+        return getattr(self.source, "original_length", None)
+
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
         made: Frequencies = getattr(frequencies, self.name)(self.source.at_length(n), **dict(self.arguments))

@@ -9,6 +9,7 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -25,7 +26,7 @@ from posenc.frequencies import ByLength, Frequencies, rotary
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.layouts import Layout, Planes
-from posenc.positions import Positions
+from posenc.positions import Positions, readable
 
 if TYPE_CHECKING:
     from posenc.shapes import Float
@@ -105,6 +106,7 @@ class RoPE(PositionalEncoding):
         self.frequencies = frequencies.at_length(length)
         if not isinstance(self.frequencies, Frequencies):
             raise TypeError(f"frequencies: expected posenc.frequencies, got {shown(frequencies)}")
+        self.made_for = _tokens_served(frequencies, length, self.frequencies)
         self.rotary_dim, self.coordinate_axes = 2 * len(self.frequencies), self.frequencies.n_axes  # type: ignore[misc]
         if self.rotary_dim > d_head:
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
@@ -129,6 +131,8 @@ class RoPE(PositionalEncoding):
         if type(dtype) is not torch.dtype:
             check_arguments(RoPE.tables, self, at, dtype)
         self.check_coords(at)
+        if self.made_for is not None:
+            _warn_beyond(self, at, self.made_for)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         if (scale := self.frequencies.cos_sin_scale) != 1:
             cos, sin = cos * scale, sin * scale
@@ -176,6 +180,34 @@ class RoPE(PositionalEncoding):
         if given is None or isinstance(given, Frequencies):
             return self
         return type(self)(**{**self.configuration, "length": n})
+
+
+_warned: set[str] = set()  # of encodings, as warnings keeps what it has shown
+
+
+def _tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | None:
+    """The tokens of the longest request with the chosen frequencies; None: any, or not known."""
+    original = getattr(family, "original_length", None)
+    if original is None:
+        return None
+    served = max(original, length)
+    longer = family.at_length(served + 1)
+    return None if (longer.values, longer.cos_sin_scale) == (chosen.values, chosen.cos_sin_scale) else served
+
+
+def _warn_beyond(encoding: RoPE, at: Positions, served: int) -> None:
+    """Warns once of each encoding of a position that belongs to a longer request, in eager code on the CPU."""
+    if not readable(at.coords) or not at.coords.numel() or encoding.owner in _warned:
+        return
+    if (largest := int(at.coords.max())) >= served:
+        _warned.add(encoding.owner)
+        family = encoding.configuration["frequencies"]
+        warnings.warn(
+            f"{type(encoding).__name__} with {type(family).__name__} frequencies: position {largest} is beyond the "
+            f"{served} tokens that it was made for; its original length is {family.original_length}. Frequencies depend on "
+            f"the length of the request: take encoding.at_length(n), of all its n tokens, here at least {largest + 1}",
+            stacklevel=2,
+        )
 
 
 def _shared_evenly(d_head: int, rotary_dim: int, axes: int, base: float) -> Frequencies:

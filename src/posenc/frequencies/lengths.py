@@ -31,6 +31,11 @@ class DynamicNTK:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    @property
+    def original_length(self) -> int:
+        """Up to how many tokens the frequencies are those of training."""
+        return self.trained_length
+
     @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""

@@ -46,6 +46,7 @@ ENTRY = Entry(
     builder="dynamic",
     title=Words("Dynamic NTK", "动态 NTK"),
     kind="scaled",
+    by_length=True,
     published="2023-06",
     formula="base' = base·(s·n/L - (s-1))^(d/(d-2))",
     also_called=(

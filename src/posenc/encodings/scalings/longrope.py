@@ -57,6 +57,7 @@ ENTRY = Entry(
     builder="longrope",
     title=Words("LongRoPE", "LongRoPE 逐对缩放"),
     kind="scaled",
+    by_length=True,
     published="2024-02",
     formula="ω'_i = ω_i/λ_i, cos and sin × √(1 + ln s/ln L)",
     also_called=(
@@ -70,6 +71,11 @@ ENTRY = Entry(
         "Phi-4-mini",
         "MiniCPM3",
     ),
+    example="""\
+encoding = posenc.create("longrope", d_head=64, original_length=4096).at_length(16384)
+at = encoding.prepare(posenc.Positions.arange(batch, length, 16384 - length))
+out = posenc.attend(q, k, v, encoding, at)
+""",
     source="Ding et al. 2024, arXiv 2402.13753, sections 3.2 and 3.3; Phi-3's code",
     idea=Words(
         "Every pair has its own factor, found by a search that measures perplexity, and cosines and sines get a "

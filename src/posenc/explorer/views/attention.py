@@ -14,6 +14,7 @@ from pydantic import Field
 
 import posenc
 from posenc.catalogue import BY_NAME, FOUNDATION, arguments_of, directed, names
+from posenc.description import requested
 from posenc.encoding import Site
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
@@ -208,7 +209,7 @@ def drawn(*shape):
     return torch.randn(shape, generator=random, dtype=torch.float64).mul(7).round() / 10  # one decimal
 
 {case.given.format(**sizes)}
-encoding = posenc.create({create}).double().requires_grad_(False)
+encoding = posenc.create({create}){requested(asked.encoding, len(case.words))}.double().requires_grad_(False)
 for parameter in encoding.parameters():
     parameter.copy_(drawn(*parameter.shape))  # instead of trained numbers
 at = posenc.Positions.arange(1, {sizes["t"]})

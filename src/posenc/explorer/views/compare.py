@@ -20,7 +20,7 @@ from pydantic import Field
 import posenc
 from posenc.bilingual import LANGUAGES, Words
 from posenc.catalogue import BY_NAME, directed
-from posenc.description import SEAMS, TRAITS
+from posenc.description import SEAMS, TRAITS, requested
 from posenc.explorer.data import Data, run
 from posenc.explorer.measured_table import table
 from posenc.explorer.parameters import Parameters as Base
@@ -132,7 +132,7 @@ def _python(asked: Parameters) -> str:
             [f'    posenc.create("{name}"', *(f"{key}={value!r}" for key, value in _options(name, asked).items())]
         )
 
-    encodings = "\n".join(f"{created(name)})," for name in asked.methods)
+    encodings = "\n".join(f"{created(name)}){requested(name, asked.length + MOVED_BY)}," for name in asked.methods)
     source = inspect.getsource(logits).replace("  # type: ignore[no-untyped-def]", "")
     x, projection, _ = _shapes(asked)
     start = 0 if asked.causal else 1 - asked.length

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from posenc.catalogue import arguments_of, directed
+from posenc.description import requested
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
@@ -65,6 +66,7 @@ def _python(asked: Parameters, words: tuple[str, ...]) -> str:
         if asked.layers == 1
         else ("\nhidden = hidden + Layers(attention.weights[:1], attention.d_head)(sentences, drawn, at, causal)")
     )
+    length = requested(asked.encoding, len(words))
     return f"""import itertools
 import torch
 import posenc
@@ -73,7 +75,7 @@ from posenc.backends.reference import probabilities
 from posenc.measures.layers import Layers, redrawn, seeded
 
 words, causal, layers = {words!r}, {asked.causal}, {asked.layers}
-encoding = posenc.create("{asked.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided})
+encoding = posenc.create("{asked.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided}){length}
 x = measures.order.word_vectors(words, {D_MODEL})
 read = {{}}  # of orders that read the same, the first
 for one in itertools.permutations(range(len(words))):

@@ -588,7 +588,7 @@ def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monke
 def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import sys; sys.exit(3)")
     ended = posenc("lab", "add", f"{tmp_path}/mine.py:Mine")
-    assert (ended.code, "sys.exit(3); it must only define the class" in flat(ended.err)) == (1, True)
+    assert (ended.code, "sys.exit(3), before the first law; it must only define the class" in flat(ended.err)) == (1, True)
     ended = posenc("lab", "add", f"{OWN}:LogDistance", "--to", tmp_path / "none")
     assert (ended.code, "--to:" in ended.err) == (1, True)
 
@@ -790,7 +790,7 @@ def test_equal_errors_of_laws_are_told_once(capsys: pytest.CaptureFixture[str], 
     from posenc.laws import LawResult
 
     results = [LawResult(name, "broken", "ValueError: planted") for name in "abcdefg"]
-    monkeypatch.setattr("posenc.lab.experiment.admission.examine", lambda *_: results)
+    monkeypatch.setattr(lab_add, "told", lambda *_, limit: results)
     with pytest.raises(typer.Exit):
         lab_add.check("mine.py:Mine", "", lab_add.default_size(), (), quiet=False, as_json=False)
     out, err = capsys.readouterr()

@@ -99,10 +99,8 @@ def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float |
         changes["sources"] = {name: source(word) for name, word in zip(names, words, strict=True) if ".py:" in word}
         changes["encodings"] = tuple(names)
         try:
-            for word in changes["encodings"]:
-                arm = Arm.parse(word, changes["sources"].get(word))
-                if arm.source is not None:
-                    user_encoding.check(arm.encoding, arm.source)
+            arms = [Arm.parse(word, changes["sources"].get(word)) for word in changes["encodings"]]
+            user_encoding.check({arm.encoding: arm.source for arm in arms if arm.source is not None})
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--encodings") from error
     if steps is not None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.commands.check_ import Timeout
 from posenc.commands.interruption import interruptible
+from posenc.lab.run.apart import LIMIT, NoVerdict, told
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, Size
@@ -50,27 +53,29 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the findings, or the results of the check, as JSON.")
     ] = False,
+    timeout: Timeout = LIMIT,
 ) -> None:
     """Add your own encoding to a comparison, after it passes the laws it declares.
 
-    The file is executed. The class must be a subclass of posenc.PositionalEncoding. Its constructor may take d_model,
-    n_heads, d_head, n_layers and max_positions, by name. If a law fails, the encoding is not added and the exit code is 1.
-    The file's text is part of the key of each result: after a change of the file its trials run again. It is tuned like the
-    others: as many tries, of the same learning rates. The table and picture for a paper are DIR/report/table.tex, which is
-    printed, and figure.pdf.
+    The file is executed, in a process of its own. The class must be a subclass of posenc.PositionalEncoding. Its
+    constructor may take d_model, n_heads, d_head, n_layers and max_positions, by name. If a law fails, the encoding is not
+    added and the exit code is 1. The file's text is part of the key of each result: after a change of the file its trials
+    run again. It is tuned like the others: as many tries, of the same learning rates. The table and picture for a paper are
+    DIR/report/table.tex, which is printed, and figure.pdf.
 
     Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
     """
     with interruptible("finished results are kept; the same command continues"):
         word, source = read_user_encoding(encoding)
         if to is None:
-            check(word, source, default_size(), (), quiet=False, as_json=as_json)
+            check(word, source, default_size(), (), quiet=False, as_json=as_json, timeout=timeout)
             return
         from posenc.commands.lab_run import carry_out, enter, resumed
 
         before = resumed(to, "--to")
         experiment = with_one_more(before.experiment, word, source)
-        check(word, source, experiment.size, tuple(plan.task for plan in experiment.tasks), quiet=as_json, as_json=False)
+        tasks = tuple(plan.task for plan in experiment.tasks)
+        check(word, source, experiment.size, tasks, quiet=as_json, as_json=False, timeout=timeout)
         added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
         wanted = replace(
             before,
@@ -136,27 +141,38 @@ def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
     return experiment.model_copy(update={"encodings": encodings, "sources": {**experiment.sources, word: source}})
 
 
-def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool) -> None:
-    """Prints the result of every law. Exits with code 1 if one fails."""
-    from posenc.lab.experiment.admission import examine
+def check(
+    word: str,
+    source: str,
+    size: Size,
+    tasks: tuple[Task, ...],
+    *,
+    quiet: bool,
+    as_json: bool,
+    timeout: float = LIMIT,
+) -> None:
+    """Prints the result of every law. Exits with code 1 if one fails.
 
+    Raises ValueError if the code ends Python, or a law gives no result within `timeout` seconds.
+    """
     results: list[LawResult] = []
-    told: set[str] = set()
+    seen: set[str] = set()
 
     def tell(result: LawResult, err: bool = False) -> None:
-        repeated = not result.held and result.detail in told
-        told.add(result.detail)
+        repeated = not result.held and result.detail in seen
+        seen.add(result.detail)
         typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
 
     try:
-        for result in examine(word, source, size, tasks):
+        for result in told(examined, word, source, size, tasks, limit=timeout):
+            if result is None:
+                continue
             results.append(result)
             if not (quiet or as_json):
                 tell(result)
-    except SystemExit as error:
-        raise ValueError(
-            f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
-        ) from None
+    except NoVerdict as error:
+        after = f"after the law {results[-1].law}" if results else "before the first law"
+        raise ValueError(f"{word}: the file {error}, {after}; it must only define the class. It is not added") from None
     if as_json:
         about = {"encoding": word, "findings": [as_data(result) for result in results]}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
@@ -171,6 +187,14 @@ def check(word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet:
             err=True,
         )
         raise typer.Exit(1)
+
+
+def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult | None]:
+    """None before the file is executed, then the result of every law, in the process that may run the file."""
+    from posenc.lab.experiment.admission import examine
+
+    yield None
+    yield from examine(word, source, size, tasks)
 
 
 def as_data(result: LawResult) -> dict[str, Any]:

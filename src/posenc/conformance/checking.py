@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, get_args
 
 import torch
@@ -13,6 +13,7 @@ from posenc.checked import checked
 from posenc.conformance import attention, biases, rotation, surroundings, tokenwise
 from posenc.conformance.bugs import BUGS
 from posenc.conformance.engine import LAWS, Law, tried
+from posenc.conformance.errors import Unusable
 from posenc.conformance.identify import FACTS, identity
 from posenc.conformance.result import Identity, Report, Result
 from posenc.conformance.subject import TRAITS, Seam, prepared
@@ -70,12 +71,39 @@ def check(
     laws        the names of some laws; None: all of the seam
     seed        of the tokens; the same seed gives the same report
 
-    An exception raised by the implementation is a refusal ("not declared") unless the plainest use needs the call. A
-    failure is tried again before it is reported. Raises ValueError for wrong arguments, and `Unusable`, a ValueError, where
-    the callable fails on the plainest input.
+    An exception raised by the implementation is a refusal ("not declared") unless the plainest use needs the call. What
+    would end Python, such as sys.exit(), is a failure. A failure is tried again before it is reported. Raises ValueError
+    for wrong arguments, and `Unusable`, a ValueError, where the callable fails on the plainest input.
+    """
+    given = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
+    sizes = {"width": width, "n_heads": n_heads, "n_kv_heads": n_kv_heads}
+    try:
+        *_, report = steps(encoding, given, sizes, name=name, without=without, expect=expect, laws=laws, seed=seed)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise Unusable(f"the callable ends Python: {type(error).__name__}: {error}") from error
+    assert isinstance(report, Report)
+    return report
+
+
+def steps(
+    encoding: PositionalEncoding | None,
+    given: Mapping[str, Callable[..., Any] | None],
+    sizes: Mapping[str, int | None],
+    *,
+    name: str = "",
+    without: Sequence[str] = (),
+    expect: Mapping[str, Any] | None = None,
+    laws: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Iterator[str | Report]:
+    """What `check` does: the name of each law before it is tried, and the report at the end.
+
+    Passes on what ends Python outside the laws: at the first calls, and where it is identified.
     """
     begin = time.perf_counter()
-    given = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
+    width, n_heads, n_kv_heads = sizes.get("width"), sizes.get("n_heads") or 2, sizes.get("n_kv_heads")
     checks.whole(0, seed=seed)
     traits = TRAITS - set(without)
     if unknown := sorted(set(without) - TRAITS):
@@ -85,25 +113,29 @@ def check(
 
         if any(one is not None for one in given.values()):
             raise ValueError("encoding: expected an encoding or one callable, got both")
-        seam, function, sizes, lacking = as_subject(encoding, n_heads, width)
-        traits, width, name = traits - lacking, sizes.get("width", width), name or type(encoding).__name__
-        n_heads = sizes.get("n_heads", n_heads)
+        seam, function, own, lacking = as_subject(encoding, n_heads, width)
+        traits, width, name = traits - lacking, own.get("width", width), name or type(encoding).__name__
+        n_heads = own.get("n_heads", n_heads)
     else:
         seam, function = _one(given)
     chosen = _laws(seam, laws)
     if other := [fact for fact in expect or () if fact not in FACTS[seam]]:
         raise ValueError(f"expect: {seam} has no fact {other[0]!r}; it has {', '.join(FACTS[seam])}")
     state = torch.random.get_rng_state()
+    results = list[Result]()
     try:
         subject = prepared(
             function, seam, width=width, n_heads=n_heads, n_kv_heads=n_kv_heads or n_heads, traits=traits, seed=seed
         )
-        results = [tried(law, subject) for law in chosen]
+        for law in chosen:
+            yield law.name
+            results.append(tried(law, subject))
+        yield "identification"
         known = identity(subject)
     finally:
         torch.random.set_rng_state(state)
     results.append(_expected(known, expect))
-    return Report(name or _name(function), seam, tuple(results), known, time.perf_counter() - begin)
+    yield Report(name or _name(function), seam, tuple(results), known, time.perf_counter() - begin)
 
 
 def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> list[str]:

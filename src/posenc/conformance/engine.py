@@ -51,7 +51,8 @@ class Law:
     bug       the class of bug that breaks it: a key of BUGS
     inputs    the inputs to try, in this order; each has the same names
     least     the smallest value of each name
-    must_run  an error raised by the implementation is a failure; otherwise it is a refusal, "not declared"
+    must_run  an error raised by the implementation is a failure; otherwise it is a refusal, "not declared"; what ends
+              Python, such as sys.exit(), always is a failure
     measure   the function
     """
 
@@ -123,9 +124,11 @@ def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
         raise
     except NotImplementedError as error:  # NotExpressible is one
         raise Declined("not declared", str(error) or "the adapter cannot express such input") from error
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
-        if law.must_run:
+        if law.must_run or not isinstance(error, Exception):  # sys.exit() ends its caller's program: that is no refusal
             return Measured(math.inf, 0.0, f"raises {said}")
         raise Declined("not declared", f"it refuses such input with {said}") from error
 

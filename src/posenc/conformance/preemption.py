@@ -35,7 +35,7 @@ def preempted(first: Callable[[], Any], second: Callable[[], Any], point: int) -
     def run() -> None:
         try:
             results[1] = second()
-        except Exception as error:
+        except BaseException as error:  # a thread would end by sys.exit() without a word
             results[1] = error
 
     thread = threading.Thread(target=run, daemon=True)

@@ -226,7 +226,7 @@ def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
         sizes = sizes if n % 2 else sizes[::-1]
         results = preempted(partial(shared.sample, *sizes[0]), partial(shared.sample, *sizes[1]), point)
         for (size, start), result in zip(sizes, results, strict=True):
-            if isinstance(result, Exception):
+            if isinstance(result, BaseException):
                 return Measured(math.inf, 0.0, f"two calls at once: {type(result).__name__}: {str(result)[:120]}")
             alone = subject.fresh().sample(size, start)
             found.append(_compared(subject, result, alone, size + start, "two calls at once and one after the other"))

@@ -89,6 +89,8 @@ def _result(name: str, law: Law, encoding: PositionalEncoding, setting: Setting)
             law(encoding, setting)
         except NotApplicable as why:
             return LawResult(name, "not applicable", str(why), tuple(used))
-        except Exception as error:  # a law that cannot even be tried is broken
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # a law that cannot even be tried is broken, also where sys.exit() ends it
             return LawResult(name, "broken", f"{type(error).__name__}: {error}", tuple(used))
     return LawResult(name, "holds", "", tuple(used))

@@ -53,7 +53,10 @@ def finish(
         from posenc.lab.trial.training import run_trial
 
         train = run_trial
-    record = train(trial, text, hardware, report)
+    try:
+        record = train(trial, text, hardware, report)
+    except SystemExit as end:  # of a user's encoding
+        raise RuntimeError(f"it ends Python with sys.exit({end.code})") from None
     return None if record is None else record.to_parquet()
 
 

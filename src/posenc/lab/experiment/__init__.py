@@ -475,6 +475,7 @@ def parse(text: str, folder: Path) -> Experiment:
     words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}
     given["sources"] = {word: _source(word, folder) for word in own}
+    user_encoding.check({encoding_of(word): source for word, source in given["sources"].items()})
     return Experiment(**given)
 
 
@@ -492,13 +493,11 @@ def _source(word: str, folder: Path) -> str:
     """The text of the file that holds a user's encoding."""
     path = folder / word.partition(":")[0]
     try:
-        source = path.read_text("utf-8")
+        return path.read_text("utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"encodings: {word}: {path} is not text in UTF-8") from None
     except OSError as error:
         raise ValueError(f"encodings: {word}: {path} cannot be read: {error.strerror}") from None
-    user_encoding.check(encoding_of(word), source)
-    return source
 
 
 def _listed(given: Any) -> list[Any]:

@@ -11,9 +11,11 @@ import inspect
 import linecache
 import sys
 import types
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.encoding import PositionalEncoding
+from posenc.lab.run import apart
 
 REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -33,16 +35,27 @@ def load(word: str, source: str) -> type[PositionalEncoding]:
     return found
 
 
-def check(word: str, source: str) -> None:
-    """Raises ValueError, in one line, where `load` raises anything."""
+def check(sources: Mapping[str, str]) -> None:
+    """Loads each class, by word and source, in a process of its own.
+
+    Raises ValueError, in one line, where `load` raises anything, and where a file ends Python or does not come to an end.
+    """
+    loading = ""
     try:
-        load(word, source)
-    except SystemExit as error:
-        raise ValueError(
-            f"{word}: the file ends Python with sys.exit({error.code}); it must only define the class"
-        ) from None
-    except Exception as error:
-        raise ValueError(in_one_line(word, error)) from error
+        for word in apart.told(_loaded, dict(sources)) if sources else ():
+            loading = word
+    except apart.NoVerdict as error:
+        raise ValueError(f"{loading}: the file {error}; it must only define the class") from None
+
+
+def _loaded(sources: dict[str, str]) -> Iterator[str]:
+    """Each word before it is loaded."""
+    for word, source in sources.items():
+        yield word
+        try:
+            load(word, source)
+        except Exception as error:
+            raise ValueError(in_one_line(word, error)) from error
 
 
 def in_one_line(word: str, error: Exception) -> str:

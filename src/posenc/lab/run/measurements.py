@@ -1,4 +1,6 @@
-"""Measurements of a sweep besides its trials: cost and exact properties, each made once, in this process.
+"""Measurements of a sweep besides its trials: cost and exact properties, each made once.
+
+They are made in this process, or in one of their own where they run a user's file, which may end or stop it.
 
 Every measurement is kept under a key of everything that decides it, except the machine. A sweep with a budget measures
 before its trials, so that it knows the time left; any other sweep measures after its trials have ended.
@@ -8,12 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posenc.lab.engines import line as one_line
 from posenc.lab.experiment.key import canonical
 from posenc.lab.records.results import Unwritable
+from posenc.lab.run.apart import LIMIT, told
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, TaskPlan, Trial
@@ -30,12 +33,24 @@ Say = Callable[[str], None]
 
 
 class Measurement(NamedTuple):
-    """`inputs` decide the result, apart from code and machine; `measure` returns plain JSON."""
+    """`inputs` decide the result, apart from code and machine; `made` is importable and yields it, plain JSON.
+
+    seconds   how long that takes at least
+    foreign   whether it runs a user's file
+    """
 
     name: str
     described: str
     inputs: Mapping[str, Any]
-    measure: Callable[[], dict[str, Any]]
+    made: Callable[..., Iterator[dict[str, Any]]]
+    arguments: tuple[Any, ...]
+    seconds: float
+    foreign: bool
+
+    def measure(self) -> dict[str, Any]:
+        apart = told(self.made, *self.arguments, limit=LIMIT + self.seconds) if self.foreign else self.made(*self.arguments)
+        (value,) = apart
+        return value
 
 
 def measure(
@@ -84,21 +99,22 @@ def _properties(experiment: Experiment) -> Measurement | None:
         return None
     trials = experiment.first_trials(experiment.tasks[0])
 
-    def measured() -> dict[str, Any]:
-        from posenc.lab.trial.fp64_properties import order_without, properties
-
-        rows: dict[str, Any] = {}
-        for trial in trials:
-            try:
-                rows[trial.encoding] = properties(trial)
-            except ModuleNotFoundError as error:
-                rows[trial.encoding] = {"failed": f"cannot: {error}"}
-            except Exception as error:  # the other encodings are measured nevertheless
-                rows[trial.encoding] = {"failed": f"failed: {one_line(error)}"}
-        return {"order_without": order_without(experiment.size), "rows": rows}
-
     inputs = _inputs(experiment, experiment.tasks[0], trials)
-    return Measurement("properties", "exact properties", inputs, measured)
+    return Measurement("properties", "exact properties", inputs, _made_properties, (trials,), 0.0, _foreign(trials))
+
+
+def _made_properties(trials: list[Trial]) -> Iterator[dict[str, Any]]:
+    from posenc.lab.trial.fp64_properties import order_without, properties
+
+    rows: dict[str, Any] = {}
+    for trial in trials:
+        try:
+            rows[trial.encoding] = properties(trial)
+        except ModuleNotFoundError as error:
+            rows[trial.encoding] = {"failed": f"cannot: {error}"}
+        except Exception as error:  # the other encodings are measured nevertheless
+            rows[trial.encoding] = {"failed": f"failed: {one_line(error)}"}
+    yield {"order_without": order_without(trials[0].size), "rows": rows}
 
 
 def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Measurement | None:
@@ -111,12 +127,18 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
         return None
     seconds = COST_SECONDS * len(trials) if experiment.budget is None else COST_SHARE * experiment.budget
 
-    def measured() -> dict[str, Any]:
-        from posenc.lab.trial.cost import cost
+    inputs, given = _inputs(experiment, plan, trials), (trials, text, seconds)
+    return Measurement("cost", "the time that each encoding takes", inputs, _made_cost, given, seconds, _foreign(trials))
 
-        return cost(trials, text, seconds, lambda share: None)
 
-    return Measurement("cost", "the time that each encoding takes", _inputs(experiment, plan, trials), measured)
+def _made_cost(trials: list[Trial], text: Corpus, seconds: float) -> Iterator[dict[str, Any]]:
+    from posenc.lab.trial.cost import cost
+
+    yield cost(trials, text, seconds, lambda share: None)
+
+
+def _foreign(trials: list[Trial]) -> bool:
+    return any(trial.source is not None for trial in trials)
 
 
 def _inputs(experiment: Experiment, plan: TaskPlan, trials: list[Trial]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from posenc import __version__
 from posenc.benchmarks.peers import version
+from posenc.kernels import processor
 
 
 def facts() -> dict[str, Any]:
@@ -56,16 +57,9 @@ def running(language: str = "en") -> str:
 
 
 def cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    named = {line.partition(":")[0].strip(): line.partition(":")[2].strip() for line in lines}
-    model = named.get("model name") or platform.processor() or platform.machine()
-    widest = next(
-        (name for name in ("avx512f", "avx2", "asimd") if name in named.get("flags", named.get("Features", ""))), ""
-    )
-    return f"{model} ({widest})" if widest else model
+    """The model, and the widest of the instruction sets that decide its speed."""
+    widest = next((name for name in ("avx512f", "avx2", "asimd") if name in processor.features()), "")
+    return f"{processor.model()} ({widest})" if widest else processor.model()
 
 
 def memory_gib() -> float | None:

@@ -13,8 +13,10 @@ from posenc.commands.interruption import interruptible
 from posenc.commands.lab_trial import TrialFolder, TrialWords, other_seeds, stored
 
 if TYPE_CHECKING:
-    from posenc.lab.run.repeat import Score
+    from posenc.lab.run.repeat import Score, Verdict
     from posenc.lab.run.verify import Rerun
+
+WHAT_ROUNDS = "torch, the instruction set and the processor"
 
 
 def command(
@@ -35,10 +37,11 @@ def command(
 ) -> None:
     """Run one trial again and compare every score with the stored one. Nothing is written.
 
-    The exit code is 1 if a score differs by more than the tolerance. The same code on the same kind of processor usually
-    gives the same bits; elsewhere rounding differs and training amplifies it, most where a model has broken: there the
-    tolerance is the difference between the seeds. A reference of posenc lab verify --keep-references counts like the
-    record.
+    The exit code is 0 if every score is within the tolerance. If not, it is 1 if torch, the instruction set and the
+    processor are those of the record: that is a fault. It is 3 if one of them is another or was not recorded: then the
+    difference may be rounding, which training amplifies, most where a model has broken (there the tolerance is the
+    difference between the seeds), and the command that decides is printed. A reference of posenc lab verify
+    --keep-references counts like the record. ATEN_CPU_CAPABILITY=avx2 makes torch use narrower instructions.
 
     Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·
     posenc lab repeat 3fa09c --in results/standard --tolerance 0
@@ -48,13 +51,15 @@ def command(
     with interruptible("nothing was written; the same command starts anew"):
         from posenc.lab import tasks
         from posenc.lab.experiment import Trial
+        from posenc.lab.records import verified
         from posenc.lab.records.fingerprint import fingerprint
-        from posenc.lab.run.repeat import as_the_seeds_differ, paired_scores, the_same_everywhere
+        from posenc.lab.run.repeat import EXIT_CODES, as_the_seeds_differ, judged, paired_scores, the_same_everywhere
         from posenc.lab.run.verify import Kept
 
         results, line, record = stored(trial, folder)
         asked = Trial.model_validate(record.about["trial"])
-        rerun = run_again(results.path, Kept(asked, record, fingerprint(asked)), text)
+        kept = Kept(asked, record, fingerprint(asked))
+        rerun = run_again(results.path, kept, text)
         if rerun.record is None:
             raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
         measure = tasks.load(asked.task.name).measure
@@ -64,17 +69,32 @@ def command(
             allowed = the_same_everywhere(tolerance)
         scores = paired_scores(record, rerun.record, measure, allowed)
         ended_alike = record.about["failed"] == rerun.record.about["failed"]
-        same = rerun.equal or (ended_alike and all(score.within for score in scores))
+        verdict = judged(rerun, ended_alike and all(score.within for score in scores))
+        same_code = verified.stands(record.about, kept.today, verified.pairs(results.path))
+    again = f"posenc lab repeat {kept.key[:9]} --in {results.path}"
+    again += f" --text {text}" * (text is not None) + f" --tolerance {tolerance}" * (tolerance is not None)
+    remedy = how_to_decide(rerun, same_code, again) if verdict == "undecided" else None
     if as_json:
         described = [{**score._asdict(), "within": rerun.equal or score.within} for score in scores]
-        found = {"key": line.key, "measure": measure, "bit_for_bit": rerun.equal, "same": same}
+        found = {
+            "key": kept.key,
+            "measure": measure,
+            "verdict": verdict,
+            "bit_for_bit": rerun.equal,
+            "same": verdict in ("same bits", "within tolerance"),
+            "same_code": same_code,
+            "surroundings": [one._asdict() for one in rerun.around],
+            "to_decide": remedy,
+        }
         finite = json.loads(json.dumps({**found, "scores": described}), parse_constant=lambda _: None)
         typer.echo(json.dumps(finite, indent=1, allow_nan=False))
     else:
         show(str(line), scores, measure)
-    typer.echo(f"posenc: {line}: {verdict(rerun, scores, measure, same)}", err=True)
-    if not same:
-        raise typer.Exit(1)
+        show_surroundings(rerun, same_code)
+    typer.echo(f"posenc: {line}: {said(verdict, scores, measure, rerun, same_code)}", err=True)
+    if remedy is not None:
+        typer.echo(f"posenc: to decide, {remedy}", err=True)
+    raise typer.Exit(EXIT_CODES[verdict])
 
 
 def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
@@ -107,20 +127,51 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
     return rerun
 
 
-def verdict(rerun: Rerun, scores: list[Score], measure: str, same: bool) -> str:
-    unit = " bits" if measure == "bits" else " of the exact match"
-    if rerun.equal:
+def said(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun, same_code: bool) -> str:
+    """The verdict in one line, with its reason."""
+    if verdict == "same bits":
         return "equal bit for bit to the record, or to a reference of this folder"
-    if not same and all(score.within for score in scores):
-        return "one of the two trainings failed"
+    other = "; ".join(str(one) for one in rerun.around if one.rounds)
+    rounding = f"may be rounding: {other}" if other else f"is no rounding: {WHAT_ROUNDS} are those of the record"
+    code = "" if same_code else "; the code has changed since"
+    if verdict == "within tolerance":
+        most = largest(scores, measure) or "both trainings failed in the same way"
+        return f"the same to the tolerance: {most}. That the bits differ {rounding}{code}"
+    ended = "one of the two trainings failed" if all(score.within for score in scores) else largest(scores, measure)
+    return f"{ended}. {'A fault' if verdict == 'fault' else 'Not decided'}: this {rounding}{code}"
+
+
+def largest(scores: list[Score], measure: str) -> str:
+    """The largest difference, first among those beyond their tolerance; "" without scores."""
     if not scores:
-        return "both trainings failed in the same way"
+        return ""
+    unit = " bits" if measure == "bits" else " of the exact match"
     one = max(scores, key=lambda score: (not score.within, abs(score.difference)))
     if math.isnan(one.difference):
         return f"one of the two trainings has no score at length {one.length}"
     where = f"at length {one.length}{f' ({one.change})' if one.change else ''}"
-    said = f"{abs(one.difference):.2g}{unit} {where}, where {one.allowed:.2g} is allowed"
-    return f"the same to the tolerance: the largest difference is {said}" if same else f"differs by {said}"
+    size = f"{abs(one.difference):.2g}{unit} {where}, where {one.allowed:.2g} is allowed"
+    return f"the largest difference is {size}" if one.within else f"differs by {size}"
+
+
+def how_to_decide(rerun: Rerun, same_code: bool, again: str) -> str:
+    """A command that tells rounding from a fault. `again` is the command that was given."""
+    from posenc.lab.records.surroundings import capability
+
+    if (wanted := capability(rerun.around)) is not None:
+        return f"run it with the record's instruction set: ATEN_CPU_CAPABILITY={wanted} {again}"
+    if same_code:
+        return (
+            f"run it without posenc's kernels, which change no bit: POSENC_WITHOUT_KERNELS=1 {again}. "
+            "The same scores as now: torch rounds differently here; others: a fault of the kernels"
+        )
+    about = rerun.kept.record.about
+    revision = about["provenance"].get("revision", "").removesuffix("-dirty")
+    source = f"git checkout {revision}" if revision else f"pip install posenc=={about['machine'].get('posenc')}"
+    return (
+        f"run the code of the record on this machine: {source}, then {again} --json. "
+        'The same scores as now in "again": rounding; others: the code has changed them'
+    )
 
 
 def show(name: str, scores: list[Score], measure: str) -> None:
@@ -140,3 +191,23 @@ def show(name: str, scores: list[Score], measure: str) -> None:
     console = Console(highlight=False, emoji=False)
     console.print(f"{name}: {UNIT[measure].en}", soft_wrap=True, markup=False)
     console.print(table)
+
+
+def show_surroundings(rerun: Rerun, same_code: bool) -> None:
+    """What besides the trial decides the bits, stored and here."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    code, today = rerun.kept.old, rerun.kept.today
+    today += " (the same numbers)" * (same_code and code != today)
+    rows = [
+        (one.name, one.stored or "not recorded", one.here or "", one.stored is None or one.alike) for one in rerun.around
+    ]
+    rows.append(("code", code, today, same_code))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("decides the bits", "stored", "here"):
+        table.add_column(heading)
+    for name, before, after, alike in rows:
+        table.add_row(name, before, after if alike else f"{after} ≠")
+    Console(highlight=False, emoji=False).print(table)

@@ -55,10 +55,12 @@ def command(
 
     The key of a trial does not depend on the code. Each record has a fingerprint of the code that made it. This command
     runs again a sample of the trials with another fingerprint, with every task and every encoding at least once. If all
-    numbers are equal, DIR/verified.jsonl records the fingerprints as equal and the results stay valid. If not, the exit
-    code is 1 and nothing is recorded; if the change was intended, raise NUMERICS_VERSION. No result is deleted.
+    numbers are equal, DIR/verified.jsonl records the fingerprints as equal and the results stay valid. If not, nothing is
+    recorded. No result is deleted.
 
-    Another processor may round differently. On such a machine, run the code that made the results once with
+    The exit code is 1 if a number differs although torch, the instruction set and the processor are those of the record:
+    the code has changed it; if that was intended, raise NUMERICS_VERSION. It is 3 if one of them is another or was not
+    recorded: the difference may be rounding. On such a machine, run the code that made the results once with
     --keep-references; later code is then compared with those references too.
 
     Examples:  posenc lab verify lab-quick   ·   posenc lab verify results/standard --sample 30 --workers 2   ·
@@ -69,6 +71,7 @@ def command(
 
         from posenc.commands.lab_folder import opened, warn_of_damage
         from posenc.commands.lab_trial import the_only
+        from posenc.lab.run.repeat import EXIT_CODES
         from posenc.lab.run.verify import kept_trials, touched
 
         results, manifest = opened(the_only() if folder is None else folder, "DIR")
@@ -93,7 +96,8 @@ def command(
         said(results, kept, other, reruns, recorded, as_json)
         conclude(results, reruns, other, recorded, keep_references)
     if not equal and not keep_references:
-        raise typer.Exit(1)
+        changed = any(rerun.decided for rerun in reruns if not rerun.equal)
+        raise typer.Exit(EXIT_CODES["fault" if changed else "undecided"])
 
 
 def run(
@@ -188,7 +192,8 @@ def line(rerun: Rerun) -> str:
     """`✓ copy rope seed 0: equal`, or `✗` with the differences."""
     if rerun.equal:
         return f"✓ {rerun.kept.trial}: equal bit for bit"
-    return f"✗ {rerun.kept.trial}: {'; '.join(rerun.differences)}"
+    other = "; ".join(str(one) for one in rerun.around if one.rounds)
+    return f"✗ {rerun.kept.trial}: {'; '.join(rerun.differences)}{f' (may be rounding: {other})' if other else ''}"
 
 
 def said(results: Folder, kept: list[Kept], other: list[Kept], reruns: list[Rerun], recorded: int, as_json: bool) -> None:
@@ -215,9 +220,17 @@ def conclude(results: Folder, reruns: list[Rerun], other: list[Kept], recorded: 
         text = f"all {len(reruns)} are equal bit for bit"
         text += f"; the results stay, {recorded} pairs of fingerprints are recorded in verified.jsonl" if other else ""
     else:
-        text = (
-            f"{len(unequal)} of {len(reruns)} differ, nothing was recorded. If the code is meant to give other numbers, "
-            "raise NUMERICS_VERSION in posenc/lab/experiment/key.py: every trial then runs again. If this machine rounds "
-            "differently, run the code that made the results here once with --keep-references"
-        )
+        text = f"{len(unequal)} of {len(reruns)} differ, nothing was recorded. "
+        if changed := sum(rerun.decided for rerun in unequal):
+            text += (
+                f"In {changed} the code has changed the numbers: torch, the instruction set and the processor are those of "
+                "the record. If that is intended, raise NUMERICS_VERSION in posenc/lab/experiment/key.py: every trial then "
+                "runs again"
+            )
+        else:
+            text += (
+                "Not decided: each may be rounding, for torch, the instruction set or the processor is another than the "
+                "record's or was not recorded. Run the code that made the results here once with --keep-references: this "
+                "code is then compared with what that gives on this machine"
+            )
     typer.echo(f"posenc: {text}", err=True)

@@ -106,7 +106,8 @@ posenc.positions_by(
     "cameras",
     poses=torch.eye(4) + torch.arange(length // 4).view(1, -1, 1, 1) / length * torch.diag(torch.ones(1), 3),
     height=2,
-    width=2, fractions=True,
+    width=2,
+    fractions=True,
 )""",
     coordinates=Words(
         "Row and column as fractions of the image and the camera's pose, from the world to the camera (GTA's "

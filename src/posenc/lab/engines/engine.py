@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from posenc.lab.records import surroundings
 from posenc.lab.run.workers import Event as Event
 
 if TYPE_CHECKING:
@@ -48,7 +49,10 @@ class Engine(Protocol):
 def finish(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, report: Callable[[float], None]
 ) -> bytes | None:
-    """Runs one trial here. Returns None on every process but the first of several that share it."""
+    """Runs one trial here. Its record names this processor and what the kernels use of it.
+
+    Returns None on every process but the first of several that share the trial.
+    """
     if train is None:
         from posenc.lab.trial.training import run_trial
 
@@ -57,7 +61,10 @@ def finish(
         record = train(trial, text, hardware, report)
     except SystemExit as end:  # of a user's encoding
         raise RuntimeError(f"it ends Python with sys.exit({end.code})") from None
-    return None if record is None else record.to_parquet()
+    if record is None:
+        return None
+    machine = {**record.about["machine"], **surroundings.here()}
+    return replace(record, about={**record.about, "machine": machine}).to_parquet()
 
 
 def finish_elsewhere(

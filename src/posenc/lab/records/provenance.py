@@ -16,7 +16,14 @@ if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
     from posenc.lab.trial.training import Hardware
 
-SHOWN = ("posenc", "code", "revision", "torch", "device")  # of records; `code` is the digest that posenc 0.1 wrote
+SHOWN = (
+    "posenc",
+    "code",
+    "revision",
+    "torch",
+    "device",
+    "cpu_model",
+)  # of records; `code` is the digest that posenc 0.1 wrote
 PATIENCE = 10  # seconds that git may take
 
 

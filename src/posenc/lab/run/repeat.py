@@ -1,16 +1,21 @@
 """Repeats one trial and compares its scores with the stored ones.
 
-    record ─► the same trial, run again ─► every score beside the stored one ─► within the tolerance?
+    record ─► the same trial, run again ─► every score beside the stored one ─► a verdict
 
-The same code on the same kind of processor and version of torch often gives the same bits. Elsewhere sums round differently
-and training amplifies that, at most as another seed would. So a score may differ by a stated tolerance, or by as much as
-the seeds of its encoding differ in that score, if that is more: where a model has broken, it is.
+The same code on the same processor and version of torch gives the same bits. Elsewhere sums round differently and training
+amplifies that, at most as another seed would. So a score may differ by a stated tolerance, or by as much as the seeds of
+its encoding differ in that score, if that is more: where a model has broken, it is.
+
+    same bits           every number
+    within tolerance    every score
+    undecided           a score is beyond it, on another processor, instruction set or torch, or one that was not recorded
+    fault               a score is beyond it, and all of these are the record's: rounding is no reason
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import pyarrow.compute as pc
 
@@ -21,10 +26,13 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from posenc.lab.records.record import Record
+    from posenc.lab.run.verify import Rerun
 
 # Bits: what counts as no loss (criteria.FLAT). Exact match: one row in ten.
 TOLERANCE: Mapping[str, float] = {"bits": FLAT["bits"], "exact": 0.1}
 Where = tuple[str, str, int]
+Verdict = Literal["same bits", "within tolerance", "undecided", "fault"]
+EXIT_CODES: Mapping[Verdict, int] = {"same bits": 0, "within tolerance": 0, "fault": 1, "undecided": 3}
 Allowed = Callable[[Where], float]  # the largest difference of a score that counts as the same
 
 
@@ -82,3 +90,12 @@ def means(rows: pa.Table, measure: str) -> dict[Where, float]:
     scored = of_measure.select(["mode", "change", "length"]).to_pylist()
     every = {(row["mode"], row["change"] or "", row["length"]) for row in scored}
     return {(mode, change, length): mean_score(rows, measure, mode, length, change) for mode, change, length in every}
+
+
+def judged(rerun: Rerun, within: bool) -> Verdict:
+    """`within`: every score is within its tolerance, and both trainings ended alike."""
+    if rerun.equal:
+        return "same bits"
+    if within:
+        return "within tolerance"
+    return "fault" if rerun.decided else "undecided"

@@ -3,6 +3,7 @@
     records with an older fingerprint ─► a sample that covers their tasks and encodings ─► run again ─► compare
 
 If all are equal bit for bit, the pairs of fingerprints are recorded and the results stay. Otherwise nothing is recorded.
+A difference is the code's if torch, the instruction set and the processor are the record's; if not, it may be rounding.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow.compute as pc
 
 from posenc.lab.engines.engine import Context
 from posenc.lab.experiment import Trial
-from posenc.lab.records import verified
+from posenc.lab.records import surroundings, verified
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.provenance import environment, provenance, revision
 from posenc.lab.records.record import Record
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from posenc.lab.engines.engine import Engine, Train
     from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.records.results import Folder
+    from posenc.lab.records.surroundings import Surrounding
     from posenc.lab.trial.training import Hardware
 
 IN_TRAINING = ("attention", "link", "similarity")  # kinds of rows recorded in training on held-out rows
@@ -56,15 +58,26 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True)
 class Rerun:
-    """A trial that was run again. `differences` holds a line for each difference, and is empty if every number is equal."""
+    """A trial that was run again.
+
+    differences  a line for each, none if every number is equal
+    record       None if the trial could not be run
+    around       what besides the code decides the bits, in the record (or the reference) most like this machine, and here
+    """
 
     kept: Kept
     differences: tuple[str, ...]
     record: Record | None = None
+    around: tuple[Surrounding, ...] = ()
 
     @property
     def equal(self) -> bool:
         return not self.differences
+
+    @property
+    def decided(self) -> bool:
+        """Whether a difference can only be the code's. If not, it may be rounding."""
+        return not any(one.rounds for one in self.around)
 
 
 def kept_trials(folder: Folder) -> list[Kept]:
@@ -148,7 +161,7 @@ def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Ma
     lines = differences(again, kept.record)
     if any(not differences(again, reference) for reference in references):
         lines = ()
-    return Rerun(kept, lines, record)
+    return Rerun(kept, lines, record, surroundings.nearest([kept.record, *references], record))
 
 
 def differences(one: Record, other: Record) -> tuple[str, ...]:
@@ -189,6 +202,7 @@ def record_equal(folder: Folder, stood_for: Sequence[Kept], reruns: Sequence[Rer
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "revision": revision(),
         **environment(hardware),
+        **surroundings.here(),
         "trials": sorted(rerun.kept.key[:16] for rerun in reruns),
         "equal": equal,
     }
@@ -206,4 +220,5 @@ def as_data(rerun: Rerun) -> dict[str, Any]:
         "oracle": trial.oracle,
         "equal": rerun.equal,
         "differences": list(rerun.differences),
+        "surroundings": [one._asdict() for one in rerun.around],
     }

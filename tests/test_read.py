@@ -32,7 +32,7 @@ class Forgetting(PositionalEncoding):
     def read(self, x, at, past=None):
         with full_precision(x):
             total = F.logsigmoid(F.linear(x, self.gate.to(x.dtype))).cumsum(dim=1)  # [b, t, h]
-        if past is not None:
+        if past is not None and past.length:
             total = total + past.states[self.owner][0][:, -1:]
         at = at.expand(x.shape[0])
         return at.replaced(states={**at.states, self.owner: (total,)})

@@ -9,6 +9,7 @@ import torch
 
 import posenc
 import posenc.encodings.rope
+from field_bugs.planting import ends_in
 from field_bugs.reference import frequencies, rotated
 from field_bugs.worlds import ROTARY, ROW_BY_ROW, attention, heads, near, outputs, same, tokens, world
 from posenc import Positions, positions, shard_index
@@ -49,6 +50,7 @@ def test_F1_rows_of_other_padding_decode_at_their_own_positions():
             near(out[row : row + 1], alone[:, -1:], f"{name} row {row}")
 
 
+@ends_in(ValueError)  # Attention.decode refuses it
 def plant_F1_padding_is_counted(patch):
     def counts_all(mask):
         at = of_mask(mask)
@@ -72,6 +74,7 @@ def test_F2_after_padding_on_the_right_the_next_position_is_the_rows_length():
             near(out[row : row + 1], alone[:, -1:], f"{name} row {row}")
 
 
+@ends_in(ValueError)  # Attention.decode refuses it
 def plant_F2_decoding_goes_on_from_the_width_of_the_batch(patch):
     def from_the_widest(lengths, **named):
         return of_decoding(torch.full_like(torch.as_tensor(lengths), int(torch.as_tensor(lengths).max())), **named)
@@ -200,10 +203,12 @@ def test_F8_every_chunking_gives_what_one_pass_gives():
             near(torch.cat(outs, dim=1), expected, f"{name} {cuts}")
 
 
+@ends_in(ValueError)  # Attention.decode refuses it
 def plant_F8_every_decoded_token_is_at_position_0(patch):
     patch.setattr(Positions, "decode", staticmethod(lambda lengths, **named: of_decoding([0] * len(lengths), **named)))
 
 
+@ends_in(ValueError)  # Attention.decode refuses it
 def plant_F8_the_offset_counts_twice(patch):
     made = Positions.arange.__func__
 

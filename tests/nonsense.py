@@ -530,6 +530,8 @@ LEAST = {
     **dict.fromkeys(("clocks", "layers", "rotary_dim", "axes"), 1),
     **dict.fromkeys(("rank", "prefix", "rest", "max_distance", "channel", "m", "layer", "right"), 0),
 }
+# Counts of which there may be none: an empty batch has positions too.
+MAY_BE_NONE = {("Positions.arange", "batch"), ("Positions.arange", "length")}
 
 
 def fits(hint: Any, value: Any, name: str) -> bool:
@@ -781,7 +783,9 @@ def tried(
 ) -> Finding | None:
     """The finding about one call, or None. `kind`: the argument fits its annotation; `right`: it fits the others too."""
     several = parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
-    kind = fits(hinted[name], given[name][0] if several else given[name], name)
+    value = given[name][0] if several else given[name]
+    none = (door.name, name) in MAY_BE_NONE and type(value) is int and value == 0
+    kind = none or fits(hinted[name], value, name)
     right = kind and agree(hinted, given)
 
     def finding(fault: str, detail: str) -> Finding:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,6 +135,12 @@ def alive(pid: int) -> bool:
 
 # posenc check ---------------------------------------------------------------------------------------------------------
 
+
+def sampled(cases: dict[str, tuple[str, str]], *sample: str) -> list[Any]:
+    """The sample, for make test; make acceptance tries the others: each starts a process of several seconds."""
+    return [name if name in sample else pytest.param(name, marks=pytest.mark.acceptance) for name in cases]
+
+
 RIGHT = """
 import torch
 
@@ -169,7 +176,7 @@ CHECKED = {
 }
 
 
-@pytest.mark.parametrize("case", CHECKED)
+@pytest.mark.parametrize("case", sampled(CHECKED, "an exit at import", "an exit past Python", "hangs"))
 def test_check_says_how_the_code_ended(case: str, tmp_path: Path) -> None:
     code, said = CHECKED[case]
     (tmp_path / "mine.py").write_text(code)
@@ -246,7 +253,7 @@ ADDED = {
 }
 
 
-@pytest.mark.parametrize("case", ADDED)
+@pytest.mark.parametrize("case", sampled(ADDED, "hangs at import", "an exit past Python when it is called"))
 def test_lab_add_says_how_the_code_ended(case: str, tmp_path: Path) -> None:
     code, said = ADDED[case]
     (tmp_path / "mine.py").write_text(code)

@@ -57,6 +57,10 @@ NO_JSON: dict[str, tuple[bytes, str]] = {
     "a name twice": (b'{"a": 1, "b": 2, "a": 3}', "the key 'a' occurs twice; keep one"),
     "a name twice, deep": (b'{"b": [{"a": 1, "a": 1}]}', "the key 'a' occurs twice"),
     "a name twice, by an escape": (b'{"a": 1, "\\u0061": 3}', "the key 'a' occurs twice"),
+    "a name twice among 30 000": (
+        b"{" + b"".join(b'"k%d": 1, ' % n for n in range(30_000)) + b'"k5": 1}',
+        "the key 'k5' occurs twice; keep one",
+    ),
     "half of a surrogate pair": (b'{"a": "\\ud800"}', "holds half of a surrogate pair"),
     "half of a pair as a name": (b'{"\\udfff": 1}', "holds half of a surrogate pair"),
     "UTF-16": ('{"a": 1}'.encode("utf-16"), "not a text file in UTF-8"),

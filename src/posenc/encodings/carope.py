@@ -47,6 +47,7 @@ class CARoPE(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
+    turned_planes = ()  # angles come from the content
     exact_parameters = ("weight", "offset")
 
     @checked
@@ -64,10 +65,6 @@ class CARoPE(FromEarlierTokens):
         self.d_model, self.n_heads, self.d_head, self.own = d_model, n_heads, d_head, own
         self.weight = nn.Parameter(torch.zeros(own, d_model))
         self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return ()  # angles come from the content
 
     @property
     def mixed_planes(self) -> tuple[Planes, ...] | None:

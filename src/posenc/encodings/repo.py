@@ -48,6 +48,7 @@ class RePo(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
+    turned_planes = ()  # angles come from the content
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
 
     @checked
@@ -79,10 +80,6 @@ class RePo(FromEarlierTokens):
         self.assign = nn.Parameter(torch.empty(own, width))
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return ()  # angles come from the content
 
     @property
     def mixed_planes(self) -> tuple[Planes, ...] | None:

@@ -50,6 +50,7 @@ class SelectiveRoPE(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
+    turned_planes = ()  # angles come from the content
 
     @checked
     def __init__(
@@ -92,10 +93,6 @@ class SelectiveRoPE(FromEarlierTokens):
         for parameter in (self.down, self.up, self.taps):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return ()  # angles come from the content
 
     @property
     def mixed_planes(self) -> tuple[Planes, ...] | None:

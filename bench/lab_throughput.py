@@ -18,8 +18,9 @@ from typing import Any
 
 import torch
 
-from posenc.lab.experiment import Training, Trial, corpus, read_experiment
+from posenc.lab.experiment import Training, Trial, read_experiment
 from posenc.lab.run.workers import Job, Workers, cores
+from posenc.lab.text import corpus
 from posenc.lab.trial.training import run_trial
 
 

@@ -6,10 +6,10 @@ import itertools
 
 from entry_page import GENERATED
 
-from posenc.bilingual import Language, Words
-from posenc.choose.choice import Answers, Choice, recommend
+from posenc.catalogue.choose.choice import Answers, Choice, recommend
+from posenc.support.languages import Language, Words
 
-FROM = GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/choose or the entries")
+FROM = GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/catalogue/choose or the entries")
 DOMAINS = {
     "text": Words("Text", "文本"),
     "audio": Words("Audio", "音频"),

@@ -6,9 +6,9 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from posenc.bilingual import Language, Words, clauses
-from posenc.lab.views.cells import source
-from posenc.lab.views.words import same, say
+from posenc.lab.report.cells import source
+from posenc.lab.report.words import same, say
+from posenc.support.languages import Language, Words, clauses
 
 RESULTS = Path(__file__).parent.parent / "results"
 STANDARD = "standard"

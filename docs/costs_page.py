@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from entry_page import GENERATED
 
-from posenc.bilingual import Language
-from posenc.catalogue import ENTRIES
-from posenc.choose import costs
-from posenc.entry import KINDS, SHORT
+from posenc.catalogue.choose import costs
+from posenc.catalogue.entry import KINDS, SHORT
+from posenc.catalogue.lookup import ENTRIES
+from posenc.support.languages import Language
 
-FROM = GENERATED.replace("the entries in src/posenc/encodings", "run python -m posenc.benchmarks.costs")
+FROM = GENERATED.replace("the entries in src/posenc/encodings", "run python -m posenc.bench.costs")
 HEADS = {
     "en": ("name", *(words.en for words in costs.MEASURES.values()), "memory beyond NoPE's"),
     "zh": ("名称", *(words.zh for words in costs.MEASURES.values()), "超出 NoPE 的内存"),
@@ -60,7 +60,7 @@ def conditions(language: Language) -> str:
     width, heads, layers = sizes["d_model"], sizes["n_heads"], sizes["layers_of_presets"]
     short, long, before = sizes["tokens"], sizes["tokens_long"], sizes["tokens"] - 1
     where = f"{machine['cpu']}, torch {machine['torch']}, {machine['kernels']}, {machine['date'][:10]}"
-    again = "`python -m posenc.benchmarks.costs --all`"
+    again = "`python -m posenc.bench.costs --all`"
     if language == "zh":
         return f"""CPU 时间与无位置编码（NoPE）之比，越小越好：各轮比值的中位数，括号内为四分位数。
 每一轮中两者轮流运行，每项 {low} 到 {high} 轮。测量时机器还在做别的事（平均负载最高 {load}），因此测的是本进程的 CPU 时间；

@@ -19,14 +19,14 @@ from envelopes import picture
 from PIL import Image
 from which_backend import table
 
-from posenc.bilingual import Language
-from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION, entry_for
-from posenc.description import NEEDS, SEAMS, TRAITS, describe
-from posenc.entry import KINDS, SHORT
-from posenc.methods import GROUPS, NOT_YET
-from posenc.plots.effect import effect
-from posenc.plots.figures import save
-from posenc.plots.views import Request, drawable, picture_of, views_of
+from posenc.catalogue.description import NEEDS, SEAMS, TRAITS, describe
+from posenc.catalogue.entry import KINDS, SHORT
+from posenc.catalogue.lookup import BY_NAME, ENTRIES, FOUNDATION, entry_for
+from posenc.catalogue.methods import GROUPS, NOT_YET
+from posenc.pictures.plots.effect import effect
+from posenc.pictures.plots.figures import save
+from posenc.pictures.plots.views import Request, drawable, picture_of, views_of
+from posenc.support.languages import Language
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
@@ -107,7 +107,7 @@ def methods(language: Language) -> str:
     every = [method for _, rows in GROUPS.values() for method in rows]
     here = sum(entry_for(method) is not None for method in every)
     lines = [
-        GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/methods.py"),
+        GENERATED.replace("the entries in src/posenc/encodings", "src/posenc/catalogue/methods.py"),
         "# 方法一览\n" if zh else "# Methods of the literature\n",
         "[English](methods.md) · 中文 · [目录](catalogue.zh-CN.md)\n"
         if zh

@@ -7,7 +7,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import posenc
 from posenc import PositionalEncoding, Positions, Stack
-from posenc.backends import BACKENDS, choose
+from posenc.attention.backends import BACKENDS, choose
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 64}
 ENCODINGS = {

@@ -1,4 +1,4 @@
-"""What `posenc.lab.run.apart` is asked to run in its tests; it imports nothing, so that a process is started quickly."""
+"""What `posenc.support.apart` is asked to run in its tests; it imports nothing, so that a process is started quickly."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from typing import Any
 import in_process
 from posenc.lab.engines import Context, Event, finish, line
 from posenc.lab.experiment import Experiment, Trial
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.records.results import Folder
 from posenc.lab.run.sweep import Outcome, Update, sweep
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.training import Hardware
 
 TRIALS = 12

@@ -41,26 +41,26 @@ from transformers import LlamaConfig, LlamaForCausalLM
 import posenc
 import posenc.transformers as pt
 from posenc import PerLayer, PositionalEncoding, Positions, Stack, frequencies
-from posenc.attention_module import Attention, KeyValueCache
-from posenc.catalogue import BY_NAME
+from posenc.attention.module import Attention, KeyValueCache
+from posenc.catalogue.lookup import BY_NAME
 from sampling import WITHOUT_STATES
 
 HOME = os.path.dirname(posenc.__file__) + os.sep
 ROOMS = (
     "posenc",
-    "posenc.caches",
+    "posenc.attention.caches",
     "posenc.catalogue",
-    "posenc.conformance",
-    "posenc.conformance.adapters",
-    "posenc.dialects",
+    "posenc.checking",
+    "posenc.checking.adapters",
+    "posenc.configs",
     "posenc.frequencies",
-    "posenc.laws",
-    "posenc.layouts",
+    "posenc.checking.laws",
+    "posenc.frequencies.layouts",
     "posenc.learn.claims",
     "posenc.learn.notes",
     "posenc.learn.walk",
-    "posenc.measures",
-    "posenc.plots",
+    "posenc.pictures.measures",
+    "posenc.pictures.plots",
     "posenc.transformers",
 )
 SECONDS = 20  # a refusal that takes longer is none
@@ -246,7 +246,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "width": lambda: 3,
     "max_positions": lambda: 64,
     "rank": lambda: 1,
-    "method": lambda: importlib.import_module("posenc.methods").GROUPS["A"][1][0],
+    "method": lambda: importlib.import_module("posenc.catalogue.methods").GROUPS["A"][1][0],
     "text": lambda: 2,
     "n": lambda: 1,
     "start": lambda: 1,
@@ -344,7 +344,9 @@ VALID: dict[str, Callable[[], Any]] = {
     "pair": lambda: posenc.measures.SENTENCE_PAIRS[0],
     "setting": posenc.laws.Setting,
     "encodings": lambda: {"rope": rope(), "nope": posenc.create("nope")},
-    "picture": lambda: importlib.import_module("posenc.plots.tables").heatmap(posenc.create("sinusoidal", d_model=128)),
+    "picture": lambda: importlib.import_module("posenc.pictures.plots.tables").heatmap(
+        posenc.create("sinusoidal", d_model=128)
+    ),
     "tensor": numbers(2),
     "folder": lambda: pathlib.Path(tempfile.gettempdir()),
     "function": lambda: lambda encoding, setting: None,
@@ -432,7 +434,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "floater.at_layer:n": lambda: 0,
     "transformer_xl.relative:first": lambda: torch.tensor([-5]),
     "shaw.relative:first": lambda: torch.tensor([-5]),
-    "posenc.plots.bias:encoding": lambda: posenc.create("alibi", n_heads=H),
+    "posenc.pictures.plots.bias:encoding": lambda: posenc.create("alibi", n_heads=H),
     "layouts.check:layout": lambda: "half",
     "rotate_both:k": numbers(B, G, T, DH),
     "bias:k": numbers(B, H, T, DH),
@@ -453,11 +455,11 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "multiplied:by": lambda: [2.0] * 4,
     "Frequencies:values": lambda: (1.0, 0.5),
     "shard_index:length": lambda: 8,
-    "posenc.plots.terms:encoding": lambda: posenc.create("transformer_xl", d_model=D, n_heads=H),
-    "posenc.plots.angles:encoding": rope,
-    "posenc.plots.heatmap:encoding": lambda: posenc.create("sinusoidal", d_model=128),
-    "posenc.plots.path:encoding": lambda: posenc.create("sinusoidal", d_model=64),
-    "posenc.plots.waves:encoding": lambda: posenc.create("sinusoidal", d_model=128),
+    "posenc.pictures.plots.terms:encoding": lambda: posenc.create("transformer_xl", d_model=D, n_heads=H),
+    "posenc.pictures.plots.angles:encoding": rope,
+    "posenc.pictures.plots.heatmap:encoding": lambda: posenc.create("sinusoidal", d_model=128),
+    "posenc.pictures.plots.path:encoding": lambda: posenc.create("sinusoidal", d_model=64),
+    "posenc.pictures.plots.waves:encoding": lambda: posenc.create("sinusoidal", d_model=128),
     "unfinished_pairs:length": lambda: 64,
 }
 
@@ -743,7 +745,7 @@ class Finding:
         return f"{self.fault:8} {self.door}({self.argument}={self.given}): {self.detail}"
 
 
-REFUSALS = (ValueError, TypeError, LookupError, FileNotFoundError, posenc.conformance.NotExpressible)
+REFUSALS = (ValueError, TypeError, LookupError, FileNotFoundError, posenc.checking.NotExpressible)
 
 
 def report(door: Door) -> list[Finding]:

@@ -14,14 +14,15 @@ from typing import Any, TypeVar
 import pytest
 import torch
 
-from posenc import PositionalEncoding, Positions, catalogue
-from posenc.catalogue import BY_NAME, FOUNDATION
+from posenc import PositionalEncoding, Positions
+from posenc.catalogue import lookup
+from posenc.catalogue.lookup import BY_NAME, FOUNDATION
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
 TREE_AXES = 12  # of a node of a tree: the branches that lead to it
 
-ENCODINGS = [name for name in catalogue.names() if BY_NAME[name].kind != "preset"]
+ENCODINGS = [name for name in lookup.names() if BY_NAME[name].kind != "preset"]
 """Every name that stands for the encoding of one layer."""
 IN_A_ROW = [name for name in ENCODINGS if BY_NAME[name].axes == 1]
 """Those whose tokens are words in a row."""
@@ -31,7 +32,7 @@ LOOPS = ("path", "path_fox")
 """Those that pass blocks of keys one after the other, as many as there are, so that no exported graph holds them."""
 OWN_KEYS = ("fope", "repo", "rope_mixed", "selective_rope", "carope", "com_rope", "liere", "wire", "ms_poe")
 """Those whose keys need as many heads as their queries."""
-ADDED = [name for name in catalogue.names() if name not in FOUNDATION]
+ADDED = [name for name in lookup.names() if name not in FOUNDATION]
 """Every name added to the foundation."""
 
 

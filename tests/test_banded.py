@@ -9,7 +9,8 @@ import sys
 import pytest
 import torch
 
-from posenc import Positions, attend, create, kernels, windows
+from posenc import Positions, attend, create, kernels
+from posenc.attention import windows
 from posenc.kernels import banded
 
 pytestmark = pytest.mark.skipif(banded._kernel() is None, reason="without C++ kernels, torch's kernel computes windows")

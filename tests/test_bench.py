@@ -13,10 +13,11 @@ import pytest
 import torch
 import typer
 
-from posenc.benchmarks import bars, contenders, gate, machine, peers, plan, report, runner, timing, visible, worker
-from posenc.benchmarks.cpu_contention import Weather
-from posenc.benchmarks.timing import Measured, Round
-from posenc.commands import bench_
+from posenc.bench import bars, contenders, gate, plan, report, runner, timing, visible, worker
+from posenc.bench.commands import bench as bench_
+from posenc.bench.cpu_contention import Weather
+from posenc.bench.timing import Measured, Round
+from posenc.kernels import machine, peers
 
 NO_PEERS = dict.fromkeys(peers.PEERS, "not asked for")
 REQUEST = {"device": "cpu", "threads": 1, "allocator": "stock", "peers": NO_PEERS, "seconds": 1e-3, "most": 3}
@@ -216,7 +217,7 @@ def test_a_red_gate_shows_no_speed_of_ours(monkeypatch, benchmark, name, path):
     monkeypatch.setattr(owner, attribute, off_by_a_little(getattr(owner, attribute)))
     if benchmark == "step":  # where both sides would be broken alike, the fp64 side keeps the right one
         right = compare_truth(case_of(benchmark, name), monkeypatch, owner, attribute)
-        monkeypatch.setattr("posenc.benchmarks.step.steps", lambda case, device: right)
+        monkeypatch.setattr("posenc.bench.step.steps", lambda case, device: right)
     result = compare(case_of(benchmark, name))
     assert result["gate"] == "red"
     assert any(row["status"] == "wrong" for row in result["rows"])
@@ -252,7 +253,7 @@ def test_one_wrong_way_of_ours_hides_them_all(monkeypatch):
 
 def compare_truth(case, monkeypatch, owner, attribute):
     """The contest of a training step whose exact results were taken before rotate was broken."""
-    from posenc.benchmarks import step
+    from posenc.bench import step
 
     broken = getattr(owner, attribute)
     monkeypatch.undo()
@@ -394,7 +395,7 @@ def test_a_peer_that_breaks_is_said_so(monkeypatch):
         raise RuntimeError("no such kernel\nand more")
 
     case = case_of("table", "sinusoidal table")
-    monkeypatch.setattr("posenc.benchmarks.table._speech_t5", broken)
+    monkeypatch.setattr("posenc.bench.table._speech_t5", broken)
     result = compare(case, peers={**NO_PEERS, "transformers": "5.23.0"})
     row = next(row for row in result["rows"] if row["name"] == "transformers, SpeechT5")
     assert row["status"] == "failed: RuntimeError: no such kernel"
@@ -556,7 +557,7 @@ def test_wrong_use_is_refused_before_anything_runs(words, about):
 
 
 def test_the_plan_needs_no_torch():
-    code = "import sys, posenc.benchmarks.runner, posenc.benchmarks.report; print('torch' in sys.modules)"
+    code = "import sys, posenc.bench.runner, posenc.bench.report; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 

@@ -9,12 +9,13 @@ import torch
 from torch import nn
 
 import posenc
-from posenc import Positions, laws
-from posenc.catalogue import BY_NAME
+from posenc import Positions
+from posenc.catalogue.lookup import BY_NAME
+from posenc.checking import laws
+from posenc.checking.laws.errors import LawBroken
 from posenc.encoding import PositionalEncoding
-from posenc.encodings.families.linear_boxes import LinearBoxes
-from posenc.encodings.families.projected_rope import ProjectedRoPE
-from posenc.laws.errors import LawBroken
+from posenc.encodings.of_families.linear_boxes import LinearBoxes
+from posenc.encodings.of_families.projected_rope import ProjectedRoPE
 from sampling import ENCODINGS, OWN_KEYS, OnTheDiagonal
 
 EXACT = {

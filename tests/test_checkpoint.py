@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import posenc
 from families.harness import build, config_of, spec_of
-from posenc.commands import inspect_
+from posenc.configs.commands import inspect as inspect_
 
 
 def saved(model_type: str, folder, **sizes):

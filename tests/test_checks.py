@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import PositionalEncoding, checks, tensor_checks
-from posenc.checked import checked
+from posenc import PositionalEncoding
+from posenc.support import checks, tensor_checks
+from posenc.support.checked import checked
 
 HUGE = 10**400
 

@@ -9,15 +9,15 @@ import torch
 from typer.testing import CliRunner
 
 import posenc
-from posenc.catalogue import BY_NAME, directed
-from posenc.choose import costs
-from posenc.choose.choice import COSTS, RESULTS, Answers, recommend, unmet
-from posenc.choose.cited import CITED
-from posenc.choose.quality import quality
+from posenc.catalogue import measured
+from posenc.catalogue.choose import costs
+from posenc.catalogue.choose.choice import COSTS, RESULTS, Answers, recommend, unmet
+from posenc.catalogue.choose.cited import CITED
+from posenc.catalogue.choose.quality import quality
+from posenc.catalogue.description import positions_of
+from posenc.catalogue.entry import Domain, Start
+from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.cli import app
-from posenc.description import positions_of
-from posenc.entry import Domain, Start
-from posenc.explorer import measured
 
 SIZES = {"d_model": 32, "n_heads": 2, "n_layers": 4, "max_positions": 64}
 EVERY = [
@@ -154,7 +154,7 @@ def test_the_command_prints_and_gives_json():
 
 
 def test_the_prompt_asks_what_the_flags_leave_open(monkeypatch):
-    from posenc.commands import choose_
+    from posenc.catalogue.commands import choose as choose_
 
     asked = []
     monkeypatch.setattr("rich.prompt.PromptBase.ask", lambda question, **more: asked.append(question) or more["default"])

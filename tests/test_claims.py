@@ -13,11 +13,11 @@ from rich.cells import cell_len
 from typer.testing import CliRunner
 
 from posenc import frequencies
-from posenc.bilingual import Words, default_language
-from posenc.commands import claims_
 from posenc.learn import notes
 from posenc.learn.claims import LEDGER, Verdict
-from posenc.wrapped import lines
+from posenc.learn.commands import claims as claims_
+from posenc.support.languages import Words, default_language
+from posenc.terminal.wrapped import lines
 
 # The claims table of the project's facts, in its order: what it says, our id, the notes it names, our verdict.
 TABLE = (
@@ -211,7 +211,7 @@ def random_table(positions, d_model):
 
 
 def without_curvature(*, eps):
-    from posenc.measures import TaylorTerms
+    from posenc.pictures.measures import TaylorTerms
 
     return TaylorTerms(1.0, eps, eps, 0.0, 0.0, eps**2, eps**3)
 

@@ -21,7 +21,7 @@ import yaml
 import in_process
 import posenc
 from posenc import cli
-from posenc.commands import lab_run
+from posenc.lab.commands import run as lab_run
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder

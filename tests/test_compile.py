@@ -4,7 +4,7 @@ import pytest
 import torch
 
 import posenc
-from posenc import laws
+from posenc.checking import laws
 from sampling import ENCODINGS, LOOPS, OWN_KEYS, foundation_first, tokens_of
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "max_positions": 64}

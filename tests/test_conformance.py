@@ -10,7 +10,7 @@ import torch
 
 import in_process
 import posenc
-from posenc.conformance import Report, Result
+from posenc.checking import Report, Result
 
 CORRECT = {
     "rope": {"d_head": 32},
@@ -98,7 +98,7 @@ def test_a_failure_that_does_not_come_again_is_not_reported():
 
 
 def test_a_callable_that_fails_at_once_is_unusable():
-    with pytest.raises(posenc.conformance.Unusable, match=r"rotate: .* KeyError"):
+    with pytest.raises(posenc.checking.Unusable, match=r"rotate: .* KeyError"):
         posenc.check(rotate=lambda x, positions: {}["missing"])
 
 
@@ -180,7 +180,17 @@ def test_mine(law):
 def test_the_plugin_makes_a_test_of_each_law(tmp_path):
     (tmp_path / "test_mine.py").write_text(PLUGGED)
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-v", "-p", "posenc.pytest_plugin", "-p", "no:cacheprovider", "test_mine.py"],
+        [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-v",
+            "-p",
+            "posenc.checking.pytest_plugin",
+            "-p",
+            "no:cacheprovider",
+            "test_mine.py",
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -119,7 +119,7 @@ from posenc import laws
 from posenc.explorer import views
 from posenc.lab import experiment
 from posenc.lab.experiment.arm import Arm, trainable
-from posenc.lab.views.style import look
+from posenc.lab.report.style import look
 
 name = "log_distance"
 assert name in posenc.names()

@@ -14,11 +14,11 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
-from posenc.conversion import checkpoint, files, sizes
-from posenc.conversion.checkpoint import convert
-from posenc.conversion.files import same_bits
-from posenc.conversion.plan import About, Options
-from posenc.conversion.rows import Heads
+from posenc.configs.convert import checkpoint, files, sizes
+from posenc.configs.convert.checkpoint import convert
+from posenc.configs.convert.files import same_bits
+from posenc.configs.convert.plan import About, Options
+from posenc.configs.convert.rows import Heads
 
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_key_value_heads": 2}
 
@@ -420,7 +420,7 @@ def test_killed_in_the_middle_there_is_no_out(stage, how, tmp_path):
 MEASURED = """
 import sys, threading, time
 from pathlib import Path
-from posenc.conversion.checkpoint import convert
+from posenc.configs.convert.checkpoint import convert
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 start, most = resident(), 0

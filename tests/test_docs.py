@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import posenc
-from posenc.choose import costs
-from posenc.option_descriptions import described, options_of
+from posenc.catalogue.choose import costs
+from posenc.catalogue.option_descriptions import described, options_of
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *(page for page in (ROOT / "docs").rglob("*.md") if "node_modules" not in page.parts)])
@@ -168,7 +168,7 @@ def test_formulas_are_well_formed(entry):
 
 @pytest.mark.acceptance
 def test_every_entry_has_measured_costs():
-    """python -m posenc.benchmarks.costs measures what is missing."""
+    """python -m posenc.bench.costs measures what is missing."""
     assert set(costs.measured()) == {entry.name for entry in posenc.catalogue.ENTRIES}
 
 

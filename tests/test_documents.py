@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posenc import Positions, attend, create, windows
+from posenc import Positions, attend, create
+from posenc.attention import windows
 
 B, H, G, T, D = 2, 4, 2, 24, 8
 NAMES = ("nope", "rope", "xpos", "shaw", "transformer_xl", "cope", "fox", "stick_breaking")

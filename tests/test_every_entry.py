@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from posenc.catalogue import ENTRIES
+from posenc.catalogue.lookup import ENTRIES
 from posenc.encoding import DistanceBias
 from posenc.encodings.shaw import Shaw
 from posenc.explorer.parameters import Refused, parse

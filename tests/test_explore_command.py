@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from posenc import cli
-from posenc.catalogue import ENTRIES
-from posenc.commands import explore_
+from posenc.catalogue.lookup import ENTRIES
 from posenc.explorer import views
+from posenc.explorer.commands import explore as explore_
 from posenc.explorer.links import address
 from posenc.explorer.parameters import Refused, parse
 

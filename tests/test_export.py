@@ -10,7 +10,8 @@ from torch.export import Dim
 from torch.utils import _pytree
 
 import posenc
-from posenc import Positions, laws
+from posenc import Positions
+from posenc.checking import laws
 from posenc.encodings.rope import RoPE
 from sampling import ENCODINGS, LOOPS, OWN_KEYS, only, tokens_of
 from test_docs import blocks

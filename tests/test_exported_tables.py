@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import posenc
 from posenc.cli import app
-from posenc.exported_tables import exported_tables, write_tables
+from posenc.pictures.exported_tables import exported_tables, write_tables
 
 LENGTH, N_HEADS, D_MODEL = 40, 6, 96
 D_HEAD = D_MODEL // N_HEADS

@@ -17,12 +17,12 @@ import foreign_code
 import in_process
 import posenc
 from lab_sweeps import experiment
-from posenc.conformance.loading import load
+from posenc.checking.laws import report
+from posenc.checking.loading import load
 from posenc.lab.engines.engine import finish
 from posenc.lab.experiment import read_experiment
-from posenc.lab.run.apart import NoVerdict, told
 from posenc.lab.trial.training import Hardware
-from posenc.laws import report
+from posenc.support.apart import NoVerdict, told
 
 ENDS = {
     "an exit": ("import sys; sys.exit(0)", "ends Python with sys.exit(0)"),
@@ -108,7 +108,7 @@ def test_an_error_is_raised_here(code: str, kind: type[Exception], said: str) ->
 def test_the_process_ends_with_whoever_started_it(tmp_path: Path) -> None:
     """Also where that is killed, and where the code hangs."""
     code = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(f'{{os.getpid()}} '); time.sleep(600)"
-    ask = f"from posenc.lab.run.apart import told; import foreign_code; list(told(foreign_code.running, {code!r}))"
+    ask = f"from posenc.support.apart import told; import foreign_code; list(told(foreign_code.running, {code!r}))"
     here = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     parent = subprocess.Popen([sys.executable, "-c", ask], env=here)
     try:
@@ -199,7 +199,7 @@ def test_an_exit_in_a_law_breaks_it(tmp_path: Path) -> None:
 
 
 def test_in_this_process_the_callable_is_unusable() -> None:
-    with pytest.raises(posenc.conformance.Unusable, match="the callable ends Python: SystemExit: 3"):
+    with pytest.raises(posenc.checking.Unusable, match="the callable ends Python: SystemExit: 3"):
         posenc.check(rotate=lambda x, positions: sys.exit(3))
 
     def interrupted(x: object, positions: object) -> None:

@@ -9,7 +9,8 @@ from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import posenc
-from posenc import Positions, laws
+from posenc import Positions
+from posenc.checking import laws
 from sampling import IN_A_ROW, OWN_KEYS, foundation_first
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 256}

@@ -13,8 +13,9 @@ import typer
 from typer.testing import CliRunner
 
 from posenc import cli
-from posenc.commands import compare_configs_, inspect_
-from posenc.dialects import ConfigError, read_config
+from posenc.configs import ConfigError, read_config
+from posenc.configs.commands import compare_configs as compare_configs_
+from posenc.configs.commands import inspect as inspect_
 
 LLAMA = {
     "model_type": "llama",

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 
-from posenc.dialects import ConfigError, read_config
-from posenc.dialects.family import reader_paths
-from posenc.inspection.report import report
+from posenc.configs import ConfigError, read_config
+from posenc.configs.family import reader_paths
+from posenc.configs.report.report import report
 from test_inspect_published import MODELS, whole
 
 SRC = Path(__file__).parents[1] / "src" / "posenc"
-FILES = [*sorted((SRC / "dialects").rglob("*.py")), *sorted((SRC / "inspection").rglob("*.py"))]
+FILES = sorted((SRC / "configs").rglob("*.py"))
 CHINESE = re.compile(r"[\u3400-\u9fff]")
 WORD = re.compile(r"[A-Za-z]{2,}")
 KEYS = re.compile(r"[\w.]*_[\w.]*|\d+(\.\d+)?|·|/|\+|,|-|ln|yarn|longrope|factor|√")

@@ -9,7 +9,7 @@ import typer
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 from typer.testing import CliRunner
 
-from posenc.commands import inspect_
+from posenc.configs.commands import inspect as inspect_
 
 LONGROPE = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 48, "long_factor": [2.0] * 48}
 YARN = {

@@ -18,8 +18,9 @@ import typer
 from gguf import GGUFEndian, GGUFReader, GGUFValueType, GGUFWriter
 from typer.testing import CliRunner
 
-from posenc.commands import compare_configs_, inspect_
-from posenc.dialects import ConfigError, gguf_file, llama_cpp, read_config
+from posenc.configs import ConfigError, gguf_file, llama_cpp, read_config
+from posenc.configs.commands import compare_configs as compare_configs_
+from posenc.configs.commands import inspect as inspect_
 
 LIMITS = {
     "uint8": 2**8 - 1,

@@ -20,8 +20,8 @@ from typing import Any
 
 import pytest
 
-from posenc.dialects import ConfigError, PositionSpec, read_config
-from posenc.inspection.report import main_part, report
+from posenc.configs import ConfigError, PositionSpec, read_config
+from posenc.configs.report.report import main_part, report
 
 MODELS = [json.loads(line) for line in (Path(__file__).parent / "published.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -102,7 +102,7 @@ def test_findings_name_keys_that_the_file_has(model: dict[str, Any]):
 
 def test_findings_about_a_file_with_a_type_alone_name_no_key_of_it():
     """A warning or an error names a key that the file has, or one that is missing; such a file has its type alone."""
-    from posenc.dialects.family import reader_paths
+    from posenc.configs.family import reader_paths
 
     graver = 0
     for name in reader_paths():

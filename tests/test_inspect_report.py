@@ -13,9 +13,9 @@ import torch
 import typer
 from typer.testing import CliRunner
 
-from posenc.commands import inspect_
-from posenc.dialects import read_config
-from posenc.inspection.limit import limit
+from posenc.configs import read_config
+from posenc.configs.commands import inspect as inspect_
+from posenc.configs.report.limit import limit
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
          "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip

@@ -15,9 +15,10 @@ import typer
 from safetensors.torch import save_file
 from typer.testing import CliRunner
 
-from posenc.commands import compare_configs_, inspect_
-from posenc.conversion.checkpoint import convert
-from posenc.dialects import ConfigError, headers, read_config
+from posenc.configs import ConfigError, headers, read_config
+from posenc.configs.commands import compare_configs as compare_configs_
+from posenc.configs.commands import inspect as inspect_
+from posenc.configs.convert.checkpoint import convert
 
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 1e4}
 

@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.dormand_prince import Solution
+from posenc.encodings.bases.dormand_prince import Solution
+from posenc.encodings.bases.solved_path import Network
 from posenc.encodings.floater import FLOATER
-from posenc.encodings.solved_path import Network
 
 
 @pytest.fixture

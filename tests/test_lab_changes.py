@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from lab_results import write
-from posenc.backends import BACKENDS
+from posenc.attention.backends import BACKENDS
 from posenc.encodings.self_extend import SelfExtend
 from posenc.lab.experiment import Trial
 from posenc.lab.experiment.change import METHODS, Change
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.findings.assemble import findings
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.page import page
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.training import run_trial
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.page import page
 
 TEXT = Corpus("a mat", "", (b"the cat sat on a mat; " * 90,), (b"a cat sat on the mat; " * 20,))
 TRIAL = {

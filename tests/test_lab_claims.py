@@ -12,8 +12,8 @@ from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.published.table import CLAIMS, row
 from posenc.lab.records.results import Folder
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.tables import tables
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.tables import tables
 
 CLAIMS_FOLDER = Path(__file__).parent.parent / "results" / "claims"
 MADE_FOR = {

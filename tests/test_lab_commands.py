@@ -26,10 +26,10 @@ import yaml
 import in_process
 import lab_results
 from lab_sweeps import Here
-from posenc.commands.interruption import interruptible
-from posenc.commands.lab_folder import Line
-from posenc.commands.lab_run import differences
-from posenc.commands.lab_trial import chosen
+from posenc.lab.commands.folder import Line
+from posenc.lab.commands.run import differences
+from posenc.lab.commands.trial import chosen
+from posenc.terminal.interruption import interruptible
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
@@ -155,7 +155,7 @@ def test_the_list_of_presets_says_what_each_costs() -> None:
 def test_the_last_line_counts_what_diverged_and_what_else_the_folder_holds(tmp_path: Path) -> None:
     from rich.console import Console
 
-    from posenc.commands.lab_run import say_end
+    from posenc.lab.commands.run import say_end
     from posenc.lab.experiment import parse
     from posenc.lab.run.sweep import Outcome, Problem
 
@@ -172,7 +172,9 @@ def test_the_last_line_counts_what_diverged_and_what_else_the_folder_holds(tmp_p
 
 def test_no_console_makes_an_emoji_of_a_name_between_colons() -> None:
     """An error says bad.py:X: and means it."""
-    for path in (ROOT / "src/posenc/commands").glob("*.py"):
+    paths = [*(ROOT / "src/posenc").glob("*/commands/*.py")]
+    assert len(paths) > 20
+    for path in paths:
         for made in re.findall(r"Console\(.*", path.read_text("utf-8")):
             assert "emoji=False" in made, path.name
 
@@ -220,7 +222,7 @@ def test_run_again_it_trains_nothing_and_changes_nothing(world: World) -> None:
 def test_needs_in_chinese_have_chinese_punctuation(tmp_path: Path) -> None:
     from rich.console import Console
 
-    from posenc.commands.lab_table import show
+    from posenc.lab.commands.table import show
     from posenc.lab.findings.assemble import findings
 
     console = Console(file=io.StringIO(), record=True, width=300)
@@ -266,7 +268,7 @@ def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(w
 def test_somebody_who_watches_sees_every_task_and_the_time_left() -> None:
     from rich.console import Console
 
-    from posenc.commands.lab_progress import State
+    from posenc.lab.commands.progress import State
     from posenc.lab.experiment import TUNING_SEED, parse
     from posenc.lab.run.sweep import Update
 
@@ -365,7 +367,7 @@ def test_a_trial_shows_what_the_experiment_and_tuning_set_of_its_encoding() -> N
     """They decide its numbers."""
     from rich.console import Console
 
-    from posenc.commands.lab_show import _show
+    from posenc.lab.commands.show import _show
     from posenc.lab.experiment import parse
 
     (trial, *_) = parse(EXPERIMENT, ROOT).trials()
@@ -455,7 +457,7 @@ def spoil(folder: Path, name: str, by: float) -> None:
 def test_the_widest_repeated_score_fits_into_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from posenc.commands.lab_repeat import show
+    from posenc.lab.commands.repeat import show
     from posenc.lab.run.repeat import Score
 
     monkeypatch.setenv("COLUMNS", "80")
@@ -495,7 +497,7 @@ def test_a_repeated_score_may_differ_as_much_as_the_seeds_do(
 )
 def test_a_published_folder_installs_the_code_of_its_trials(recorded: str, commands: list[str]) -> None:
     """A commit where the trials recorded one; otherwise they ran outside the repository, with a release."""
-    from posenc.lab.views.publication import install
+    from posenc.lab.report.publication import install
 
     told = install({"posenc": "0.2.0", "provenance": {"revision": recorded}}).en.splitlines()
     assert [re.sub(" +#", "  #", line).removesuffix(" -c FOLDER/requirements.txt") for line in told] == commands
@@ -579,7 +581,7 @@ def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monke
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("posenc.lab.views.write", interrupted)
+    monkeypatch.setattr("posenc.lab.report.write", interrupted)
     ended = posenc("lab", "publish", world.folder, "--out", tmp_path / "out", "--author", "Emmy")
     assert (ended.code, "nothing was published" in ended.err) == (130, True)
     assert os.listdir(tmp_path) == ["file"]
@@ -636,7 +638,7 @@ def test_an_own_encoding_goes_by_its_title() -> None:
 
 
 def test_a_curve_is_drawn_from_lowest_to_highest() -> None:
-    from posenc.commands.lab_show import BLOCKS, WIDEST, sparkline
+    from posenc.lab.commands.show import BLOCKS, WIDEST, sparkline
 
     assert sparkline([8.0, 4.5, 1.0]) == "█▅▁" or sparkline([8.0, 4.5, 1.0]) == "█▄▁"
     assert sparkline([float(n) for n in range(8)]) == BLOCKS
@@ -706,7 +708,7 @@ def test_the_laws_alone() -> None:
     ended = posenc("lab", "add", f"{OWN}:LogDistance")
     assert ended.code == 0, ended.err
     assert ended.err == ""
-    from posenc import laws
+    from posenc.checking import laws
 
     assert set(laws.LAWS) == {line.removeprefix("✓ ") for line in ended.out.splitlines()}
 
@@ -786,8 +788,8 @@ def test_an_error_of_attention_is_told_once(tmp_path: Path) -> None:
 
 
 def test_equal_errors_of_laws_are_told_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from posenc.commands import lab_add
-    from posenc.laws import LawResult
+    from posenc.checking.laws import LawResult
+    from posenc.lab.commands import add as lab_add
 
     results = [LawResult(name, "broken", "ValueError: planted") for name in "abcdefg"]
     monkeypatch.setattr(lab_add, "told", lambda *_, limit: results)
@@ -950,8 +952,8 @@ def blocks(page: str, language: str) -> list[str]:
 def test_both_pages_show_the_same() -> None:
     for language in ("python", "sh", "yaml", "sql", "text"):
         assert blocks("lab.md", language) == blocks("lab.zh-CN.md", language)
-    from posenc.commands.lab_table import UNIT
     from posenc.lab import experiment, tasks
+    from posenc.lab.commands.table import UNIT
 
     assert blocks("lab.md", "text")[0].splitlines()[1].startswith(f"{UNIT['bits'].en}; trained 500 steps")
     for page in ("lab.md", "lab.zh-CN.md"):

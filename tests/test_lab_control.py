@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from posenc.lab.experiment import Trial
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import Record
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.training import run_trial
 
 ROOT = Path(__file__).parent.parent
@@ -21,7 +21,7 @@ STEPS, SEEDS, LENGTHS = 250, 3, (64, 128, 256)
 
 
 def documents(count: int, first: int) -> bytes:
-    from posenc.lab.experiment import prose
+    from posenc.lab.text import prose
 
     return b"".join(prose.tale(2 * number) for number in range(first, first + count))  # English
 

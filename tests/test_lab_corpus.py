@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posenc.lab.experiment import corpus
+from posenc.lab.text import corpus
 
 WIDTH = 33
 

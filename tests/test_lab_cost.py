@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial import cost
 
 BYTES = bytes(range(256)) * 8

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from posenc.bilingual import Words
 from posenc.lab.findings.published.deciding import Link, Score, above, best_first, decide, paired, worst_first
+from posenc.support.languages import Words
 
 WORDS = Words("ours", "此处")
 

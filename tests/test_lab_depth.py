@@ -11,11 +11,11 @@ import lab_results
 from lab_results import Asked, write
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.depth import quarters
+from posenc.lab.report import depth
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.page import page
 from posenc.lab.tasks.passkey import Passkey
 from posenc.lab.tasks.recall import Recall
-from posenc.lab.views import depth
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.page import page
 
 TASK = Passkey(length=8, lengths=(8, 64), held_out=24)
 

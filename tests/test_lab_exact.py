@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.encoding import PositionalEncoding, Site
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.arm import Arm
@@ -26,7 +26,7 @@ def trial(name: str) -> Trial:
 def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
     arm = Arm.parse(name)
     found = fp64_properties.properties(trial(name))
-    encoding = catalogue.create(arm.encoding, d_model=64, n_heads=4)
+    encoding = lookup.create(arm.encoding, d_model=64, n_heads=4)
     assert (found["shift"] <= fp64_properties.SAME) == (arm.encoding not in ("sinusoidal", "learned", "floater"))
     assert found["decode"] <= fp64_properties.SAME
     assert (found["order"]["bidirectional"] is None) == (arm.encoding in ("xpos", "cope"))

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from lab_results import TASKS, Asked, write
-from posenc.bilingual import LANGUAGES, Words
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.comparing import best
@@ -23,10 +22,11 @@ from posenc.lab.findings.published.causes import trial_of
 from posenc.lab.findings.published.deciding import Score, decide, worst_first
 from posenc.lab.findings.sentences import sentences
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS
-from posenc.lab.views.charts import levels
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.provenance import limits
-from posenc.lab.views.summary_table import introduction
+from posenc.lab.report.charts import levels
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.provenance import limits
+from posenc.lab.report.summary_table import introduction
+from posenc.support.languages import LANGUAGES, Words
 
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}

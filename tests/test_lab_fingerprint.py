@@ -71,7 +71,7 @@ NOTHING_NEW: dict[str, tuple[str, Callable[[str], str]]] = {
     "the version": ("__init__.py", lambda text: text.replace('__version__ = "', '__version__ = "9')),
     "another encoding": ("encodings/cope.py", lambda text: text + "\nANOTHER = 1\n"),
     "another task": ("lab/tasks/recall.py", lambda text: text + "\nANOTHER = 1\n"),
-    "the report": ("lab/views/page.py", lambda text: text + "\nANOTHER = 1\n"),
+    "the report": ("lab/report/page.py", lambda text: text + "\nANOTHER = 1\n"),
     "how trials are run": ("lab/run/sweep.py", lambda text: text + "\nANOTHER = 1\n"),
     "a new module": ("encodings/brand_new.py", lambda text: "X = 1\n"),
 }
@@ -174,7 +174,7 @@ def test_every_module_that_a_trial_loads_is_in_its_fingerprint(encoding: str, ta
     assert done.returncode == 0, done.stderr
     loaded = {name for name in done.stdout.split() if is_module(name)}
     assert len(loaded) > 30
-    assert loaded - modules_of(trial) <= {ROOT, "posenc._deprecated"}
+    assert loaded - modules_of(trial) <= {ROOT}
 
 
 def test_a_fingerprint_takes_no_torch_and_no_time() -> None:

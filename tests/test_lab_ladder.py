@@ -13,8 +13,8 @@ from lab_results import Asked, write
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.ladder import Scale, ladder
-from posenc.lab.views.ladder import ladder_report
-from posenc.lab.views.ladder_pictures import ladder_pictures
+from posenc.lab.report.ladder import ladder_report
+from posenc.lab.report.ladder_pictures import ladder_pictures
 from test_lab_commands import posenc
 
 ENCODINGS = ("nope", "rope", "alibi", "t5")

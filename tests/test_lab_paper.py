@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from lab_results import Asked, write
-from posenc.commands.lab_add import with_one_more
+from posenc.lab.commands.add import with_one_more
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
-from posenc.lab.views.paper import escaped, figure, latex_table
+from posenc.lab.report.paper import escaped, figure, latex_table
 
 
 def bits(asked: Asked) -> float:

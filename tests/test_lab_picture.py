@@ -9,7 +9,7 @@ import torch
 
 from posenc import Positions
 from posenc.lab.experiment import Size, read_experiment, user_encoding
-from posenc.lab.experiment.admission import examine
+from posenc.lab.run.admission import examine
 from posenc.lab.tasks.picture import Picture
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

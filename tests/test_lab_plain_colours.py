@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from posenc.lab.views.plain_colours import plain_colours
-from posenc.lab.views.style import DARK, LIGHT, sheet
+from posenc.lab.report.plain_colours import plain_colours
+from posenc.lab.report.style import DARK, LIGHT, sheet
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #000000; --sheet: #ffffff; }
@@ -35,7 +35,7 @@ def test_colours_are_written_out() -> None:
 
 
 def test_no_variable_is_left_in_the_styles_of_charts() -> None:
-    style = files("posenc.lab.views").joinpath("charts.css").read_text("utf-8") + sheet()
+    style = files("posenc.lab.report").joinpath("charts.css").read_text("utf-8") + sheet()
     written = plain_colours(style)
     assert "--" not in written
     assert "color-mix" not in written

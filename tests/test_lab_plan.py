@@ -10,11 +10,11 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posenc import catalogue
-from posenc.commands import compare_
+from posenc.catalogue import lookup
+from posenc.lab.commands import compare as compare_
 from posenc.lab.experiment import Experiment, read_experiment
+from posenc.lab.report import svg
 from posenc.lab.run import budget, workers
-from posenc.lab.views import svg
 
 COMPARED = read_experiment("compare")
 
@@ -88,7 +88,7 @@ def test_what_is_no_budget(word: str) -> None:
 
 
 def test_all_encodings_and_one_at_random_positions_are_compared_by_default() -> None:
-    assert chosen(None).encodings == (*catalogue.FOUNDATION, "rope+randomized")
+    assert chosen(None).encodings == (*lookup.FOUNDATION, "rope+randomized")
     assert chosen("alibi, t5+randomized").encodings == ("alibi", "t5+randomized")
 
 

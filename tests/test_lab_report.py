@@ -21,14 +21,14 @@ import pytest
 from matplotlib.image import imread
 
 from lab_results import SIZES
-from posenc import catalogue
-from posenc.bilingual import Words
+from posenc.catalogue import lookup
 from posenc.lab.findings import needs
-from posenc.lab.views import svg, write
-from posenc.lab.views.cells import verdicts
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.provenance import limits, text_used
-from posenc.lab.views.style import DARK, LIGHT
+from posenc.lab.report import svg, write
+from posenc.lab.report.cells import verdicts
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.provenance import limits, text_used
+from posenc.lab.report.style import DARK, LIGHT
+from posenc.support.languages import Words
 
 Json = dict[str, Any]
 NOT_LEARNT = "not learnt at this budget"
@@ -302,7 +302,7 @@ def titled(name: str) -> str:
     if name == HOSTILE:
         return '<script>alert("1")</script>'
     plain = name.removesuffix("+randomized")
-    return catalogue.BY_NAME[plain].title.en + " + random positions" * (name != plain)
+    return lookup.BY_NAME[plain].title.en + " + random positions" * (name != plain)
 
 
 def labelled(name: str) -> str:
@@ -869,7 +869,7 @@ def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) 
 def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
     """Seven tasks, twelve encodings, three seeds, three tasks with attention."""
     draw = random.Random(3)
-    names = [*catalogue.FOUNDATION, "rope+randomized"]
+    names = [*lookup.FOUNDATION, "rope+randomized"]
     tasks = []
     for n in range(7):
         task = a_task(

@@ -12,11 +12,12 @@ import pytest
 import torch
 
 from lab_sweeps import experiment, made_up, made_up_sweep
-from posenc.lab.experiment import Choice, Experiment, Trial, corpus, parse, prose, read_experiment
+from posenc.lab.experiment import Choice, Experiment, Trial, parse, read_experiment
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.records import learning_curve
 from posenc.lab.records.record import RANDOM_POSITIONS, Record, Rows
 from posenc.lab.run.verify import differences
+from posenc.lab.text import corpus, prose
 from posenc.lab.trial import scoring
 from posenc.lab.trial.training import Run, run_trial
 

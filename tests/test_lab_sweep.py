@@ -20,12 +20,12 @@ import pytest
 from lab_sweeps import TRIALS, Here, experiment, made_up, made_up_sweep, names, start, table, workers_of
 from posenc.lab import experiment as lab_experiment
 from posenc.lab.engines.local import Local
-from posenc.lab.experiment import corpus
 from posenc.lab.records import results
 from posenc.lab.records.results import Folder, Unwritable
 from posenc.lab.run import measurements
 from posenc.lab.run.sweep import Update
 from posenc.lab.run.time_left import TimeLeft
+from posenc.lab.text import corpus
 
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 

@@ -18,8 +18,8 @@ import torch
 
 from posenc.lab import tasks
 from posenc.lab.experiment import Size, Training, Trial
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import Record
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.training import Hardware, run_trial
 from posenc.positions import Positions
 

@@ -15,10 +15,10 @@ from torch import Tensor
 from posenc.lab import tasks
 from posenc.lab.experiment import Size, Training, Trial, read_experiment
 from posenc.lab.experiment.arm import Arm
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
 from posenc.lab.tasks.copy import Copy
 from posenc.lab.tasks.task import Batch, Task
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial import scoring
 from posenc.lab.trial.model import Transformer
 from posenc.lab.trial.training import Run, run_trial

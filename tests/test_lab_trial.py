@@ -12,10 +12,10 @@ from torch import Tensor
 
 from posenc.lab.experiment import Size, Training, Trial
 from posenc.lab.experiment.arm import Arm
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, SAME_TARGETS, Record
 from posenc.lab.run import budget
 from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial import optimiser, scoring
 from posenc.lab.trial.model import Transformer
 from posenc.lab.trial.scoring import Scores

@@ -11,8 +11,8 @@ from lab_sweeps import experiment, made_up, made_up_sweep
 from posenc.lab.findings.tuning import ranked, tuning
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder
-from posenc.lab.views import tuning as view
-from posenc.lab.views.provenance import rate
+from posenc.lab.report import tuning as view
+from posenc.lab.report.provenance import rate
 
 # At 0.004, the untuned rate, ALiBi > NoPE > RoPE; at the best rates RoPE > ALiBi > NoPE.
 EXACT = {

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lab_sweeps import TRIALS, Here, experiment, made_up, made_up_sweep, table
-from posenc.commands import lab_verify
+from posenc.lab.commands import verify as lab_verify
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records import files, provenance, verified
 from posenc.lab.records.fingerprint import fingerprint

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import posenc
-from posenc import laws
-from posenc.backends import candidates
+from posenc.attention.backends import candidates
+from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
 from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, a_third, draw, every_second, foundation_first
 

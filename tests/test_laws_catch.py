@@ -3,7 +3,9 @@
 import pytest
 import torch
 
-from posenc import Positions, Stack, backends, create, laws
+from posenc import Positions, Stack, create
+from posenc.attention import backends
+from posenc.checking import laws
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional

@@ -6,15 +6,16 @@ import pickle
 import pytest
 import torch
 
-from posenc import PositionalEncoding, Positions, laws
+from posenc import PositionalEncoding, Positions
+from posenc.checking import laws
+from posenc.encodings.bases.fourier import FourierBands, RandomFourier, spread
+from posenc.encodings.bases.learned_axes import LearnedAxes, with_sizes
+from posenc.encodings.bases.learned_grid import LearnedGrid
 from posenc.encodings.conditional import Conditional
 from posenc.encodings.convolutional import Convolutional
-from posenc.encodings.families.gated_tiles import GatedTiles, tile_positions
-from posenc.encodings.families.xpath import XPath
-from posenc.encodings.fourier import FourierBands, RandomFourier, spread
 from posenc.encodings.learned import Learned
-from posenc.encodings.learned_axes import LearnedAxes, with_sizes
-from posenc.encodings.learned_grid import LearnedGrid
+from posenc.encodings.of_families.gated_tiles import GatedTiles, tile_positions
+from posenc.encodings.of_families.xpath import XPath
 from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal
 from sampling import a_third, every_second
 

@@ -6,25 +6,26 @@ Encodings that read hidden states are tried reading queries: the laws know nothi
 import pytest
 import torch
 
-from posenc import PositionalEncoding, Positions, attend, laws
-from posenc.backends import candidates
+from posenc import PositionalEncoding, Positions, attend
+from posenc.attention.backends import candidates
+from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
-from posenc.encodings.continuous_window_bias import ContinuousWindowBias
+from posenc.encodings.bases.continuous_window_bias import ContinuousWindowBias
+from posenc.encodings.bases.distance_bank import DistanceBank
+from posenc.encodings.bases.window_bias import WindowBias
 from posenc.encodings.deberta import DeBERTa
 from posenc.encodings.decomposed import DecomposedBias
-from posenc.encodings.distance_bank import DistanceBank
 from posenc.encodings.distance_table import DistanceTable
-from posenc.encodings.families.falcon_alibi import FalconALiBi
-from posenc.encodings.families.first_heads import FirstHeadsRoPE
-from posenc.encodings.families.funnel import Funnel
-from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
-from posenc.encodings.families.t5_content import T5OfContent
-from posenc.encodings.families.t5_gated import GatedT5
-from posenc.encodings.families.t5_segments import SegmentedT5
+from posenc.encodings.of_families.falcon_alibi import FalconALiBi
+from posenc.encodings.of_families.first_heads import FirstHeadsRoPE
+from posenc.encodings.of_families.funnel import Funnel
+from posenc.encodings.of_families.sinusoidal_keys import SinusoidalKeys
+from posenc.encodings.of_families.t5_content import T5OfContent
+from posenc.encodings.of_families.t5_gated import GatedT5
+from posenc.encodings.of_families.t5_segments import SegmentedT5
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5_axes import T5Axes
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.encodings.window_bias import WindowBias
 from posenc.encodings.xlnet import XLNet
 from sampling import a_third, every_second, only
 

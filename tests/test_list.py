@@ -9,7 +9,7 @@ import pytest
 
 import in_process
 import posenc
-from posenc.catalogue import ENTRIES, SIZES, entry_of, look_up
+from posenc.catalogue.lookup import ENTRIES, SIZES, entry_of, look_up
 
 
 def run(*arguments):

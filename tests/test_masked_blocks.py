@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, create
-from posenc.backends import sdpa
+from posenc.attention.backends import sdpa
 from posenc.encoding import PositionalEncoding, Site
 
 LENGTH = sdpa.KEYS + 37  # a whole block of keys and a part of one

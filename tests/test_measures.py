@@ -11,8 +11,7 @@ import pytest
 import torch
 
 import posenc
-from posenc import measures
-from posenc.catalogue import FOUNDATION
+from posenc.catalogue.lookup import FOUNDATION
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -22,8 +21,9 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
 from posenc.encodings.xpos import XPos
-from posenc.measures import order
-from posenc.measures.layers import Layers, normal, redrawn, seeded
+from posenc.pictures import measures
+from posenc.pictures.measures import order
+from posenc.pictures.measures.layers import Layers, normal, redrawn, seeded
 
 SIZES = {"d_model": 16, "n_heads": 4}
 

@@ -79,7 +79,7 @@ HARMLESS = """
 import json, sys
 from pathlib import Path
 from tests.mutations import draw, judge
-about = "encodings", "encodings/families/first_heads.py", "removed check"
+about = "encodings", "encodings/of_families/first_heads.py", "removed check"
 same = draw.Mutant(*about, "a comment", 0, lambda text: text + "# nothing")
 other = draw.Mutant(*about, "no class", 0, lambda text: text.replace("class FirstHeads", "class LastHeads"))
 verdicts = judge.judged([same, other], judge.Record(Path(sys.argv[1])))

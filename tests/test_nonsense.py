@@ -6,8 +6,8 @@ import torch
 import posenc
 from nonsense import doors, raised_by_posenc, report
 from posenc import PerLayer, Positions, frequencies
-from posenc.attention_module import Attention
-from posenc.backends import BACKENDS
+from posenc.attention.backends import BACKENDS
+from posenc.attention.module import Attention
 from sampling import WITHOUT_STATES, foundation_first
 
 DOORS = {door.name: door for door in doors()}
@@ -16,7 +16,7 @@ DOORS = {door.name: door for door in doors()}
 @pytest.fixture(autouse=True)
 def _laws(monkeypatch):
     """A law that a call adds is gone afterwards."""
-    monkeypatch.setattr(posenc.laws.registry, "LAWS", dict(posenc.laws.LAWS))
+    monkeypatch.setattr(posenc.checking.laws.registry, "LAWS", dict(posenc.laws.LAWS))
 
 
 @pytest.mark.parametrize(

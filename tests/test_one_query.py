@@ -6,11 +6,11 @@ import pytest
 import torch
 
 from posenc import Positions, attend_rotated, create
-from posenc.backends import sdpa
-from posenc.backends.relative.attention import relative_attention
-from posenc.backends.relative.plain import in_torch
+from posenc.attention.backends import sdpa
+from posenc.attention.backends.relative.attention import relative_attention
+from posenc.attention.backends.relative.plain import in_torch
+from posenc.attention.options import allowed
 from posenc.encodings import transformer_xl
-from posenc.options import allowed
 
 B, H, J, D = 2, 4, 11, 6
 

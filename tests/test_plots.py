@@ -14,8 +14,7 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from posenc import plots
-from posenc.catalogue import FOUNDATION
+from posenc.catalogue.lookup import FOUNDATION
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -26,12 +25,13 @@ from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xpos import XPos
-from posenc.plots import order, scores, tables
-from posenc.plots.braille import Canvas
-from posenc.plots.picture import number, rounded
-from posenc.plots.style import CYCLIC, DIVERGING, mix
-from posenc.plots.terminal import draw
-from posenc.plots.views import VIEWS, Request, methods_of, picture_of, views_of
+from posenc.pictures import plots
+from posenc.pictures.plots import order, scores, tables
+from posenc.pictures.plots.braille import Canvas
+from posenc.pictures.plots.picture import number, rounded
+from posenc.pictures.plots.style import CYCLIC, DIVERGING, mix
+from posenc.pictures.plots.terminal import draw
+from posenc.pictures.plots.views import VIEWS, Request, methods_of, picture_of, views_of
 from sampling import every_second
 
 EVERY = [(method, view) for method in FOUNDATION for view in views_of(method)]
@@ -381,8 +381,8 @@ def test_the_terminal_needs_no_matplotlib():
     code = """
 import sys
 sys.modules["matplotlib"] = None
-from posenc.plots.views import picture_of, Request
-from posenc.plots.terminal import draw
+from posenc.pictures.plots.views import picture_of, Request
+from posenc.pictures.plots.terminal import draw
 from posenc import plots
 picture, _ = picture_of("rope", "heatmap", Request())
 print(len(draw(picture, 80, True).plain) > 500)

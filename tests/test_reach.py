@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, create
-from posenc.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz import reach
 from posenc.kernels import banded
 
 pytestmark = pytest.mark.skipif(banded._kernel() is None, reason="without C++ kernels, torch's kernel takes such rows")

@@ -7,14 +7,15 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from posenc import Attention, PositionalEncoding, Positions, Stack, create, laws
+from posenc import Attention, PositionalEncoding, Positions, Stack, create
+from posenc.checking import laws
+from posenc.checking.laws import Setting, draw_parameters
 from posenc.encoding import BiasFn, Site, full_precision
 from posenc.encodings.alibi import ALiBi
-from posenc.encodings.distance_bank import DistanceBank
-from posenc.encodings.families.t5_content import T5OfContent
-from posenc.encodings.families.t5_gated import GatedT5
+from posenc.encodings.bases.distance_bank import DistanceBank
+from posenc.encodings.of_families.t5_content import T5OfContent
+from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.rope import RoPE
-from posenc.laws import Setting, draw_parameters
 from sampling import a_third
 
 

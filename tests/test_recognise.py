@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import posenc
+from posenc.checking.recognition import recognise
 from posenc.explorer.parameters import Refused
 from posenc.explorer.table_files import read_table
-from posenc.recognition import recognise
 
 DTYPES = ("float64", "float32", "bfloat16", "float16")
 ROUNDING = {"float64": 1e-10, "float32": 1.2e-7, "bfloat16": 2**-8, "float16": 2**-11}

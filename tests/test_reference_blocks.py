@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, create
-from posenc.backends import reference
+from posenc.attention.backends import reference
 from posenc.encodings.cope import CoPE
 from posenc.kernels import counted
 

@@ -8,11 +8,12 @@ import warnings
 import pytest
 import torch
 
-from posenc import PerLayer, Positions, Stack, catalogue, create, frequencies
-from posenc.catalogue import BY_NAME
-from posenc.description import describe, program
-from posenc.dialects import float32
-from posenc.dialects.mapped import Mapped
+from posenc import PerLayer, Positions, Stack, create, frequencies
+from posenc.catalogue import lookup
+from posenc.catalogue.description import describe, program
+from posenc.catalogue.lookup import BY_NAME
+from posenc.configs import float32
+from posenc.configs.mapped import Mapped
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.rerope import ReRoPE
 from posenc.encodings.rope import RoPE
@@ -106,14 +107,14 @@ def test_what_the_warning_is_about():
 def test_examples_ask_for_the_length():
     """Of every entry whose fresh encoding is that of short requests: the first program of its page, and its own example."""
     found = []
-    for name in catalogue.names():
+    for name in lookup.names():
         made = create(name, d_model=64, n_heads=4, d_head=16, max_positions=64, n_layers=2)
         if getattr(made, "made_for", None) is not None:
             found.append(name)
             assert BY_NAME[name].by_length
             assert ".at_length(length)\n" in program(describe(BY_NAME[name]))
             assert ".at_length(" in BY_NAME[name].example
-    assert found == [name for name in catalogue.names() if BY_NAME[name].by_length] == ["dynamic", "longrope"]
+    assert found == [name for name in lookup.names() if BY_NAME[name].by_length] == ["dynamic", "longrope"]
 
 
 @pytest.mark.parametrize("name", ["dynamic", "longrope"])

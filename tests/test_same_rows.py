@@ -5,7 +5,7 @@ import torch
 
 import posenc
 from posenc.encoding import own_rows
-from posenc.encodings.families.t5_segments import SegmentedT5
+from posenc.encodings.of_families.t5_segments import SegmentedT5
 from posenc.positions import Positions, repeat_one_row
 
 B, H, D = 3, 2, 8

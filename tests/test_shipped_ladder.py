@@ -11,8 +11,8 @@ from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.ladder import Scale, ladder
 from posenc.lab.records.results import Folder
-from posenc.lab.views.ladder import ladder_report
-from posenc.lab.views.ladder_pictures import ladder_pictures
+from posenc.lab.report.ladder import ladder_report
+from posenc.lab.report.ladder_pictures import ladder_pictures
 
 ROOT = Path(__file__).parent.parent
 LADDER = ROOT / "results" / "ladder"

@@ -15,10 +15,10 @@ from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records import verified
 from posenc.lab.records.results import Folder
+from posenc.lab.report import charts
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.tables import tables
 from posenc.lab.run.verify import kept_trials, touched
-from posenc.lab.views import charts
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.tables import tables
 
 ROOT = Path(__file__).parent.parent
 STANDARD = ROOT / "results" / "standard"

@@ -10,8 +10,8 @@ import pytest
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
-from posenc.lab.views.markdown import markdown
-from posenc.lab.views.tables import tables
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.tables import tables
 
 RESULTS = Path(__file__).parent.parent / "results"
 STUDY, TASKS, CODE = RESULTS / "study", RESULTS / "study-tasks", RESULTS / "study-code"

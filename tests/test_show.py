@@ -13,9 +13,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from posenc.commands import show_
-from posenc.plots.style import DIVERGING
-from posenc.plots.views import VIEWS, methods_of, views_of
+from posenc.pictures.commands import show as show_
+from posenc.pictures.plots.style import DIVERGING
+from posenc.pictures.plots.views import VIEWS, methods_of, views_of
 from sampling import WITHOUT_STATES, foundation_first
 
 PNG = b"\x89PNG"
@@ -230,7 +230,7 @@ def test_a_drawing_that_fails_leaves_the_old_file_and_no_other(tmp_path, monkeyp
         path.write_text("half")
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("posenc.plots.figures.save", fail)
+    monkeypatch.setattr("posenc.pictures.plots.figures.save", fail)
     show("alibi", "--out", str(out), "--force")
     assert out.read_text() == "precious"
     assert list(tmp_path.iterdir()) == [out]

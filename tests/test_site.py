@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from posenc.catalogue import ENTRIES
+from posenc.catalogue.lookup import ENTRIES
 
 ROOT = Path(__file__).parent.parent
 

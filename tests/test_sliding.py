@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posenc import Positions, attend, create, windows
+from posenc import Positions, attend, create
+from posenc.attention import windows
 
 
 def inputs(batch, key_heads, length, dtype=torch.float64):

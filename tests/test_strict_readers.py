@@ -14,13 +14,13 @@ import pytest
 
 import in_process
 import lab_results
-from posenc import strict_json
-from posenc.conversion.source import look
-from posenc.dialects import headers, read_config
+from posenc.configs import headers, read_config
+from posenc.configs.convert.source import look
 from posenc.explorer import table_files, views
 from posenc.lab.experiment import read_experiment, strict_yaml
 from posenc.lab.records import verified
 from posenc.lab.records.results import Folder
+from posenc.support import strict_json
 
 SOON = 5.0  # seconds that any of these may take
 

@@ -29,7 +29,7 @@ import pytest
 import torch
 
 import posenc
-from posenc.benchmarks.gpu.compiled_kernels import NoGPU
+from posenc.bench.gpu.compiled_kernels import NoGPU
 from posenc.kernels.rotation.triton_rotation import TILE_PAIRS, available, rotate, tile, why_not
 from sampling import first_only
 

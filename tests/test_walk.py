@@ -12,7 +12,7 @@ import typer
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
-from posenc.commands import walk_
+from posenc.learn.commands import walk as walk_
 from posenc.learn.walk import EXAMPLES, sum_steps
 
 

@@ -41,7 +41,7 @@ class Step:
     verbatim: bool = False  # the output is no Markdown
 
 
-GPU = "posenc.benchmarks.gpu"
+GPU = "posenc.bench.gpu"
 BENCH = ("-m", "posenc", "bench")
 ON_DEVICE = ("--device", "cuda", "--threads", "1", "--no-memory", "--markdown")
 ON_CPU = (

@@ -20,8 +20,8 @@ os.environ.setdefault("KERAS_BACKEND", "torch")
 import torch
 
 import posenc
-from posenc.conformance import Report
-from posenc.conformance.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, Slopes, offset_of
+from posenc.checking import Report
+from posenc.checking.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, Slopes, offset_of
 
 PAGE = Path(__file__).with_name("field.md")
 Made = tuple[str, Any, dict[str, Any]]  # the seam, the adapter, the options of check

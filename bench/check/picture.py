@@ -11,7 +11,7 @@ from pathlib import Path
 
 PICTURE = Path(__file__).parents[2] / "docs/pictures/check.svg"
 FILE = """from rotary_embedding_torch import RotaryEmbedding
-from posenc.conformance.adapters import ByOffset
+from posenc.checking.adapters import ByOffset
 
 rotate = ByOffset(RotaryEmbedding(dim=64))
 """

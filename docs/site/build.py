@@ -20,9 +20,9 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
-from posenc.bilingual import Language, Words
-from posenc.catalogue import ENTRIES
-from posenc.entry import KINDS, SHORT
+from posenc.catalogue.entry import KINDS, SHORT
+from posenc.catalogue.lookup import ENTRIES
+from posenc.support.languages import Language, Words
 
 HERE = Path(__file__).parent
 DOCS, ROOT = HERE.parent, HERE.parents[1]

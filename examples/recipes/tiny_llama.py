@@ -16,8 +16,8 @@ import torch
 import transformers
 from torch.nn import functional as F
 
-from posenc.lab.experiment import corpus
 from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.text import corpus
 
 TRAINED = 128
 LENGTHS = (128, 192, 256, 512, 1024)

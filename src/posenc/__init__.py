@@ -18,25 +18,25 @@ __version__ = "0.2.0"
 
 if TYPE_CHECKING:
     from posenc import catalogue as catalogue
-    from posenc import conformance as conformance
-    from posenc import laws as laws
     from posenc import learn as learn
-    from posenc import measures as measures
-    from posenc import plots as plots
     from posenc.attention import attend as attend
     from posenc.attention import attend_rotated as attend_rotated
-    from posenc.attention_module import Attention as Attention
-    from posenc.attention_module import KeyValueCache as KeyValueCache
-    from posenc.caches import convert_keys as convert_keys
-    from posenc.caches import rerotate as rerotate
-    from posenc.catalogue import create as create
-    from posenc.catalogue import names as names
-    from posenc.catalogue import positions_by as positions_by
-    from posenc.conformance import check as check
-    from posenc.dialects import ConfigError as ConfigError
-    from posenc.dialects import PositionSpec as PositionSpec
-    from posenc.dialects import read_config as read_config
-    from posenc.dialects.checkpoint import load_encodings as load_encodings
+    from posenc.attention import backends as backends
+    from posenc.attention.caches import convert_keys as convert_keys
+    from posenc.attention.caches import rerotate as rerotate
+    from posenc.attention.module import Attention as Attention
+    from posenc.attention.module import KeyValueCache as KeyValueCache
+    from posenc.catalogue.lookup import create as create
+    from posenc.catalogue.lookup import names as names
+    from posenc.catalogue.lookup import positions_by as positions_by
+    from posenc.checking import laws as laws
+    from posenc.checking.checking import check as check
+    from posenc.combined import PerLayer as PerLayer
+    from posenc.combined import Stack as Stack
+    from posenc.configs import ConfigError as ConfigError
+    from posenc.configs import PositionSpec as PositionSpec
+    from posenc.configs import read_config as read_config
+    from posenc.configs.checkpoint import load_encodings as load_encodings
     from posenc.encoding import BiasFn as BiasFn
     from posenc.encoding import DistanceBias as DistanceBias
     from posenc.encoding import PositionalEncoding as PositionalEncoding
@@ -44,27 +44,30 @@ if TYPE_CHECKING:
     from posenc.encodings.alibi import alibi_slopes as alibi_slopes
     from posenc.encodings.rope import rotation_matrix as rotation_matrix
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
+    from posenc.frequencies import layouts as layouts
     from posenc.frequencies import wavelengths as wavelengths
-    from posenc.measures import shift_matrix as shift_matrix
-    from posenc.model_positions import positions_from_transformers as positions_from_transformers
-    from posenc.per_layer import PerLayer as PerLayer
+    from posenc.pictures import measures as measures
+    from posenc.pictures import plots as plots
+    from posenc.pictures.measures import shift_matrix as shift_matrix
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
-    from posenc.stack import Stack as Stack
+    from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
 
 _WHERE = {
     "attend": "attention",
     "attend_rotated": "attention",
-    "Attention": "attention_module",
-    "KeyValueCache": "attention_module",
-    "check": "conformance",
-    "ConfigError": "dialects",
-    "PositionSpec": "dialects",
-    "read_config": "dialects",
-    "load_encodings": "dialects.checkpoint",
-    "create": "catalogue",
-    "names": "catalogue",
-    "positions_by": "catalogue",
+    "Attention": "attention.module",
+    "KeyValueCache": "attention.module",
+    "convert_keys": "attention.caches",
+    "rerotate": "attention.caches",
+    "check": "checking.checking",
+    "ConfigError": "configs",
+    "PositionSpec": "configs",
+    "read_config": "configs",
+    "load_encodings": "configs.checkpoint",
+    "create": "catalogue.lookup",
+    "names": "catalogue.lookup",
+    "positions_by": "catalogue.lookup",
     "BiasFn": "encoding",
     "DistanceBias": "encoding",
     "PositionalEncoding": "encoding",
@@ -73,35 +76,31 @@ _WHERE = {
     "rotation_matrix": "encodings.rope",
     "sinusoidal_table": "encodings.sinusoidal",
     "wavelengths": "frequencies",
-    "shift_matrix": "measures",
+    "shift_matrix": "pictures.measures",
     "Positions": "positions",
-    "positions_from_transformers": "model_positions",
     "shard_index": "positions",
-    "Stack": "stack",
-    "PerLayer": "per_layer",
-    "convert_keys": "caches",
-    "rerotate": "caches",
+    "Stack": "combined",
+    "PerLayer": "combined",
+    "positions_from_transformers": "transformers.model_positions",
 }
-_MODULES = (
-    "catalogue",
-    "conformance",
-    "conversion",
-    "dialects",
-    "encodings",
-    "frequencies",
-    "laws",
-    "layouts",
-    "learn",
-    "measures",
-    "plots",
-)
+_MODULES = {
+    "backends": "attention.backends",
+    "catalogue": "catalogue",
+    "encodings": "encodings",
+    "frequencies": "frequencies",
+    "laws": "checking.laws",
+    "layouts": "frequencies.layouts",
+    "learn": "learn",
+    "measures": "pictures.measures",
+    "plots": "pictures.plots",
+}
 
 __all__ = ["__version__", *_WHERE]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"posenc.{name}")
+        return importlib.import_module(f"posenc.{_MODULES[name]}")
     if name in _WHERE:
         value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
         globals()[name] = value
@@ -110,12 +109,11 @@ def __getattr__(name: str) -> Any:
 
 
 def _hint(name: str) -> str:
-    """What a name may mean; nothing for a module, for which `from posenc import checks` asks before it imports."""
+    """What a name may mean; nothing for a module, for which `from posenc import support` asks before it imports."""
     if name.startswith("_") or importlib.util.find_spec(f"posenc.{name}") is not None:
         return ""
-    from posenc.catalogue import hint
-
-    return hint(name)
+    said: str = importlib.import_module("posenc.catalogue.lookup").hint(name)
+    return said
 
 
 def __dir__() -> list[str]:

@@ -1,4 +1,4 @@
-"""The command line. Each command is one module of posenc/commands."""
+"""The command line. A command is a module of the folder `commands` beside what it runs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,22 @@ COMMANDS = {
     "walk": "Print the worked examples of the founding notes, with every matrix.",
     "claims": "Check the claims of the founding notes by computation, with a verdict for each.",
 }
+ROOMS = {
+    "compare": "lab",
+    "bench": "bench",
+    "explore": "explorer",
+    "list": "catalogue",
+    "choose": "catalogue",
+    "show": "pictures",
+    "convert": "configs",
+    "export-tables": "pictures",
+    "check": "checking",
+    "inspect": "configs",
+    "compare-configs": "configs",
+    "walk": "learn",
+    "claims": "learn",
+}
+"""Where the folder `commands` of each stands."""
 LAB = {
     "run": "Train and score the missing trials of an experiment, then write its report.",
     "report": "Write the report of a folder again, from its results.",
@@ -56,7 +72,7 @@ class LazyGroup(TyperGroup):
     """A command group that imports a command's module only when that command runs. --help needs only names and lines."""
 
     lines = COMMANDS
-    module = "posenc.commands.{}_"
+    rooms = ROOMS
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(self.lines)
@@ -72,13 +88,13 @@ class LazyGroup(TyperGroup):
             return super().resolve_command(ctx, args)
         if name == "lab":
             return name, typer.main.get_command(lab), args[1:]
-        function = importlib.import_module(self.module.format(name.replace("-", "_"))).command
+        function = importlib.import_module(f"posenc.{self.rooms[name]}.commands.{name.replace('-', '_')}").command
         return name, _command(name, function, function.__doc__), args[1:]
 
 
 class LabGroup(LazyGroup):
     lines = LAB
-    module = "posenc.commands.lab_{}"
+    rooms = dict.fromkeys(LAB, "lab")
 
 
 def _command(name: str, function: Callable[..., None], text: str | None) -> Any:

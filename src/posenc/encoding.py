@@ -21,16 +21,16 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, Type
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.checked import check_arguments, checked, explained
-from posenc.identity import Configuration, Identity, described
 from posenc.positions import Positions, readable, repeat_one_row
-from posenc.tensor_checks import INTEGERS
+from posenc.support import checks
+from posenc.support.checked import check_arguments, checked, explained
+from posenc.support.identity import Configuration, Identity, described
+from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.layouts import Planes
-    from posenc.relative_vectors import RelativeVectors
-    from posenc.shapes import Bool, Float, Int, Num
+    from posenc.frequencies.layouts import Planes
+    from posenc.structure import RelativeVectors
+    from posenc.support.shapes import Bool, Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)

@@ -30,13 +30,13 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
-from posenc import checks
-from posenc.checked import check_arguments, check_fields, checked, explained
-from posenc.checks import shown
-from posenc.tensor_checks import INTEGERS
+from posenc.support import checks
+from posenc.support.checked import check_arguments, check_fields, checked, explained
+from posenc.support.checks import shown
+from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Int, Num
+    from posenc.support.shapes import Bool, Int, Num
 
 LARGEST = 2**63 - 1
 Consecutive = Literal["row", "document"]

@@ -10,8 +10,8 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 import posenc
 from conformance.correct import CORRECT, Rope, sizes, slopes_of
-from posenc.conformance.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, ScoreMod, Slopes
-from posenc.conformance.identify import FACTS
+from posenc.checking.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, ScoreMod, Slopes
+from posenc.checking.identify import FACTS
 
 FEW = ["one_by_one_equals_at_once", "rows_have_their_own_positions"]
 FEW_OF_BIAS = ["last_queries_equal_the_whole", "rows_have_their_own_bias"]

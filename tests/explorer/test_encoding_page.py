@@ -14,7 +14,7 @@ from posenc.explorer import views
 from sampling import a_third
 
 DOCS = Path(__file__).parents[2] / "docs/encodings"
-COSTS = json.loads((Path(posenc.__file__).parent / "choose/costs.json").read_text("utf-8"))["entries"]
+COSTS = json.loads((Path(posenc.__file__).parent / "catalogue/choose/costs.json").read_text("utf-8"))["entries"]
 NAMES = list(posenc.catalogue.BY_NAME)
 
 

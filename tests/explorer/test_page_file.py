@@ -15,7 +15,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from posenc.catalogue import BY_NAME
+from posenc.catalogue.lookup import BY_NAME
 from posenc.explorer import views
 from posenc.explorer.export import exported
 from posenc.explorer.page_file import document, inline, script

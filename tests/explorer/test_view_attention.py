@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from widths import fits
 
 import posenc
-from posenc.catalogue import FOUNDATION
+from posenc.catalogue.lookup import FOUNDATION
 from posenc.explorer import views
 
 METHODS = FOUNDATION

@@ -14,7 +14,7 @@ import torch
 from playwright.sync_api import expect
 
 import posenc
-from posenc.catalogue import BY_NAME, ENTRIES, FOUNDATION
+from posenc.catalogue.lookup import BY_NAME, ENTRIES, FOUNDATION
 from posenc.explorer import views
 
 ALL = list(FOUNDATION)
@@ -226,7 +226,7 @@ def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():
     for name in ("alibi", "rope", "nope"):
         for bits, length in zip(rows[name]["bits"], (64, 128, 512), strict=True):
             assert bits == pytest.approx(np.mean(report_row(name, length)), abs=1e-4), (name, length)
-    costs = json.loads((Path(posenc.__file__).parent / "choose/costs.json").read_text("utf-8"))["entries"]
+    costs = json.loads((Path(posenc.__file__).parent / "catalogue/choose/costs.json").read_text("utf-8"))["entries"]
     assert rows["rope"]["decode"] == costs["rope"]["decode"]["median"]
     assert rows["t5"]["memory"] == costs["t5"]["memory"]["bytes"]
     assert (rows["learned"]["parameters"], rows["learned"]["bits"][1]) == (64 * 64, None)

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from playwright.sync_api import expect
 
-from posenc.explorer import measured, views
+from posenc.catalogue import measured
+from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 
 STANDARD = Path(__file__).parent.parent.parent / "results" / "standard"

@@ -12,12 +12,12 @@ import torch
 from playwright.sync_api import expect
 from widths import fits
 
-from posenc import measures
-from posenc.catalogue import create
+from posenc.catalogue.lookup import create
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
-from posenc.measures.layers import Layers, seeded
-from posenc.measures.order import word_vectors
+from posenc.pictures import measures
+from posenc.pictures.measures.layers import Layers, seeded
+from posenc.pictures.measures.order import word_vectors
 
 ROUNDING = 1e-13
 

@@ -13,7 +13,8 @@ import torch
 from playwright.sync_api import expect
 
 from posenc.explorer import trained, views
-from posenc.lab.experiment import Size, corpus
+from posenc.lab.experiment import Size
+from posenc.lab.text import corpus
 from posenc.lab.trial.training import new_model
 
 

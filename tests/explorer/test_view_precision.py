@@ -14,8 +14,8 @@ import torch
 from playwright.sync_api import expect
 from widths import fits
 
-from posenc import measures
 from posenc.explorer import views
+from posenc.pictures import measures
 
 RECIPES = [
     "float32",

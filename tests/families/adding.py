@@ -13,8 +13,8 @@ from torch import Tensor
 
 import posenc
 from families.harness import Proof, tokens
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import find, with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.weights import find, with_weights
 
 
 def entering(model: torch.nn.Module, ending: str, inputs: dict[str, Any]) -> Tensor:

@@ -27,7 +27,7 @@ from transformers.masking_utils import eager_mask
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import posenc
-from posenc.dialects import PositionSpec, read_config
+from posenc.configs import PositionSpec, read_config
 
 transformers.logging.set_verbosity_error()
 FP32 = 2.0**-23  # one unit in the last place of a number between 1 and 2

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from families.harness import IDS, Call, Proof, calls, same_rotation
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Writes src/posenc/dialects/defaults.json: what each configuration class of transformers assumes where a file is silent.
+"""Writes src/posenc/configs/defaults.json: what each configuration class of transformers assumes where a file is silent.
 
     python tests/families/make_defaults.py [--check]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import PositionSpec, read_config
+from posenc.configs import PositionSpec, read_config
 
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 

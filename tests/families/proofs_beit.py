@@ -1,4 +1,4 @@
-"""posenc.dialects.families.beit, compared with the models' own code in transformers."""
+"""posenc.configs.families.beit, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_swin import BIAS, first_layer, of_pairs
 from families.proofs_vit import SMALL, picture, places, randomly
 from families.scores import bias_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("data2vec-vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.blip_2, compared with the models' own code in transformers."""
+"""posenc.configs.families.blip_2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 import posenc
 from families.harness import Proof, build, config_of, modeling, proof, spec_of, tokens
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("blip_2_qformer")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.clap, compared with the models' own code in transformers."""
+"""posenc.configs.families.clap, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.adding import added
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.proofs_swin import BIAS, of_pairs
 from families.proofs_vit import places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("clap_text_model")

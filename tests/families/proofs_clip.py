@@ -1,4 +1,4 @@
-"""posenc.dialects.families.clip, compared with the models' own code in transformers."""
+"""posenc.configs.families.clip, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from families.harness import Call, Proof, at_of, build, calls, config_of, made_o
 from families.proofs_marian import LONG, sines
 from families.proofs_vit import SMALL, grids, picture, randomly
 from families.turning import SEEN, hidden
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import find
+from posenc.configs import PositionSpec
+from posenc.configs.weights import find
 
 BICUBIC = "learned grid with a row for the class token, bicubic for images of another size"
 

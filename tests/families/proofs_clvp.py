@@ -1,4 +1,4 @@
-"""posenc.dialects.families.clvp, compared with the models' own code in transformers."""
+"""posenc.configs.families.clvp, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from families.harness import Proof, at_of, build, config_of, made_of, modeling, proof, spec_of, tokens
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.cohere, compared with the models' own code in transformers."""
+"""posenc.configs.families.cohere, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from families.harness import (
     tokens,
 )
 from families.turning import YARN
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 def turned(result: Proof, *, softmax: bool = True, attention: str | None = "probe", **sizes: Any) -> torch.nn.Module:

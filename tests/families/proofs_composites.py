@@ -1,4 +1,4 @@
-"""posenc.dialects.families.composites, compared with the models' own code in transformers."""
+"""posenc.configs.families.composites, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from families.harness import Proof, build, config_of, folder_of, made_of, modeli
 from families.proofs_llava import LANGUAGE
 from families.proofs_pe_audio import without_frames
 from families.proofs_sam2 import held
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 @proof("voxtral_realtime")

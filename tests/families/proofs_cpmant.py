@@ -1,4 +1,4 @@
-"""posenc.dialects.families.cpmant, compared with the models' own code in transformers."""
+"""posenc.configs.families.cpmant, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 import posenc
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.scores import bias_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 10, 11], [0, 0, 7, 8, 9, 10, 11]])
 

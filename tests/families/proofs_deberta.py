@@ -1,4 +1,4 @@
-"""posenc.dialects.families.deberta, compared with the models' own code in transformers."""
+"""posenc.configs.families.deberta, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from families.adding import added
 from families.harness import Proof, build, config_of, modeling, proof, spec_of, tokens
 from families.scores import bias_of
 from families.silenced import added_by
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.weights import with_weights
 
 BOTH = {"relative_attention": True, "pos_att_type": ["c2p", "p2c"]}
 

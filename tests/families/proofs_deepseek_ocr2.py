@@ -1,4 +1,4 @@
-"""posenc.dialects.families.deepseek_ocr2, compared with the models' own code in transformers."""
+"""posenc.configs.families.deepseek_ocr2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from families.harness import Proof, build, calls, config_of, frequencies, made_o
 from families.hooked import turned_inside
 from families.proofs_cohere import allowed
 from families.turning import LLAMA3, YARN
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 from posenc.encoding import PositionalEncoding
 
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.deepseek_v32, compared with the models' own code in transformers."""
+"""posenc.configs.families.deepseek_v32, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

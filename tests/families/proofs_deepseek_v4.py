@@ -1,4 +1,4 @@
-"""posenc.dialects.families.deepseek_v4, compared with the models' own code in transformers."""
+"""posenc.configs.families.deepseek_v4, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from families.harness import (
 from families.proofs_cohere import allowed
 from families.proofs_deepseek_v3 import relu_seen
 from families.proofs_dots3_note import V4
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 def _version_4_indexer(result: Proof, config: Any, model: torch.nn.Module, spec: PositionSpec) -> None:

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.detr, compared with the models' own code in transformers."""
+"""posenc.configs.families.detr, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import posenc
 from families.harness import Proof, build, config_of, modeling, proof, spec_of
 from families.projections import RESNET, SINES, SMALL, config, entered, images, of, pixels, sums
 from families.proofs_vit import places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("detr", "table-transformer", "conditional_detr")

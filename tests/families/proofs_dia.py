@@ -1,4 +1,4 @@
-"""posenc.dialects.families.dia, compared with the models' own code in transformers."""
+"""posenc.configs.families.dia, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.dinov3, compared with the models' own code in transformers."""
+"""posenc.configs.families.dinov3, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from torch import Tensor
 
 import posenc
 from families.harness import Call, Proof, build, calls, config_of, proof, spec_of
-from posenc.dialects import PositionSpec, float32
+from posenc.configs import PositionSpec, float32
 
 SMALL: dict[str, Any] = {
     "hidden_size": 64,

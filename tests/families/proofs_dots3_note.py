@@ -1,4 +1,4 @@
-"""posenc.dialects.families.dots3_note, compared with the models' own code in transformers."""
+"""posenc.configs.families.dots3_note, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from families.harness import (
 )
 from families.proofs_cohere import allowed
 from families.proofs_deepseek_v3 import SIZES, indexed
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 def filled(spec: PositionSpec, layer: int, model: torch.nn.Module) -> Any:
     """The encoding of a layer in the parity mode with the model's own values, found by the names that the spec says."""
-    from posenc.dialects.weights import find
+    from posenc.combined import Stack
+    from posenc.configs.weights import find
     from posenc.encodings.nope import NoPE
-    from posenc.stack import Stack
 
     made = []
     for use in spec.layer(layer).uses:

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.encoder_decoder, compared with the models' own code in transformers."""
+"""posenc.configs.families.encoder_decoder, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.esm, compared with the models' own code in transformers."""
+"""posenc.configs.families.esm, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 from families.harness import Proof, at_of, build, config_of, proof, spec_of
 from families.turning import turned
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("esm")

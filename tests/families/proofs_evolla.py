@@ -1,4 +1,4 @@
-"""posenc.dialects.families.evolla, compared with the models' own code in transformers."""
+"""posenc.configs.families.evolla, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import posenc
 from families.harness import IDS, Proof, build, calls, config_of, proof, same_rotation, spec_of, tokens
 from families.turning import LINEAR, LLAMA3, YARN, also, by_kind, turned
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("evolla", "EvollaModel")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.flava, compared with the models' own code in transformers."""
+"""posenc.configs.families.flava, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import posenc
 from families.harness import Proof, build, config_of, made_of, proof, spec_of
 from families.proofs_clip import told_apart
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 INSIDE = {"text_config": "text_model", "vision_config": "vision_model"}
 

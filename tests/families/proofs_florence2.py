@@ -1,4 +1,4 @@
-"""posenc.dialects.families.florence2, compared with the models' own code in transformers."""
+"""posenc.configs.families.florence2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 import posenc
 from families.harness import Proof, build, calls, config_of, made_of, modeling, proof, spec_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("florence_vision")

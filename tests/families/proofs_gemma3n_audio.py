@@ -1,4 +1,4 @@
-"""posenc.dialects.families.gemma3n_audio, compared with the models' own code in transformers."""
+"""posenc.configs.families.gemma3n_audio, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 import posenc
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.turning import visible
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 FRAMES = 29  # more than two blocks
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.gemma4, compared with the models' own code in transformers."""
+"""posenc.configs.families.gemma4, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

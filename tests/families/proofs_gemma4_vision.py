@@ -1,4 +1,4 @@
-"""posenc.dialects.families.gemma4_vision, compared with the models' own code in transformers."""
+"""posenc.configs.families.gemma4_vision, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 
 import posenc
 from families.harness import Proof, build, calls, config_of, modeling, module_named, proof, same_rotation, spec_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 NO_POSITIONS = {"gemma4_unified_audio": "audio samples go to the text model, which counts them like tokens"}
 

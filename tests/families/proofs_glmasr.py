@@ -1,4 +1,4 @@
-"""posenc.dialects.families.glmasr, compared with the models' own code in transformers."""
+"""posenc.configs.families.glmasr, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.gpt_oss, compared with the models' own code in transformers."""
+"""posenc.configs.families.gpt_oss, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.granite4_vision, compared with the models' own code in transformers."""
+"""posenc.configs.families.granite4_vision, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 import posenc
 from families.harness import Proof, build, made_of, proof, spec_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("granite4_vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.granite_speech, compared with the models' own code in transformers."""
+"""posenc.configs.families.granite_speech, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from families.harness import Proof, at_of, build, calls, config_of, proof, spec_of
 from families.scores import bias_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("granite_speech_encoder", "granite_speech_plus_encoder")

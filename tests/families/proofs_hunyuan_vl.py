@@ -1,4 +1,4 @@
-"""posenc.dialects.families.hunyuan_vl, compared with the models' own code in transformers."""
+"""posenc.configs.families.hunyuan_vl, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from families.proofs_composites import BOTH
 from families.proofs_llama4_vision import IMAGES, TOWER
 from families.proofs_qwen2_vl_vision import raster, sizes_of
 from families.turning import LINEAR, SEEN, YARN, hidden
-from posenc.dialects import read_config
-from posenc.dialects.weights import with_weights
+from posenc.configs import read_config
+from posenc.configs.weights import with_weights
 
 
 @proof("hunyuan_vl_vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.idefics, compared with the models' own code in transformers."""
+"""posenc.configs.families.idefics, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 import posenc
 from families.harness import IDS, Proof, build, calls, config_of, module_named, proof, same_rotation, spec_of, tokens
 from families.turning import LINEAR, SEEN, YARN, by_kind, hidden
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("idefics_vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.idefics2, compared with the models' own code in transformers."""
+"""posenc.configs.families.idefics2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import posenc
 from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_vit import SMALL
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 CLASSES = {
     "idefics2_vision": "Idefics2VisionTransformer",

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.inkling, compared with the models' own code in transformers."""
+"""posenc.configs.families.inkling, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.harness import Proof, at_of, build, calls, config_of, proof, spec_
 from families.proofs_llama4_vision import IMAGES, TOWER, rotation
 from families.proofs_qwen2_vl_vision import block_order, sizes_of
 from families.turning import visible
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
     "num_hidden_layers": 7,

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.jamba, compared with the models' own code in transformers."""
+"""posenc.configs.families.jamba, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from families.harness import Proof, build, config_of, frequencies, proof, spec_of
 from families.old_spelling import places
 from families.turning import LINEAR, LLAMA3, YARN, also, compared, turned
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 MAMBA = {"mamba_n_heads": 4, "mamba_d_head": 32, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 8}
 

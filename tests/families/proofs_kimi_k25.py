@@ -1,4 +1,4 @@
-"""posenc.dialects.families.kimi_k25, compared with the models' own code in transformers."""
+"""posenc.configs.families.kimi_k25, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import posenc
 from families.harness import Proof, module_named, proof
 from families.proofs_qwen2_vl_vision import made, raster, rotation, sizes_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("kimi_k25_vision")

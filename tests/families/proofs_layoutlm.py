@@ -1,4 +1,4 @@
-"""posenc.dialects.families.layoutlm, compared with the models' own code in transformers."""
+"""posenc.configs.families.layoutlm, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from families.harness import Proof, build, config_of, modeling, proof, spec_of, 
 from families.proofs_roberta import PADDING, TEXT
 from families.scores import bias_of
 from families.silenced import Holding, added_by, named, silence
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import with_weights
-from posenc.encodings.learned_axes import with_sizes
+from posenc.configs import PositionSpec
+from posenc.configs.weights import with_weights
+from posenc.encodings.bases.learned_axes import with_sizes
 
 SIX = 6.0  # terms that may be summed in another order
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.lightglue, compared with the models' own code in transformers."""
+"""posenc.configs.families.lightglue, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 from families.harness import Call, Proof, build, calls, config_of, modeling, proof, same_rotation, spec_of
 from families.proofs_dots3_note import Filled
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 class Matcher(torch.nn.Module):

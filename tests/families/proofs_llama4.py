@@ -1,4 +1,4 @@
-"""posenc.dialects.families.llama4, compared with the models' own code in transformers."""
+"""posenc.configs.families.llama4, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from families.harness import (
     tokens,
 )
 from families.turning import LINEAR, LLAMA3, YARN, also, hidden
-from posenc.encodings.temperature import FloorLogTemperature
+from posenc.encodings.bases.temperature import FloorLogTemperature
 
 
 def _chunks(result: Proof, spec: Any, found: list[Call]) -> None:

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.llama4_vision, compared with the models' own code in transformers."""
+"""posenc.configs.families.llama4_vision, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 import posenc
 from families.harness import Proof, build, calls, config_of, proof, same_rotation, spec_of
 from families.proofs_qwen2_vl_vision import far, frequencies, raster, rotary_of, sizes_of, whole
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 NO_POSITIONS = {
     "inkling_audio": "each frame of audio is the sum of the embeddings of its codes; order comes from the text model",

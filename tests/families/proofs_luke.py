@@ -1,4 +1,4 @@
-"""posenc.dialects.families.luke, compared with the models' own code in transformers."""
+"""posenc.configs.families.luke, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from families.adding import entering
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.proofs_roberta import TEXT
 from families.silenced import Holding, added_by
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("luke")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.lw_detr, compared with the models' own code in transformers."""
+"""posenc.configs.families.lw_detr, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import posenc
 from families.harness import Proof, build, config_of, modeling, proof, spec_of
 from families.proofs_sam2 import cells
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("lw_detr_vit")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.lxmert, compared with the models' own code in transformers."""
+"""posenc.configs.families.lxmert, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import posenc
 from families.harness import Proof, build, config_of, proof, spec_of, tokens
 from families.silenced import added_by
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("lxmert")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.marian, compared with the models' own code in transformers."""
+"""posenc.configs.families.marian, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from families.harness import Proof, at_of, build, calls, config_of, module_named
 from families.proofs_roberta import PADDING, TEXT
 from families.silenced import added_by
 from families.turning import SEEN, hidden
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 LONG = 200
 

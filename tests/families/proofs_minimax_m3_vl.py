@@ -1,4 +1,4 @@
-"""posenc.dialects.families.minimax_m3_vl, compared with the models' own code in transformers."""
+"""posenc.configs.families.minimax_m3_vl, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

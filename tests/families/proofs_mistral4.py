@@ -1,4 +1,4 @@
-"""posenc.dialects.families.mistral4, compared with the models' own code in transformers."""
+"""posenc.configs.families.mistral4, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from families.harness import (
 from families.proofs_deepseek_v3 import SIZES, indexed, turned
 from families.proofs_dots3_note import Filled, filled
 from families.turning import LINEAR, YARN, also, hidden
-from posenc.dialects import PositionSpec
+from posenc.configs import PositionSpec
 
 
 def _bare(spec: PositionSpec) -> Any:

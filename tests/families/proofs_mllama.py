@@ -1,4 +1,4 @@
-"""posenc.dialects.families.mllama, compared with the models' own code in transformers."""
+"""posenc.configs.families.mllama, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import posenc
 from families.harness import IDS, Proof, build, config_of, frequencies, module_named, proof, rotary, spec_of, tokens
 from families.proofs_siglip import made
 from families.turning import YARN
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("mllama_vision_model")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.molmo2, compared with the models' own code in transformers."""
+"""posenc.configs.families.molmo2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from families.harness import Proof, build, config_of, frequencies, proof, rotary
 from families.proofs_composites import assembled
 from families.proofs_siglip import made, nothing_after
 from families.turning import YARN
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("molmo2_vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.moonshine, compared with the models' own code in transformers."""
+"""posenc.configs.families.moonshine, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from families.harness import Proof, at_of, build, calls, config_of, frequencies,
 from families.hooked import turned_inside
 from families.proofs_cohere import allowed
 from families.turning import YARN
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 def hidden_all(found: list) -> None:

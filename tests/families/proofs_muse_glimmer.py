@@ -1,4 +1,4 @@
-"""posenc.dialects.families.muse_glimmer, compared with the models' own code in transformers."""
+"""posenc.configs.families.muse_glimmer, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

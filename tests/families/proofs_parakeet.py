@@ -1,4 +1,4 @@
-"""posenc.dialects.families.parakeet, compared with the models' own code in transformers."""
+"""posenc.configs.families.parakeet, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from transformers.masking_utils import sdpa_mask
 
 from families.harness import Proof, _probe, at_of, build, calls, config_of, module_named, proof, spec_of
 from families.scores import bias_of
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
     "num_hidden_layers": 2,

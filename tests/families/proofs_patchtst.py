@@ -1,4 +1,4 @@
-"""posenc.dialects.families.patchtst, compared with the models' own code in transformers."""
+"""posenc.configs.families.patchtst, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.encodings.sinusoidal import centred_table
 
 def in_channels(result: Proof, spec: Any, model: Any, after: str, rows: int, inputs: dict[str, Any]) -> None:
     """[b, c, t, d] as [b·c, t, d]: every channel of the series is a row."""
-    from posenc.dialects.weights import with_weights
+    from posenc.configs.weights import with_weights
 
     encoding = with_weights(spec, 0, model.state_dict())
     table = next(value for name, value in model.named_parameters() if name.endswith("position_enc"))

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.pe_audio, compared with the models' own code in transformers."""
+"""posenc.configs.families.pe_audio, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.perceiver, compared with the models' own code in transformers."""
+"""posenc.configs.families.perceiver, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from torch import Tensor
 
 import posenc
 from families.harness import Proof, build, config_of, proof, spec_of, tokens
-from posenc.dialects.weights import with_weights
-from posenc.encodings.fourier import spread
+from posenc.configs.weights import with_weights
+from posenc.encodings.bases.fourier import spread
 
 TINY: dict[str, Any] = {
     "num_latents": 4,

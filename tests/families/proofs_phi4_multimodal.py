@@ -1,4 +1,4 @@
-"""posenc.dialects.families.phi4_multimodal, compared with the models' own code in transformers."""
+"""posenc.configs.families.phi4_multimodal, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 import posenc
 from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_phi3 import LONG, LONGROPE, SHORT, at_both_lengths
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("phi4_multimodal")

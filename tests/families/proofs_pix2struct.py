@@ -1,4 +1,4 @@
-"""posenc.dialects.families.pix2struct, compared with the models' own code in transformers."""
+"""posenc.configs.families.pix2struct, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.harness import Proof, build, calls, config_of, made_of, proof, spe
 from families.proofs_t5 import far
 from families.scores import bias_of
 from families.turning import hidden
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("pix2struct_vision_model", "kosmos_2_5_vision_model")

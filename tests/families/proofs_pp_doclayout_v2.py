@@ -1,4 +1,4 @@
-"""posenc.dialects.families.pp_doclayout_v2, compared with the models' own code in transformers."""
+"""posenc.configs.families.pp_doclayout_v2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from families.adding import entering
 from families.harness import Proof, modeling, proof, spec_of
 from families.projections import config, entered, sums
 from families.proofs_vit import randomly
-from posenc.dialects.weights import with_weights
-from posenc.encodings.learned_axes import with_sizes
+from posenc.configs.weights import with_weights
+from posenc.encodings.bases.learned_axes import with_sizes
 
 
 @proof("pp_doclayout_v2")

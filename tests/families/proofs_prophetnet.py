@@ -1,4 +1,4 @@
-"""posenc.dialects.families.prophetnet, compared with the models' own code in transformers."""
+"""posenc.configs.families.prophetnet, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import posenc
 from families.adding import added
 from families.harness import Proof, build, config_of, proof, spec_of, tokens
 from families.scores import bias_of
-from posenc.dialects import PositionSpec
-from posenc.dialects.spec import Layer
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.spec import Layer
+from posenc.configs.weights import with_weights
 
 LENGTH = 14
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.pvt, compared with the models' own code in transformers."""
+"""posenc.configs.families.pvt, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.proofs_vit import picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 NOT_PROVEN = {"dinat": "its attention is in natten, another library, which is not installed here"}
 

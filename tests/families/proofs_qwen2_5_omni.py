@@ -1,4 +1,4 @@
-"""posenc.dialects.families.qwen2_5_omni, compared with the models' own code in transformers."""
+"""posenc.configs.families.qwen2_5_omni, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from families.harness import (
     spec_of,
 )
 from families.proofs_composites import assembled
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 
 @proof("qwen2_5_omni_dit")

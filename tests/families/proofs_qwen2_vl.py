@@ -1,4 +1,4 @@
-"""posenc.dialects.families.qwen2_vl, compared with the models' own code in transformers."""
+"""posenc.configs.families.qwen2_vl, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

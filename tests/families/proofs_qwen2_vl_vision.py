@@ -1,4 +1,4 @@
-"""posenc.dialects.families.qwen2_vl_vision, compared with the models' own code in transformers."""
+"""posenc.configs.families.qwen2_vl_vision, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from transformers.vision_utils import get_vision_window_index
 import posenc
 from families.harness import Call, Proof, build, calls, config_of, module_named, proof, same_rotation, spec_of
 from families.proofs_dinov3 import SMALL, at_rest
-from posenc.dialects import PositionSpec, read_config
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec, read_config
+from posenc.configs.weights import with_weights
 
 
 @proof("exaone4_5_vision")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.roberta, compared with the models' own code in transformers."""
+"""posenc.configs.families.roberta, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from families.adding import added
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.scores import bias_of, nothing
 from families.silenced import added_by
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 PADDING = 1
 TEXT = torch.tensor([[5, 6, 7, 8, 9, 10], [PADDING, PADDING, 7, 8, 9, 10], [5, 6, 7, 8, PADDING, PADDING]])

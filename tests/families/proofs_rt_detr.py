@@ -1,4 +1,4 @@
-"""posenc.dialects.families.rt_detr, compared with the models' own code in transformers."""
+"""posenc.configs.families.rt_detr, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

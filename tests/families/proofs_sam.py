@@ -1,4 +1,4 @@
-"""posenc.dialects.families.sam, compared with the models' own code in transformers."""
+"""posenc.configs.families.sam, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import posenc
 from families.harness import Proof, build, config_of, modeling, proof, spec_of
 from families.proofs_swin import weights_of
 from families.proofs_vit import SMALL, picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 BUILT_BY = {"pp_chart2table_vision": "got_ocr2"}
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.sam2, compared with the models' own code in transformers."""
+"""posenc.configs.families.sam2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import posenc
 from families.harness import Proof, build, calls, config_of, modeling, proof, spec_of
 from families.proofs_dinov3 import at_rest
 from families.proofs_qwen2_vl_vision import frequencies
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 PREFIX = {
     "sam2": "Sam2",

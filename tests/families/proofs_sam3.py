@@ -1,4 +1,4 @@
-"""posenc.dialects.families.sam3, compared with the models' own code in transformers."""
+"""posenc.configs.families.sam3, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import posenc
 from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_qwen2_vl_vision import frequencies
 from families.proofs_sam2 import cells, own
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 from posenc.encodings.learned import Learned
 
 

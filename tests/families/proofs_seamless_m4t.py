@@ -1,4 +1,4 @@
-"""posenc.dialects.families.seamless_m4t, compared with the models' own code in transformers."""
+"""posenc.configs.families.seamless_m4t, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 import posenc
 from families.harness import Proof, calls, config_of, modeling, proof, spec_of
 from families.proofs_wav2vec2_conformer import FRAMES, conformer
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
     "hidden_size": 64,

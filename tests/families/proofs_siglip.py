@@ -1,4 +1,4 @@
-"""posenc.dialects.families.siglip, compared with the models' own code in transformers."""
+"""posenc.configs.families.siglip, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from torch import Tensor
 import posenc
 from families.harness import Proof, build, calls, config_of, modeling, module_named, proof, spec_of, tokens
 from families.proofs_qwen2_vl_vision import GRIDS, block_order, pixels, sizes_of
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.weights import with_weights
 
 SMALL: dict[str, Any] = {
     "hidden_size": 32,

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.speech_to_text, compared with the models' own code in transformers."""
+"""posenc.configs.families.speech_to_text, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

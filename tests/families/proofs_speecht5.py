@@ -1,4 +1,4 @@
-"""posenc.dialects.families.speecht5, compared with the models' own code in transformers."""
+"""posenc.configs.families.speecht5, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.adding import entering
 from families.harness import Proof, at_of, config_of, modeling, proof, spec_of
 from families.scores import bias_of
 from families.silenced import named, silence
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
     "hidden_size": 64,

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.swin, compared with the models' own code in transformers."""
+"""posenc.configs.families.swin, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 import posenc
 from families.harness import Proof, build, calls, config_of, proof, spec_of
 from families.proofs_vit import grids, picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("donut-swin")

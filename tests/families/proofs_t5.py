@@ -1,4 +1,4 @@
-"""posenc.dialects.families.t5, compared with the models' own code in transformers."""
+"""posenc.configs.families.t5, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 import posenc
 from families.harness import Proof, build, calls, config_of, modeling, proof, source_of, spec_of, tokens
 from families.scores import bias_of, nothing
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
     "d_model": 64,

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.time_series_transformer, compared with the models' own code in transformers."""
+"""posenc.configs.families.time_series_transformer, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.udop, compared with the models' own code in transformers."""
+"""posenc.configs.families.udop, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from families.harness import Proof, build, calls, config_of, proof, spec_of, tok
 from families.proofs_t5 import FEW, SIZES, far
 from families.scores import bias_of
 from families.silenced import added_by
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("udop")

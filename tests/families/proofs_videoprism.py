@@ -1,4 +1,4 @@
-"""posenc.dialects.families.videoprism, compared with the models' own code in transformers."""
+"""posenc.configs.families.videoprism, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def videoprism_vision_model(model_type: str) -> Proof:
     return result
 
 
-def spec_part(spec: posenc.dialects.PositionSpec, number: int) -> posenc.dialects.PositionSpec:
+def spec_part(spec: posenc.PositionSpec, number: int) -> posenc.PositionSpec:
     """Of the spec that layer alone."""
     from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.vilt, compared with the models' own code in transformers."""
+"""posenc.configs.families.vilt, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 import posenc
 from families.harness import Proof, build, config_of, folder_of, proof, spec_of, tokens
 from families.proofs_vit import SMALL, picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 def words_of(result: Proof, spec: Any, module: torch.nn.Module, state: Any, norm: torch.nn.Module, **inputs: Any) -> None:

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.vit, compared with the models' own code in transformers."""
+"""posenc.configs.families.vit, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor
 import posenc
 from families.adding import added, entering
 from families.harness import Proof, build, calls, config_of, proof, spec_of
-from posenc.dialects import PositionSpec
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.weights import with_weights
 
 
 @proof("radio")

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.vit_mae, compared with the models' own code in transformers."""
+"""posenc.configs.families.vit_mae, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from families.adding import added
 from families.harness import Proof, build, config_of, proof, spec_of
 from families.proofs_vit import BICUBIC, SMALL, only_there, picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 from posenc.encodings.sinusoidal import Sinusoidal
 
 

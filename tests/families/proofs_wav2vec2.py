@@ -1,4 +1,4 @@
-"""posenc.dialects.families.wav2vec2, compared with the models' own code in transformers."""
+"""posenc.configs.families.wav2vec2, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from families.adding import entering
 from families.harness import Proof, at_of, build, config_of, modeling, proof, spec_of
 from families.scores import bias_of
 from families.silenced import Holding, added_by
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 FRAMES = 21
 

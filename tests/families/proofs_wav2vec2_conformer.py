@@ -1,4 +1,4 @@
-"""posenc.dialects.families.wav2vec2_conformer, compared with the models' own code in transformers."""
+"""posenc.configs.families.wav2vec2_conformer, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from families.harness import Proof, at_of, calls, config_of, modeling, proof, spec_of
-from posenc.dialects.input_rotation import InputRotation
-from posenc.dialects.weights import with_weights
+from posenc.configs.input_rotation import InputRotation
+from posenc.configs.weights import with_weights
 
 FRAMES = 20
 

@@ -1,4 +1,4 @@
-"""posenc.dialects.families.yolos, compared with the models' own code in transformers."""
+"""posenc.configs.families.yolos, compared with the models' own code in transformers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import posenc
 from families.adding import added
 from families.harness import Proof, build, config_of, proof, replace, spec_of
 from families.proofs_vit import SMALL, only_there, picture, places, randomly
-from posenc.dialects.weights import with_weights
+from posenc.configs.weights import with_weights
 
 
 @proof("yolos")

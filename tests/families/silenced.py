@@ -16,9 +16,9 @@ from torch import Tensor
 import posenc
 from families.adding import entering
 from families.harness import Proof
-from posenc.dialects import PositionSpec
-from posenc.dialects.spec import Layer, Use
-from posenc.dialects.weights import with_weights
+from posenc.configs import PositionSpec
+from posenc.configs.spec import Layer, Use
+from posenc.configs.weights import with_weights
 
 
 @contextlib.contextmanager

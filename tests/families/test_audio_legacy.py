@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from families.harness import CONFIG_MAPPING
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 SILENT: dict[str, list[dict[str, Any]]] = {
     "glmasr_encoder": [

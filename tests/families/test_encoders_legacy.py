@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from families.old_spelling import YARN, same
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 SPECTRUM = {"type": "xdrope", "alpha": 1000.0, "factor": 1.0, "xdrope_section": [16, 16, 16, 16]}
 OLD = [

@@ -59,14 +59,14 @@ def test_the_defaults_are_those_of_the_installed_classes():
 
 
 def test_every_model_type_has_a_reader():
-    from posenc.dialects.family import READERS, load_readers
+    from posenc.configs.family import READERS, load_readers
 
     load_readers()
     assert not sorted(set(table.model_types()) - set(READERS))
 
 
 def test_a_reader_carries_the_name_of_a_model_type_that_it_reads():
-    from posenc.dialects.family import READERS, load_readers
+    from posenc.configs.family import READERS, load_readers
 
     load_readers()
     types: dict[object, set[str]] = {}
@@ -84,7 +84,7 @@ def test_inspect_prints_where_each_reader_is():
     printed = CliRunner().invoke(app, ["inspect", "--families", "--json"])
     paths = json.loads(printed.stdout)
     assert set(table.model_types()) <= set(paths)
-    assert paths["mixtral"] == "posenc.dialects.families.mistral:mistral"
+    assert paths["mixtral"] == "posenc.configs.families.mistral:mistral"
     for path in paths.values():
         module, _, name = path.partition(":")
         assert callable(getattr(importlib.import_module(module), name))

@@ -9,8 +9,8 @@ import random
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
-from posenc.dialects import ConfigError, read_config
-from posenc.inspection.report import report
+from posenc.configs import ConfigError, read_config
+from posenc.configs.report.report import report
 
 JUNK = (None, "", "8", -1, 0, 1, 0.5, 10**13, True, [], [1], ["x"], [None], {}, {"a": 1}, [[1]])
 SAMPLE = random.Random(0).sample(sorted(CONFIG_MAPPING_NAMES), 60)

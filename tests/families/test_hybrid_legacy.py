@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from families.old_spelling import YARN, same
-from posenc.dialects import read_config
-from posenc.dialects.errors import ConfigError
+from posenc.configs import read_config
+from posenc.configs.errors import ConfigError
 
 OLD = [
     {"model_type": "bamba", "rope_theta": 1e4, "num_hidden_layers": 6, "attn_layer_indices": [2, 5]},

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 YARN = {"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 OLD = [

@@ -7,7 +7,7 @@ import torch
 from transformers import AutoModel
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 YARN = {"type": "yarn", "factor": 40, "original_max_position_embeddings": 64, "mscale": 0.7, "mscale_all_dim": 0.7}
 OLD = [

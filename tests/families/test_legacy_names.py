@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import ConfigError, read_config
-from posenc.dialects.keys import Keys, facts
+from posenc.configs import ConfigError, read_config
+from posenc.configs.keys import Keys, facts
 
 OTHER_NAMES = {name: about["names"] | about.get("legacy", {}) for name, about in facts().items()}
 SIZES = {"d_model": ("hidden_size", "n_embd", "d_model"), "n_heads": ("num_attention_heads", "n_head")}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from families.old_spelling import YARN, same
-from posenc.dialects import read_config
-from posenc.dialects.errors import ConfigError
+from posenc.configs import read_config
+from posenc.configs.errors import ConfigError
 
 LLAMA3 = {
     "rope_type": "llama3",

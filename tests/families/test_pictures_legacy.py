@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import ConfigError, read_config
+from posenc.configs import ConfigError, read_config
 
 WORDS, PICTURES = {"max_position_embeddings": 33}, {"image_size": 64, "patch_size": 16, "num_hidden_layers": 3}
 TEXT = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 75000.0}

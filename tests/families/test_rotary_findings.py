@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from posenc.dialects import ConfigError, read_config
+from posenc.configs import ConfigError, read_config
 
 BASE = {"rope_theta": 10000.0}
 YARN = {"rope_type": "yarn", "factor": 8.0, "original_max_position_embeddings": 4096, "truncate": False}

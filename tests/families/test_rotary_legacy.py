@@ -10,7 +10,7 @@ import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
 from families.harness import modeling, spec_of
-from posenc.dialects import PositionSpec, read_config
+from posenc.configs import PositionSpec, read_config
 
 LLAMA3 = {
     "rope_type": "llama3",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import read_config
+from posenc.configs import read_config
 
 OLD: dict[str, list[dict[str, Any]]] = {
     "bloom": [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
 
-from posenc.dialects import ConfigError, PositionSpec, read_config
+from posenc.configs import ConfigError, PositionSpec, read_config
 
 MROPE = {"type": "mrope", "mrope_section": [16, 24, 24]}
 QWEN: dict[str, Any] = {

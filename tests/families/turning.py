@@ -24,8 +24,8 @@ from families.harness import (
     spec_of,
     tokens,
 )
-from posenc.dialects import PositionSpec
-from posenc.dialects.spec import Layer
+from posenc.configs import PositionSpec
+from posenc.configs.spec import Layer
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 LINEAR = {"rope_type": "linear", "rope_theta": 30000.0, "factor": 4.0}

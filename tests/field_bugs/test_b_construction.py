@@ -15,9 +15,9 @@ import posenc
 from field_bugs.planting import ends_in
 from field_bugs.worlds import FIXED, MAKES_NEIGHBOURS, attention, heads, outputs, same, tokens, world
 from posenc import Positions
+from posenc.encodings.bases.window_bias import WindowBias
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.encodings.window_bias import WindowBias
 from posenc.kernels.rotation import few_tokens
 from sampling import ENCODINGS, IN_A_ROW, OnTheDiagonal
 from test_laws import OPTIONS, SIZES, build

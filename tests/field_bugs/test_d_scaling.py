@@ -13,7 +13,7 @@ import posenc.frequencies
 from field_bugs.reference import angles, frequencies, rotated
 from field_bugs.worlds import heads, near, same, tokens
 from posenc import Positions
-from posenc.dialects import spec as specs
+from posenc.configs import spec as specs
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import dynamic, longrope, proportional, rotary, yarn_range
 from posenc.frequencies.lengths import DynamicNTK, LongRoPE

@@ -14,8 +14,9 @@ import posenc
 import posenc.encodings.rope
 from field_bugs.reference import frequencies, rotated
 from field_bugs.worlds import ROTARY, heads, near, same
-from posenc import Positions, layouts
+from posenc import Positions
 from posenc.encodings.rope import RoPE
+from posenc.frequencies import layouts
 from posenc.kernels.rotation import torch_operator
 from test_laws import build
 
@@ -43,7 +44,7 @@ def test_E1_there_and_back_is_the_identity():
 
 def test_E1_weights_and_bias_rows_of_grouped_heads_are_converted_alike():
     """Scores of a grouped layer with a bias are the same after conversion; without, they are not."""
-    from posenc.conversion.rows import row_permutation
+    from posenc.configs.convert.rows import row_permutation
 
     d, n_heads, n_kv_heads = 16, 4, 2
     draw = torch.Generator().manual_seed(3)

@@ -13,7 +13,7 @@ from field_bugs.planting import ends_in
 from field_bugs.reference import frequencies, rotated
 from field_bugs.worlds import ROTARY, ROW_BY_ROW, attention, heads, near, outputs, same, tokens, world
 from posenc import Positions, positions, shard_index
-from posenc.backends import reference, sdpa
+from posenc.attention.backends import reference, sdpa
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import longrope, rotary
 from posenc.kernels.sin_cos import sin_cos

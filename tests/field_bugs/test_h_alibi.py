@@ -13,12 +13,13 @@ import torch
 import posenc
 from field_bugs.reference import slopes, softmax
 from field_bugs.worlds import attention, heads, near, tokens
-from posenc import Positions, alibi_slopes, backends
-from posenc.backends import reference, sdpa, toeplitz
+from posenc import Positions, alibi_slopes
+from posenc.attention import backends
+from posenc.attention.backends import reference, sdpa, toeplitz
+from posenc.attention.options import PLAIN
 from posenc.encodings import alibi as module
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.kerple import KERPLE
-from posenc.options import PLAIN
 from test_laws import build
 
 at_distance = ALiBi.at_distance

@@ -264,11 +264,11 @@ def test_I8_on_cuda():
 
 def plant_I8_the_table_is_read_without_gradients(patch):
     patch.setattr(T5, "at_distance", lambda self, delta: at_distance(self, delta).detach() + 0 * self.table.sum())
-    made = posenc.backends.reference.attend
+    made = posenc.attention.backends.reference.attend
 
     def right(q, k, v, encoding, *rest):
         with pytest.MonkeyPatch.context() as undone:
             undone.setattr(T5, "at_distance", at_distance)
             return made(q, k, v, encoding, *rest)
 
-    patch.setattr(posenc.backends.reference, "attend", right)
+    patch.setattr(posenc.attention.backends.reference, "attend", right)

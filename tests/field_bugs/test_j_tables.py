@@ -11,8 +11,8 @@ from field_bugs.planting import ends_in
 from field_bugs.reference import angles, frequencies
 from field_bugs.worlds import near, same, tokens
 from posenc import Positions
+from posenc.encodings.bases.learned_grid import LearnedGrid
 from posenc.encodings.learned import Learned
-from posenc.encodings.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import Sinusoidal
 
 # J1, J2 -----------------------------------------------------------------------------------------------------------------

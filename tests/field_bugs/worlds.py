@@ -7,7 +7,8 @@ from dataclasses import replace
 import torch
 
 import posenc
-from posenc import Positions, laws
+from posenc import Positions
+from posenc.checking import laws
 from sampling import ENCODINGS, IN_A_ROW
 from test_laws import SETTINGS, build
 

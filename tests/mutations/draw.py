@@ -30,23 +30,21 @@ class Room:
 
 ROOMS = (
     Room("Triton", ("kernels/**/*triton*.py",), 10, 7),
-    Room("C++", ("kernels/**/*.cpp", "backends/**/*.cpp"), 16, 6),
+    Room("C++", ("kernels/**/*.cpp", "attention/backends/**/*.cpp"), 16, 6),
     Room("frequencies", ("frequencies/*.py",), 10, 3),
-    Room("encodings", ("encodings/*.py", "encodings/families/*.py"), 28, 1),
-    Room("backends", ("backends/**/*.py", "kernels/**/*.py"), 18, 4),
-    Room("core", ("*.py",), 18, 3),
+    Room("encodings", ("encodings/*.py", "encodings/bases/*.py", "encodings/of_families/*.py"), 28, 1),
+    Room("backends", ("attention/backends/**/*.py", "kernels/**/*.py"), 18, 4),
+    Room("core", ("*.py", "attention/*.py", "support/*.py"), 18, 3),
 )
-# Files of the top floor that compute nothing with positions.
+# Files that compute nothing with positions.
 APART = (
     "__init__.py",
     "__main__.py",
-    "_deprecated.py",
-    "bilingual.py",
-    "catalogue.py",
+    "support/apart.py",
+    "support/languages.py",
+    "support/lazy.py",
+    "support/shapes.py",
     "cli.py",
-    "description.py",
-    "entry.py",
-    "wrapped.py",
 )
 
 

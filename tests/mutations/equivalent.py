@@ -2,7 +2,7 @@
 
 # They change nothing that anyone can see: they count neither as caught nor as survivors.
 EQUIVALENT: dict[str, str] = {
-    "backends/toeplitz/bias_gradients.cpp: channels: * side + 3 * few + → 4 ⟵ 3": "takes more memory than it needs",
+    "attention/backends/toeplitz/bias_gradients.cpp: channels: * side + 3 * few + → 4 ⟵ 3": "takes more memory than needed",
     "kernels/rotation/rotation.cpp: ask_for_rows_ahead: 0 ; line < row ; line → <= ⟵ <": "asks the cache for one line more",
     "encoding.py: PositionalEncoding.check_range: type(high) in NUMBERS → type(high) not in NUMBERS": "checks all calls",
     "frequencies/scalings.py: dype: True → False": "zip is strict over four lists of one length",
@@ -11,7 +11,7 @@ EQUIVALENT: dict[str, str] = {
 
 # They change how the same results are computed: tests that count the work see them, laws do not.
 OF_WORK_ONLY: dict[str, str] = {
-    "windows.py: _block": "how many queries are handed over at once",
-    "windows.py: _chunk_ends": "how many keys are handed over that the mask hides",
+    "attention/windows.py: _block": "how many queries are handed over at once",
+    "attention/windows.py: _chunk_ends": "how many keys are handed over that the mask hides",
     "kernels/fast_path.py: plain_on_cpu": "whether a kernel is called directly or through its operator",
 }

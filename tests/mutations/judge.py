@@ -43,7 +43,7 @@ SHARED = ("torch._dynamo", "torch._functorch.aot_autograd", "pytest", "_pytest.d
 
 
 # Files that do nothing but refuse.
-OF_CHECKS = ("checks.py", "checked.py", "tensor_checks.py")
+OF_CHECKS = ("support/checks.py", "support/checked.py", "support/tensor_checks.py")
 # Kinds of change that an encoding's formula hides from the laws, which compare an encoding with itself.
 FORMULA = ("arithmetic", "constant", "off by one", "sign", "swapped name")
 
@@ -300,7 +300,7 @@ def fingerprint(mutant: Mutant, visible: bool) -> str:
     digest = hashlib.sha256()
     paths = [SOURCE / mutant.file, *nearest.nearest(mutant.file)]
     if visible:
-        paths += [HERE / "worlds.py", *sorted((SOURCE / "laws").glob("*.py"))]
+        paths += [HERE / "worlds.py", *sorted((SOURCE / "checking/laws").glob("*.py"))]
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

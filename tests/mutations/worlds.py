@@ -34,8 +34,8 @@ EVERY_SEAM = ("values", "alibi", "stack", "transformer_xl", "cope", "xpos", "t5"
 def built() -> dict[str, Callable[[], Any]]:
     """Name to maker, for every encoding that the laws can try: one coordinate, and all that these are tried with."""
     import posenc
-    from posenc.encodings import temperature
-    from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
+    from posenc.encodings.bases import temperature
+    from posenc.encodings.of_families.sinusoidal_keys import SinusoidalKeys
     from posenc.frequencies import longrope, rotary, yarn
 
     def create(name: str, **options: Any) -> Callable[[], Any]:
@@ -65,7 +65,7 @@ def built() -> dict[str, Callable[[], Any]]:
 
 def served(file: str) -> list[Any]:
     """The encodings whose code is in `file`, parameters drawn; those of EVERY_SEAM for files that serve all."""
-    from posenc import laws
+    from posenc.checking import laws
 
     makers = built()
     if not file.startswith(("encodings/", "frequencies/")):
@@ -87,7 +87,7 @@ def wide() -> Iterator[tuple[Any, Any]]:
     import torch
 
     import posenc
-    from posenc import laws
+    from posenc.checking import laws
 
     for name, options in (("rope", {}), ("rope", {"layout": "half"}), ("alibi", {}), ("t5", {}), ("transformer_xl", {})):
         encoding = laws.draw_parameters(posenc.create(name, d_model=256, n_heads=4, **options), seed=1)
@@ -99,7 +99,7 @@ def settings() -> Iterator[Any]:
     """The quick settings first: both directions, float64, every backend by name."""
     import torch
 
-    from posenc import laws
+    from posenc.checking import laws
 
     yield laws.Setting()
     yield laws.Setting(causal=False)
@@ -115,7 +115,7 @@ def broken(file: str) -> str | None:
 
 
 def _broken(encodings: list[Any], wide_ones: Iterable[tuple[Any, Any]] = ()) -> str | None:
-    from posenc import laws
+    from posenc.checking import laws
 
     if said := _broken_quickly(encodings):
         return said
@@ -131,7 +131,7 @@ def _broken(encodings: list[Any], wide_ones: Iterable[tuple[Any, Any]] = ()) -> 
 
 def _broken_quickly(encodings: list[Any]) -> str | None:
     """By all laws but those that compile or take finite differences."""
-    from posenc import laws
+    from posenc.checking import laws
 
     quick = [law for law in laws.LAWS if law not in SLOW and law != "one_graph_over_lengths"]
     for setting in settings():

@@ -12,7 +12,7 @@ from transformers.models.mpt.modeling_mpt import MptModel, build_mpt_alibi_tenso
 
 from posenc import Positions, attend
 from posenc.encodings.alibi import ALiBi, alibi_slopes
-from posenc.encodings.families.falcon_alibi import FalconALiBi
+from posenc.encodings.of_families.falcon_alibi import FalconALiBi
 from posenc.positions import may_attend
 
 from .by_hand import add, attention, close, draw, products, sees

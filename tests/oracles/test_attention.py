@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
-from posenc.backends import BACKENDS, choose, reference
+from posenc.attention.backends import BACKENDS, choose, reference
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE

@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import posenc
-from posenc import Positions, Stack, attend, attend_rotated, windows
-from posenc.backends import BACKENDS
-from posenc.options import Options
+from posenc import Positions, Stack, attend, attend_rotated
+from posenc.attention import windows
+from posenc.attention.backends import BACKENDS
+from posenc.attention.options import Options
 
 B, H, G, D = 2, 4, 2, 8
 

@@ -19,7 +19,7 @@ from transformers.models.qwen3_vl.modeling_qwen3_vl import Qwen3VLTextRotaryEmbe
 from transformers.models.step3p7.modeling_step3p7 import Step3p7VisionRotaryEmbedding
 
 from posenc import Positions, frequencies
-from posenc.dialects import float32
+from posenc.configs import float32
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, rotary
 

@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from posenc.encodings.families.box_bias import BoxBias
+from posenc.encodings.of_families.box_bias import BoxBias
 from posenc.positions import Positions
 
 

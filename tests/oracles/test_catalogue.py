@@ -9,13 +9,14 @@ import pytest
 import torch
 
 import posenc
-from posenc import Positions, attend, catalogue, create, names
-from posenc.benchmarks import costs
-from posenc.catalogue import BY_NAME
-from posenc.description import positions_of
+from posenc import Positions, attend, create, names
+from posenc.bench import costs
+from posenc.catalogue import lookup
+from posenc.catalogue.description import positions_of
+from posenc.catalogue.lookup import BY_NAME
+from posenc.catalogue.methods import GROUPS
 from posenc.encoding import Site
-from posenc.methods import GROUPS
-from posenc.plots.effect import effect
+from posenc.pictures.plots.effect import effect
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 3, "max_positions": 50}
@@ -96,7 +97,7 @@ def test_traits(name, traits):
     assert create(name, **SIZES).traits == traits
 
 
-@pytest.mark.parametrize("entry", catalogue.ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", lookup.ENTRIES, ids=lambda entry: entry.name)
 def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
     assert entry.maker().__module__ == entry.module
     assert entry == importlib.import_module(entry.module).ENTRY
@@ -134,8 +135,8 @@ def test_costs_and_pictures_make_positions_as_the_entry_says():
 
 
 def test_the_foundation_is_in_the_order_of_the_catalogue():
-    assert list(catalogue.FOUNDATION) == [name for name in names() if name in FOUNDATION]
-    assert sorted(catalogue.FOUNDATION) == sorted(FOUNDATION)
+    assert list(lookup.FOUNDATION) == [name for name in names() if name in FOUNDATION]
+    assert sorted(lookup.FOUNDATION) == sorted(FOUNDATION)
 
 
 def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
@@ -165,14 +166,14 @@ def test_the_catalogue_is_grouped_by_kind_then_by_parameters_then_by_date():
     ],
 )
 def test_an_entry_that_cannot_be_read_names_its_file(tmp_path, written, message):
-    alibi = repr(catalogue.BY_NAME["alibi"])
+    alibi = repr(lookup.BY_NAME["alibi"])
     (tmp_path / "encodings").mkdir()
     scaled = alibi.replace("'alibi'", "'mine'").replace("'biased'", "'scaled'")
     (tmp_path / "encodings" / "mine.py").write_text("import torch\n\n" + written.format(alibi=alibi, scaled=scaled))
     with pytest.raises(ValueError, match=message):
-        catalogue.entries_in(tmp_path)
+        lookup.entries_in(tmp_path)
     (tmp_path / "encodings" / "mine.py").write_text("import torch\n\nENTRY = " + alibi.replace("'alibi'", "'mine'"))
-    assert [entry.name for entry in catalogue.entries_in(tmp_path)] == ["mine"]
+    assert [entry.name for entry in lookup.entries_in(tmp_path)] == ["mine"]
 
 
 def test_d_head_is_enough_where_that_is_all_it_needs():
@@ -226,11 +227,11 @@ def test_other_names_point_to_the_right_place(word, place):
 def test_a_method_leads_to_itself_or_is_said_to_be_missing(method):
     """FoPE never leads to RoPE."""
     for word in {method.title, method.entry, *method.also} - {""}:
-        if (entry := catalogue.entry_for(method)) is not None:
-            assert catalogue.entry_of(word) == entry, word
+        if (entry := lookup.entry_for(method)) is not None:
+            assert lookup.entry_of(word) == entry, word
         else:
-            assert catalogue.entry_of(word) is None
-            assert catalogue.look_up(word) is None
+            assert lookup.entry_of(word) is None
+            assert lookup.look_up(word) is None
             with pytest.raises(ValueError, match=re.escape(f"unknown encoding {word!r}; that is {method.title} (")):
                 create(word)
 
@@ -238,9 +239,9 @@ def test_a_method_leads_to_itself_or_is_said_to_be_missing(method):
 def test_no_hint_misleads():
     """What looked alike led elsewhere once."""
     for word in ("pope", "hope", "cape", "deberta", "ssmax", "yarn", "llama3", "swin", "xlnet", "lerope", "drope", "shape"):
-        assert catalogue.entry_of(word).name == word
-    assert catalogue.entry_of("rope++") is None or catalogue.entry_of("rope++").name == "rope_pp"
-    assert catalogue.entry_of("cpe").name == "conditional"
+        assert lookup.entry_of(word).name == word
+    assert lookup.entry_of("rope++") is None or lookup.entry_of("rope++").name == "rope_pp"
+    assert lookup.entry_of("cpe").name == "conditional"
 
 
 def test_a_near_miss_is_recognised_and_nonsense_is_not():

@@ -7,8 +7,8 @@ import torch
 
 from posenc import Positions
 from posenc.encodings.complex_order import ComplexOrder
-from posenc.exported_tables import exported_tables
-from posenc.plots.tables import table_of
+from posenc.pictures.exported_tables import exported_tables
+from posenc.pictures.plots.tables import table_of
 
 from .by_hand import close, draw
 

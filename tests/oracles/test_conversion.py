@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import posenc
-from posenc.conversion.rows import Heads, convert_rows
-from posenc.encodings.learned_rope import LeRoPE, MixedRoPE
+from posenc.configs.convert.rows import Heads, convert_rows
+from posenc.encodings.bases.learned_rope import LeRoPE, MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import Frequencies

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from posenc import Positions, attend
+from posenc.encodings.bases.window_bias import windows
 from posenc.encodings.decomposed import DecomposedBias
-from posenc.encodings.window_bias import windows
 
 from .by_hand import add, attention, close, draw, products
 from .test_deberta import drawn

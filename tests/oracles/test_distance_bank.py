@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from posenc import Positions, attend
-from posenc.encodings.distance_bank import DistanceBank
-from posenc.encodings.families.t5_content import T5OfContent
+from posenc.encodings.bases.distance_bank import DistanceBank
+from posenc.encodings.of_families.t5_content import T5OfContent
 
 from .by_hand import add, attention, close, draw, products, sees
 from .test_deberta import drawn

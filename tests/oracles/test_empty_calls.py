@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from posenc import Attention, Positions, attend, create
+from posenc.combined import Stack
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.irpe import IRPE
@@ -13,7 +14,6 @@ from posenc.encodings.nezha import NEZHA
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.shaw import Shaw
-from posenc.stack import Stack
 
 OPTIONS = ({}, {"window": (3, 0)}, {"chunk": 4}, {"mask": torch.ones(1, 1, 1, 1, dtype=torch.bool)})
 

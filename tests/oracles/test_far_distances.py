@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, attend, laws
+from posenc import Attention, Positions, attend
+from posenc.checking import laws
 from posenc.encodings.dual_chunk import DualChunk
 from posenc.encodings.lm_infinite import LMInfinite
 from posenc.encodings.rerope import ReRoPE

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from posenc.encodings.families.first_heads import FirstHeadsRoPE
 from posenc.encodings.nope import NoPE
+from posenc.encodings.of_families.first_heads import FirstHeadsRoPE
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 

@@ -8,8 +8,9 @@ import pytest
 import torch
 
 import posenc
-from posenc import PositionalEncoding, Positions, Stack, attend, laws
-from posenc.backends import BACKENDS, candidates, choose, flex
+from posenc import PositionalEncoding, Positions, Stack, attend
+from posenc.attention.backends import BACKENDS, candidates, choose, flex
+from posenc.checking import laws
 from posenc.encoding import Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE

@@ -12,7 +12,7 @@ from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 from posenc import Positions, frequencies
-from posenc.dialects import float32
+from posenc.configs import float32
 from posenc.encodings.rope import RoPE
 
 WIDTHS = [2, 4, 6, 16, 26, 64, 96, 128, 130, 256]

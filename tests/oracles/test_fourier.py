@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.fourier import FourierBands, RandomFourier, spread
+from posenc.encodings.bases.fourier import FourierBands, RandomFourier, spread
 
 from .by_hand import close, draw
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, Positions, Stack, attend, laws
+from posenc import Attention, Positions, Stack, attend
+from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cable import CABLE
 from posenc.encodings.fox import FoX

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.gated_tiles import GatedTiles, tile_positions
+from posenc.encodings.of_families.gated_tiles import GatedTiles, tile_positions
 
 from .by_hand import close, draw
 

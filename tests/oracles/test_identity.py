@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding, Positions, attend
-from posenc.encodings.learned_rope import LeRoPE
+from posenc.encodings.bases.learned_rope import LeRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import Frequencies, rotary
-from posenc.identity import Configuration
+from posenc.support.identity import Configuration
 
 
 class Table(PositionalEncoding):

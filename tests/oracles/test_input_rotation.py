@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.dialects.atoms import of_atoms
-from posenc.dialects.input_rotation import InputRotation
+from posenc.configs.atoms import of_atoms
+from posenc.configs.input_rotation import InputRotation
 from posenc.frequencies import rotary
 
 from .by_hand import close, draw

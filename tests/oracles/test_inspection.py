@@ -12,12 +12,12 @@ from transformers import Gemma3TextConfig, LlamaConfig
 from transformers.models.gemma3.modeling_gemma3 import Gemma3RotaryEmbedding
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
-from posenc.dialects import read_config
+from posenc.configs import read_config
+from posenc.configs.report.difference import APART, differences, first_apart
+from posenc.configs.report.extension import METHODS, extend
+from posenc.configs.report.meaning import bfloat16, distinct_in_bfloat16, leaving, meaning
+from posenc.configs.report.tables import structure
 from posenc.frequencies import rotary
-from posenc.inspection.difference import APART, differences, first_apart
-from posenc.inspection.extension import METHODS, extend
-from posenc.inspection.meaning import bfloat16, distinct_in_bfloat16, leaving, meaning
-from posenc.inspection.tables import structure
 
 LLAMA = {
     "model_type": "llama",

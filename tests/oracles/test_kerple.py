@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from posenc import Positions, attend, laws
+from posenc import Positions, attend
+from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.kerple import KERPLE
 

@@ -14,12 +14,12 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from posenc.lab.experiment import corpus
 from posenc.lab.tasks import grammar, load, text
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.masked_language_model import MaskedLanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.word_order import WordOrder
+from posenc.lab.text import corpus
 
 SHORT: dict[str, object] = {"length": 16, "lengths": (16, 24, 40), "targets": 8}
 TASKS = ("language_model", "masked_language_model")

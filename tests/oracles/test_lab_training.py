@@ -9,8 +9,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from posenc import catalogue
-from posenc.bilingual import Words
+from posenc.catalogue import lookup
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Size, Training, Trial
@@ -25,6 +24,7 @@ from posenc.lab.trial.parallel import Part
 from posenc.lab.trial.rope_rescaling import changed
 from posenc.lab.trial.training import plan
 from posenc.positions import Positions
+from posenc.support.languages import Words
 
 SMALL = Size(d_model=16, n_heads=2, n_layers=2)
 
@@ -249,7 +249,7 @@ def test_similarity_is_the_cosine_of_the_rows_of_the_table() -> None:
 
 
 def rope() -> RoPE:
-    made = catalogue.create("rope", d_model=64, n_heads=2)
+    made = lookup.create("rope", d_model=64, n_heads=2)
     assert isinstance(made, RoPE)
     return made
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from posenc.conversion.families import (
+from posenc.configs.convert.families import (
     FUSED,
     GATED,
     HALF,

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from posenc import layouts
+from posenc.frequencies import layouts
 
 from .by_hand import channels, close, draw, turned
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from posenc import Positions
+from posenc.encodings.bases.learned_axes import LearnedAxes, with_sizes
 from posenc.encodings.learned import Learned
-from posenc.encodings.learned_axes import LearnedAxes, with_sizes
 
 from .by_hand import close, draw
 

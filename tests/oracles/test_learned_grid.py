@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 
 from posenc import Positions, Stack
-from posenc.encodings.learned_grid import LearnedGrid
+from posenc.encodings.bases.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import Sinusoidal
 
 from .by_hand import close, draw

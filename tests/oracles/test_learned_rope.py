@@ -13,9 +13,10 @@ from transformers.models.mistral_large4.modeling_mistral_large4 import (
     apply_rotary_pos_emb_interleave,
 )
 
-from posenc import Positions, frequencies, laws
-from posenc.dialects import float32
-from posenc.encodings.learned_rope import LeRoPE, MixedRoPE
+from posenc import Positions, frequencies
+from posenc.checking import laws
+from posenc.configs import float32
+from posenc.encodings.bases.learned_rope import LeRoPE, MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import rotary
 

@@ -10,7 +10,7 @@ import torch
 import posenc
 from oracles.by_hand import close
 from posenc import Positions
-from posenc.description import describe, written
+from posenc.catalogue.description import describe, written
 
 
 def generator(seed: int = 0) -> torch.Generator:

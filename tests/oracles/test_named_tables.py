@@ -13,7 +13,8 @@ import torch
 
 import posenc
 from oracles.by_hand import close, draw
-from posenc import Positions, catalogue
+from posenc import Positions
+from posenc.catalogue import lookup
 
 D, HEADS = 16, 4
 
@@ -296,7 +297,7 @@ ORACLES = {
 }
 
 
-@pytest.mark.parametrize("entry", catalogue.ENTRIES, ids=lambda entry: entry.name)
+@pytest.mark.parametrize("entry", lookup.ENTRIES, ids=lambda entry: entry.name)
 def test_every_name_has_an_oracle(entry):
     """A file of this folder that names it or, where it is a class, imports the class."""
     imported = re.compile(rf"^from posenc\S* import .*\b{entry.class_name}\b", re.MULTILINE)

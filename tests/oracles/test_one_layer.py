@@ -3,12 +3,13 @@
 import pytest
 import torch
 
-from posenc import Attention, PerLayer, Positions, Stack, attend, catalogue
+from posenc import Attention, PerLayer, Positions, Stack, attend
 from posenc.attention import attend_rotated
+from posenc.catalogue import lookup
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.bases.learned_rope import LeRoPE
 from posenc.encodings.floater import FLOATER
-from posenc.encodings.learned_rope import LeRoPE
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -16,7 +17,7 @@ from posenc.encodings.t5 import T5
 from posenc.encodings.transformer_xl import TransformerXL
 
 SIZES = {"d_model": 32, "n_heads": 4, "d_head": 8, "n_layers": 1, "max_positions": 32}
-ENCODINGS = {name: catalogue.create(name, **SIZES) for name in catalogue.names()}
+ENCODINGS = {name: lookup.create(name, **SIZES) for name in lookup.names()}
 
 
 class Slopes(PositionalEncoding):

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from posenc import Attention, Positions, attend
-from posenc.content_dependent import along_the_path
+from posenc.combined import Stack
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.bases.content_dependent import along_the_path
 from posenc.encodings.path import BLOCK, PaTH, path_scores
 from posenc.encodings.path_fox import path_fox
-from posenc.stack import Stack
 
 from .by_hand import attention, close, draw, each, products, sees
 

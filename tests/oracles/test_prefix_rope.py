@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from posenc.encodings.families.prefix_rope import PrefixRoPE
+from posenc.encodings.of_families.prefix_rope import PrefixRoPE
 from posenc.positions import Positions
 
 

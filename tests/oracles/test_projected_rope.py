@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.projected_rope import ProjectedRoPE
+from posenc.encodings.of_families.projected_rope import ProjectedRoPE
 
 from .by_hand import close, draw, each, turned
 

@@ -7,10 +7,11 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from posenc import Attention, Positions, Stack, attend, create, laws
-from posenc.backends import BACKENDS, choose
-from posenc.content_dependent import entries
+from posenc import Attention, Positions, Stack, attend, create
+from posenc.attention.backends import BACKENDS, choose
+from posenc.checking import laws
 from posenc.encodings import path, wall
+from posenc.encodings.bases.content_dependent import entries
 from posenc.encodings.fox import FoX
 from posenc.encodings.path import PaTH
 from posenc.encodings.rope import RoPE

@@ -10,8 +10,9 @@ from transformers.models.gemma4 import modeling_gemma4
 from transformers.models.hunyuan_vl import modeling_hunyuan_vl
 from transformers.models.vjepa2.modeling_vjepa2 import VJEPA2RopeAttention
 
-from posenc import Positions, frequencies, laws
-from posenc.dialects import float32, quirks
+from posenc import Positions, frequencies
+from posenc.checking import laws
+from posenc.configs import float32, quirks
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, rotary
 

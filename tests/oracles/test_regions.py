@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.linear_boxes import LinearBoxes
-from posenc.encodings.families.mean_of_rows import MeanOfRows
-from posenc.encodings.families.sinusoidal_boxes import CORNERS, SinusoidalBoxes
+from posenc.encodings.of_families.linear_boxes import LinearBoxes
+from posenc.encodings.of_families.mean_of_rows import MeanOfRows
+from posenc.encodings.of_families.sinusoidal_boxes import CORNERS, SinusoidalBoxes
 
 from .by_hand import close, draw
 

@@ -7,7 +7,7 @@ import torch
 
 import posenc
 from posenc import Positions, attend, attend_rotated
-from posenc.backends import BACKENDS, choose, regions
+from posenc.attention.backends import BACKENDS, choose, regions
 
 LENGTH, D_HEAD = 300, 8  # more than one block of queries
 

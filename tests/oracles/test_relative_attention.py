@@ -11,15 +11,15 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding, Positions, attend, attend_rotated
-from posenc.backends import BACKENDS, choose, reason
-from posenc.backends import relative as backend
-from posenc.backends.relative import attention as module
+from posenc.attention.backends import BACKENDS, choose, reason
+from posenc.attention.backends import relative as backend
+from posenc.attention.backends.relative import attention as module
+from posenc.combined import Stack
 from posenc.encodings.cope import CoPE
-from posenc.encodings.families.funnel import Funnel
+from posenc.encodings.of_families.funnel import Funnel
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet
-from posenc.stack import Stack
 
 from .by_hand import add, attention, close, draw, near_once_rounded, products
 

@@ -8,7 +8,7 @@ import torch
 
 from posenc import Positions, attend, rotation_matrix
 from posenc.encodings.rope import RoPE
-from posenc.layouts import permutation
+from posenc.frequencies.layouts import permutation
 
 from .by_hand import attention, channels, close, draw, each, exact_angle, half_ulp, products, sees, turned
 

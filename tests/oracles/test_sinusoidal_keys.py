@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.sinusoidal_keys import SinusoidalKeys
+from posenc.encodings.of_families.sinusoidal_keys import SinusoidalKeys
 
 M, H, D = 6, 2, 4
 

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, Stack, attend, create, laws
+from posenc import Positions, Stack, attend, create
+from posenc.checking import laws
 from posenc.encoding import PositionalEncoding, Site
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.bases.temperature import FloorLogTemperature
 from posenc.encodings.cayley_string import CayleySTRING
 from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.cope import CoPE
@@ -19,7 +21,6 @@ from posenc.encodings.selective_rope import SelectiveRoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.t5 import T5
-from posenc.encodings.temperature import FloorLogTemperature
 from posenc.encodings.wavelet import Wavelet
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import rotary, softmax_mscale

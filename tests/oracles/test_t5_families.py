@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from posenc import Positions, attend
-from posenc.encodings.families.t5_gated import GatedT5
-from posenc.encodings.families.t5_segments import SegmentedT5
+from posenc.encodings.of_families.t5_gated import GatedT5
+from posenc.encodings.of_families.t5_segments import SegmentedT5
 from posenc.encodings.t5 import T5
 from posenc.encodings.t5_axes import T5Axes
 

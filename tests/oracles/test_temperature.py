@@ -11,11 +11,10 @@ from transformers.models.ministral3.modeling_ministral3 import get_llama_4_attn_
 from transformers.models.mistral4 import modeling_mistral4
 from transformers.models.mistral_large4.modeling_mistral_large4 import MistralLarge4TextSoftmaxScaling
 
-from posenc import Positions, Stack, attend, laws
+from posenc import Positions, Stack, attend
+from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
-from posenc.encodings.learned import Learned
-from posenc.encodings.rope import RoPE
-from posenc.encodings.temperature import (
+from posenc.encodings.bases.temperature import (
     FloorLogTemperature,
     LearnedTemperature,
     LogLengthTemperature,
@@ -23,6 +22,8 @@ from posenc.encodings.temperature import (
     PowerTemperature,
     TemperedBias,
 )
+from posenc.encodings.learned import Learned
+from posenc.encodings.rope import RoPE
 
 from .by_hand import attention, close, draw, each, half_ulp, products
 

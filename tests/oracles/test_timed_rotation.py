@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.timed_rotation import TimedRotation
+from posenc.encodings.of_families.timed_rotation import TimedRotation
 from posenc.frequencies import axial, rotary
 
 from .by_hand import close, draw, each, turned

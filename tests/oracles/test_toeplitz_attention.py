@@ -13,14 +13,14 @@ import torch
 
 import posenc
 from posenc import Positions, attend, attend_rotated
-from posenc.backends import toeplitz
-from posenc.backends.toeplitz import attention as module
+from posenc.attention.backends import toeplitz
+from posenc.attention.backends.toeplitz import attention as module
+from posenc.combined import Stack
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.t5 import T5
-from posenc.stack import Stack
 from sampling import a_third, every_second
 
 operator = torch.ops.posenc.toeplitz_attention

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend
-from posenc.encodings.families.funnel import Funnel
+from posenc.encodings.of_families.funnel import Funnel
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet
 

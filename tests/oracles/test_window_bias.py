@@ -9,8 +9,8 @@ import torch
 from torch import nn
 
 from posenc import Positions, attend
-from posenc.encodings.continuous_window_bias import ContinuousWindowBias
-from posenc.encodings.window_bias import WindowBias, windows
+from posenc.encodings.bases.continuous_window_bias import ContinuousWindowBias
+from posenc.encodings.bases.window_bias import WindowBias, windows
 
 from .by_hand import add, attention, close, draw, products
 from .test_deberta import drawn

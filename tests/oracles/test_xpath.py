@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions
-from posenc.encodings.families.xpath import XPath
+from posenc.encodings.of_families.xpath import XPath
 
 from .by_hand import close, draw
 

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from field_bugs.worlds import attention, heads, near, same, tokens, world
 from posenc import Positions, shard_index
-from posenc.laws import World
+from posenc.checking.laws import World
 from sampling import WITHOUT_STATES
 from test_laws import build
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from field_bugs.worlds import ROW_BY_ROW
-from posenc.catalogue import FOUNDATION
+from posenc.catalogue.lookup import FOUNDATION
 from sampling import ADDED
 
 TESTS = Path(__file__).parents[1]

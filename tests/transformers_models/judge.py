@@ -24,7 +24,7 @@ from torch import Tensor
 
 import posenc
 import posenc.transformers as pt
-from posenc.dialects.stacked import stacked
+from posenc.configs.stacked import stacked
 from posenc.transformers import rotation_forms
 from posenc.transformers.decoder import decoder_of
 
@@ -402,7 +402,7 @@ def extend(subject: Subject) -> str:
     return "yes"
 
 
-SAME = {  # the laws of posenc.transformers.check that measure what is measured here
+SAME = {  # the laws of posenc.transformers.model_laws that measure what is measured here
     "left_padded_equals_alone": "padded",
     "cached_equals_uncached": "cached",
     "chunked_equals_whole": "chunked",

@@ -1,4 +1,4 @@
-"""posenc.transformers.attach on tiny random models: laws of position inside a model, what is kept, what is refused."""
+"""posenc.transformers.attachment on tiny random models: laws of position inside a model, what is kept, what is refused."""
 
 import copy
 

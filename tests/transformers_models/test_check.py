@@ -1,4 +1,4 @@
-"""posenc.transformers.check: correct models pass, and what is wrong with a model is named."""
+"""posenc.transformers.model_laws: correct models pass, and what is wrong with a model is named."""
 
 import pytest
 import torch

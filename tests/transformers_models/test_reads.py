@@ -5,13 +5,13 @@ import torch
 
 import posenc
 import posenc.transformers as pt
-from posenc.content_dependent import FromHidden
+from posenc.encodings.bases.content_dependent import FromHidden
+from posenc.encodings.bases.distance_bank import DistanceBank
+from posenc.encodings.bases.temperature import TemperedBias
 from posenc.encodings.convolutional import Convolutional
-from posenc.encodings.distance_bank import DistanceBank
-from posenc.encodings.families.t5_content import T5OfContent
-from posenc.encodings.families.t5_gated import GatedT5
 from posenc.encodings.fox import FoX
-from posenc.encodings.temperature import TemperedBias
+from posenc.encodings.of_families.t5_content import T5OfContent
+from posenc.encodings.of_families.t5_gated import GatedT5
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
 from transformers_models.test_versions import HERE
 

@@ -96,7 +96,7 @@ def test_shared_keys_and_windows(model_type):
 @torch.no_grad()
 def test_a_mask_without_padding_costs_no_fast_path(monkeypatch):
     """generate() passes a mask of ones: positions stay consecutive, so that ALiBi is served by the Toeplitz backend."""
-    from posenc.backends import BACKENDS
+    from posenc.attention.backends import BACKENDS
 
     model = model_of()
     pt.attach(model, made("alibi"))

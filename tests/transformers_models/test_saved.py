@@ -131,7 +131,7 @@ DAMAGED = {  # what is wrong: the change, and the place that the message names
         r"posenc.encodings\[0\].stack\[1\]: expected an object",
     ),
     "a stack: of what cannot be joined": (
-        changed("encodings", 0, "stack", 1, "class", "posenc.per_layer.PerLayer"),
+        changed("encodings", 0, "stack", 1, "class", "posenc.combined.PerLayer"),
         r"posenc.encodings\[0\].stack\[1\].class: expected a class of posenc.encodings",
     ),
     "stacks: 10 deep": (changed("encodings", 1, stacks(10)), r"posenc.encodings\[1\].stack\[0\].* nested too deeply"),

@@ -12,7 +12,7 @@ from transformers.cache_utils import DynamicCache
 
 import posenc
 import posenc.transformers as pt
-from posenc.dialects.stacked import stacked
+from posenc.configs.stacked import stacked
 from posenc.transformers import versions
 from transformers_models import judge, table, tiny
 from transformers_models.test_attach import IDS, logits, made, model_of, near

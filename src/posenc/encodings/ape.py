@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     PositionalEncoding,
     Side,
@@ -30,13 +28,15 @@ from posenc.encoding import (
     rotates,
     working_dtype,
 )
-from posenc.encodings.block_rotation import skew_exponential
-from posenc.entry import Entry
+from posenc.encodings.bases.block_rotation import skew_exponential
 from posenc.positions import Positions
-from posenc.tensor_checks import beside
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class APE(PositionalEncoding):

@@ -8,14 +8,15 @@ authors' code. Positions are (n, s), which posenc.positions_by("bipe_ids", …) 
 
 from __future__ import annotations
 
-from posenc import checks, frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_axes import LearnedAxes
+from posenc import frequencies
+from posenc.catalogue.entry import Entry
+from posenc.combined import Stack
+from posenc.encodings.bases.learned_axes import LearnedAxes
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
-from posenc.stack import Stack
+from posenc.frequencies.layouts import Layout
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

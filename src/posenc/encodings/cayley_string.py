@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Side, check_tokens, check_width, full_precision, into, working_dtype
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
 from posenc.frequencies import Frequencies
+from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import exporting
-from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class CayleySTRING(RoPE):

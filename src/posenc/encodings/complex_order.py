@@ -17,9 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks, layouts
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     AbsoluteEncoding,
     check_between,
@@ -28,13 +26,16 @@ from posenc.encoding import (
     full_precision,
     working_dtype,
 )
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies import layouts
+from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
-from posenc.tensor_checks import beside
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class ComplexOrder(AbsoluteEncoding):

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Site, check_width
-from posenc.entry import Entry
 from posenc.kernels import counted
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions, readable
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 
 FEWEST = 512  # keys that are counted in any case

@@ -16,19 +16,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import by_document_and_order
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Site, check_width, full_precision
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.encodings.fire import FIRE
 from posenc.encodings.kerple import KERPLE
-from posenc.entry import Entry
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float
+    from posenc.support.shapes import Bool, Float
 
 Over = Literal["kerple", "alibi", "fire"]
 BIASES: dict[str, type[KERPLE | ALiBi | FIRE]] = {"kerple": KERPLE, "alibi": ALiBi, "fire": FIRE}

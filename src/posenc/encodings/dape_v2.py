@@ -10,10 +10,10 @@ never there.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.dape import DAPE, Over
-from posenc.entry import Entry
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,10 +7,10 @@ He et al. 2020, "DeBERTa", and the code of version 2; He et al. 2021, "DeBERTaV3
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.deberta import DeBERTa
-from posenc.entry import Entry
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, check_width, full_precision
-from posenc.encodings.window_bias import InWindow, check_window
-from posenc.entry import Entry
+from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 class DecomposedBias(InWindow):

@@ -7,11 +7,11 @@ DeepSeek-AI 2024, "DeepSeek-V2", section 2.1.3: 64 of 192 channels turn, and one
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

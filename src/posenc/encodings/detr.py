@@ -7,10 +7,10 @@ Carion et al. 2020, "End-to-End Object Detection with Transformers", appendix A.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.entry import Entry
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

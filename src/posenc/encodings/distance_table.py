@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
-from posenc.entry import Entry
-from posenc.tensor_checks import INTEGERS
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 
 class DistanceTable(DistanceBias):

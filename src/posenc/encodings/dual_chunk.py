@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Region
-from posenc.encodings.regions import RegionalRoPE
-from posenc.entry import Entry
+from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Num
+    from posenc.support.shapes import Num
 
 
 class DualChunk(RegionalRoPE):

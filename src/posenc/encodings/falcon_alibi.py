@@ -8,10 +8,10 @@ section 3.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.families.falcon_alibi import FalconALiBi
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.of_families.falcon_alibi import FalconALiBi
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

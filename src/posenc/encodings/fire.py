@@ -16,9 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     BiasFn,
     DistanceBias,
@@ -30,12 +28,14 @@ from posenc.encoding import (
     one_per_head,
     own_rows,
 )
-from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Num
+    from posenc.support.shapes import Float, Num
 
 PAIRS = 2**14  # of query and key whose hidden units are computed at once
 

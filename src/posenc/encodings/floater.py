@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.checks import shown
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Site, check_embeddings, exact_dtype, full_precision
-from posenc.encodings.dormand_prince import Solution
-from posenc.encodings.kept_solution import KeptSolution
-from posenc.encodings.solved_path import Network, path
-from posenc.entry import Entry
+from posenc.encodings.bases.dormand_prince import Solution
+from posenc.encodings.bases.kept_solution import KeptSolution
+from posenc.encodings.bases.solved_path import Network, path
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions, readable
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.checks import shown
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Num
+    from posenc.support.shapes import Float, Num
 
 
 class FLOATER(PositionalEncoding):

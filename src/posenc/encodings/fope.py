@@ -19,19 +19,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks, layouts
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
-from posenc.entry import Entry
+from posenc.frequencies import layouts
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Form = Literal["paper", "code"]
 

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import ForgetGates
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, Site, one_per_head
-from posenc.entry import Entry
+from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 class FoX(ForgetGates):

@@ -17,17 +17,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, exact_dtype
 from posenc.encodings.alibi import alibi_slopes
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Gates = Literal["both", "query", "key"]
 Form = Literal["paper", "code"]

@@ -18,19 +18,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import FromEarlierTokens, along_the_path, taken
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, Site, check_width
+from posenc.encodings.bases.content_dependent import FromEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Form = Literal["paper", "code"]
 

@@ -17,19 +17,19 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks, layouts
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, exact_dtype, for_heads, full_precision, into, rotates
-from posenc.entry import Entry
-from posenc.frequencies import rotary
+from posenc.frequencies import layouts, rotary
+from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
-from posenc.tensor_checks import beside, floating
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class GrapeM(PositionalEncoding):

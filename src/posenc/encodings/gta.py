@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     SIDES,
     PositionalEncoding,
@@ -32,14 +30,16 @@ from posenc.encoding import (
     into,
     working_dtype,
 )
-from posenc.encodings.camera_matrices import AXES, both_ways, transformed
-from posenc.entry import Entry
+from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class GTA(PositionalEncoding):

@@ -20,16 +20,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 Form = Literal["paper", "code"]
 WIDTH = 0.301  # of a bucket, in natural logarithms

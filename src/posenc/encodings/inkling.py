@@ -8,10 +8,10 @@ inkling_temperature.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.distance_bank import DistanceBank
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.distance_bank import DistanceBank
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

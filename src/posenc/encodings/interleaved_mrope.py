@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc import checks, frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc import frequencies
+from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -24,16 +24,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 Method = Literal["product", "cross", "euclidean", "quantization"]
 Mode = Literal["contextual", "bias"]

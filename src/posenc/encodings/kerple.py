@@ -19,15 +19,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances, exact_dtype
-from posenc.entry import Entry
-from posenc.tensor_checks import beside
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Num
+    from posenc.support.shapes import Float, Num
 
 Kernel = Literal["log", "power"]
 

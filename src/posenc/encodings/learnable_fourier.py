@@ -13,13 +13,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding, full_precision
-from posenc.entry import Entry
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import floating
 
 
 class LearnableFourier(AbsoluteEncoding):

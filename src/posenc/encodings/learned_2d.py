@@ -7,10 +7,10 @@ Lee et al. 2022, "Pix2Struct", section 2.2; Carion et al. 2020 (DETR's learned v
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_axes import LearnedAxes
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.learned_axes import LearnedAxes
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Site, check_accepted, check_width, full_precision, working_dtype
-from posenc.entry import Entry
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 
 class LePE(PositionalEncoding):

@@ -9,11 +9,11 @@ per head.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_rope import LeRoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.learned_rope import LeRoPE
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,10 +7,10 @@ Graham et al. 2021, "LeViT: a Vision Transformer in ConvNet's Clothing for Faste
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.window_bias import WindowBias
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.window_bias import WindowBias
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, own_rows
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool
+    from posenc.support.shapes import Bool
 
 FIRST, LAST = 1.5, 0.5  # the slopes' factor in the first layer and in the last
 # A head sees keys for which down·Δy + across·Δx ≤ 0 for both pairs (down, across), Δ from the query to the key.

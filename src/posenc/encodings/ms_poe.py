@@ -17,20 +17,20 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks, layouts
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
-from posenc.entry import Entry
-from posenc.frequencies import rotary
+from posenc.frequencies import layouts, rotary
+from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class MsPoE(PositionalEncoding):

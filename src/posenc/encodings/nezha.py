@@ -16,13 +16,13 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Site
-from posenc.encodings.clipped_vectors import ClippedVectors
-from posenc.entry import Entry
+from posenc.encodings.bases.clipped_vectors import ClippedVectors
 from posenc.kernels.fast_path import constant
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 Form = Literal["paper", "code"]
 

@@ -9,9 +9,9 @@ Kazemnejad et al. 2023, section 3.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
-from posenc.entry import Entry
+from posenc.support.languages import Words
 
 
 class NoPE(PositionalEncoding):

@@ -16,16 +16,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import FromEarlierTokens
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, Site, one_per_head
-from posenc.entry import Entry
+from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class PaPE(FromEarlierTokens):

@@ -21,10 +21,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import (
+from posenc.catalogue.entry import Entry
+from posenc.encoding import BiasFn, Site, check_width, for_heads, full_precision
+from posenc.encodings.bases.content_dependent import (
     FromEarlierTokens,
     along_the_path,
     carried,
@@ -34,13 +33,14 @@ from posenc.content_dependent import (
     short_convolution,
     taken,
 )
-from posenc.encoding import BiasFn, Site, check_width, for_heads, full_precision
-from posenc.entry import Entry
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 BLOCK = 64  # tokens of the path that queries pass at once where all pairs are held
 QUERIES = 128  # queries of a block in longer rows, and the tokens that keys pass at once there

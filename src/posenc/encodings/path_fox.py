@@ -8,12 +8,12 @@ flash-linear-attention divides them by √d too.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
+from posenc.combined import Stack
 from posenc.encodings.fox import FoX
 from posenc.encodings.path import PaTH
-from posenc.entry import Entry
-from posenc.stack import Stack
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

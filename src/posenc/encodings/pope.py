@@ -21,17 +21,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
-from posenc.entry import Entry
+from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
-from posenc.layouts import Planes
 from posenc.positions import Positions
-from posenc.tensor_checks import floating
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class PoPE(PositionalEncoding):

@@ -8,10 +8,10 @@ Kirillov et al. 2023 (SAM), appendix A. Positions: posenc.positions_by("patch_ce
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.fourier import RandomFourier
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.fourier import RandomFourier
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

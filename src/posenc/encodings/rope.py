@@ -16,20 +16,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 from torch import Tensor
 
-from posenc import layouts
-from posenc.bilingual import Words
-from posenc.checked import check_arguments, checked
-from posenc.checks import shown
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
-from posenc.entry import Entry
-from posenc.frequencies import ByLength, Frequencies, rotary
+from posenc.frequencies import ByLength, Frequencies, layouts, rotary
+from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
-from posenc.layouts import Layout, Planes
 from posenc.positions import Positions, readable
+from posenc.support.checked import check_arguments, checked
+from posenc.support.checks import shown
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 OF_TABLES = frozenset({"tables", "tables_at", "check_coords"})  # the methods that say cos and sin of a call

@@ -7,11 +7,11 @@ Heo et al. 2024, "Rotary Position Embedding for Vision Transformer", section 3.2
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_rope import MixedRoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.learned_rope import MixedRoPE
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -17,18 +17,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Side, check_tokens, check_width, into
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
 from posenc.frequencies import ByLength
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Layout
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class RoPEPlusPlus(RoPE):

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Num
+    from posenc.support.shapes import Float, Num
 
 
 class Sandwich(DistanceBias):

@@ -7,10 +7,10 @@ Li et al. 2018, "Neural Speech Synthesis with Transformer Network", section 3.2.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.sinusoidal import ScaledSinusoidal
-from posenc.entry import Entry
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

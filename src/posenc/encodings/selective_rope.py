@@ -15,19 +15,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import FromEarlierTokens, running_sum, short_convolution
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
-from posenc.entry import Entry
+from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum, short_convolution
+from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
-from posenc.layouts import Planes
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 SMALLEST = 1e-6  # added under the root of the length of x
 

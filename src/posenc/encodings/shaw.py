@@ -10,12 +10,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import Site
-from posenc.encodings.clipped_vectors import ClippedVectors, Outside
-from posenc.entry import Entry
+from posenc.encodings.bases.clipped_vectors import ClippedVectors, Outside
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 class Shaw(ClippedVectors):

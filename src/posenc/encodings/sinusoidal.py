@@ -15,17 +15,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks, frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.coordinates import Silent, check_reads, select, silent_tokens
+from posenc import frequencies
+from posenc.catalogue.entry import Entry
 from posenc.encoding import AbsoluteEncoding, check_embeddings
-from posenc.entry import Entry
+from posenc.encodings.bases.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 # interleaved  s0 c0 s1 c1 s2 c2      sin_cos  s0 s1 s2 | c0 c1 c2      cos_sin  c0 c1 c2 | s0 s1 s2
 ChannelLayout = Literal["interleaved", "sin_cos", "cos_sin"]

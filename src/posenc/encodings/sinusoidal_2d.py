@@ -8,10 +8,10 @@ Scalable Vision Learners", and their code. A token at (-1, -1), the class token,
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.sinusoidal import Sinusoidal
-from posenc.entry import Entry
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Literal, get_args
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import by_document_and_order
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Site, full_precision
-from posenc.entry import Entry
+from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float
+    from posenc.support.shapes import Bool, Float
 
 Own = Literal["none", "share", "rest"]
 

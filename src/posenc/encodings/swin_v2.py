@@ -7,10 +7,10 @@ Liu et al. 2021, "Swin Transformer V2", section 3.3, and its code.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.continuous_window_bias import ContinuousWindowBias
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.continuous_window_bias import ContinuousWindowBias
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -17,16 +17,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
-from posenc.tensor_checks import INTEGERS
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int, Num
+    from posenc.support.shapes import Float, Int, Num
 
 
 class T5(DistanceBias):

@@ -16,17 +16,17 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
-from posenc.entry import Entry
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
-from posenc.relative_vectors import Relative, RelativeVectors
+from posenc.structure import Relative, RelativeVectors
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 Layout = Literal["half", "interleaved"]

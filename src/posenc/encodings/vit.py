@@ -7,10 +7,10 @@ Dosovitskiy et al. 2020, "An Image is Worth 16x16 Words", section 3.1 and 3.2.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_grid import LearnedGrid
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.learned_grid import LearnedGrid
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -20,15 +20,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, Site, check_width, exact_dtype, full_precision
-from posenc.entry import Entry
+from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 BLOCK = 128  # queries that are taken at once: a power of 2
 

@@ -16,17 +16,17 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
-from posenc.entry import Entry
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.relative_vectors import Relative, RelativeVectors
+from posenc.structure import Relative, RelativeVectors
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Num
+    from posenc.support.shapes import Float, Num
 
 
 class Wavelet(PositionalEncoding):

@@ -7,10 +7,10 @@ Chen et al. 2021, "WavLM: Large-Scale Self-Supervised Pre-Training for Full Stac
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.families.t5_gated import GatedT5
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.of_families.t5_gated import GatedT5
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import torch
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.learned_rope import MixedRoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.learned_rope import MixedRoPE
+from posenc.frequencies.layouts import Layout
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 class WIRE(MixedRoPE):

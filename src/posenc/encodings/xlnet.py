@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
-from posenc.entry import Entry
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class XLNet(TransformerXL):

@@ -17,19 +17,21 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks, frequencies, layouts
-from posenc.bilingual import Words
-from posenc.checked import check_arguments, checked, explained
+from posenc import frequencies
+from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
-from posenc.entry import Entry
+from posenc.frequencies import layouts
+from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
-from posenc.layouts import Layout, Planes
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import check_arguments, checked, explained
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class XPos(PositionalEncoding):

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 import posenc
-from posenc.bilingual import Language
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
+from posenc.support.languages import Language
 
 
 def exported(

@@ -5,7 +5,7 @@ address("rope", 7)  ->  "rotary_pair?m=7"
 
 from __future__ import annotations
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 
@@ -42,7 +42,7 @@ def _view(name: str) -> str:
         return name
     if view in SHOWN_BY:
         return SHOWN_BY[view]
-    entry = catalogue.BY_NAME.get(view)
+    entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
             f"{view!r} is no view and no encoding; views are {', '.join(views.PAGES)}; posenc list has the encodings"

@@ -1,6 +1,6 @@
 """What was measured of each encoding: bits at 1, 2 and 8 times the trained length, what it costs, its parameters.
 
-Bits and parameters are those of the shipped study (`measured`), costs those that `posenc.benchmarks.costs` wrote.
+Bits and parameters are those of the shipped study (`measured`), costs those that `posenc.bench.costs` wrote.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from functools import cache
 from typing import Any
 
-from posenc.benchmarks import costs
-from posenc.catalogue import BY_NAME
-from posenc.explorer import measured
+from posenc.catalogue import measured
+from posenc.catalogue.choose import costs
+from posenc.catalogue.lookup import BY_NAME
 
 TASK = "language_model"
 FACTORS = (1, 2, 8)
@@ -37,7 +37,7 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
 
 
 def cost_of(name: str) -> dict[str, Any]:
-    """What `posenc.benchmarks.costs` measured of an encoding, by measure; empty for one that it did not."""
+    """What `posenc.bench.costs` measured of an encoding, by measure; empty for one that it did not."""
     found: dict[str, Any] = _costs()["entries"].get(name, {})
     return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
-from posenc.bilingual import Language, default_language
+from posenc.support.languages import Language, default_language
 
 HEIGHT = 900  # pixels
 ALLOWED = "allow-scripts allow-popups allow-downloads"

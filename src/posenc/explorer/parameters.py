@@ -14,9 +14,9 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"the explorer needs {error.name}: pip install 'posenc[explore]'", name=error.name) from None
 
-from posenc import catalogue
-from posenc.bilingual import Words
-from posenc.entry import Entry
+from posenc.catalogue import lookup
+from posenc.catalogue.entry import Entry
+from posenc.support.languages import Words
 
 SHORT = reprlib.Repr()
 SHORT.maxlevel, SHORT.maxstring, SHORT.maxlong = 2, 60, 60
@@ -47,7 +47,7 @@ def _said(kind: type[Parameters], error: Any) -> str:
     name = ".".join(map(str, error["loc"])) or "parameters"
     if error["type"] == "extra_forbidden":
         return f"{_short(name)}: is not a parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
-    entry = catalogue.BY_NAME.get(error["input"]) if isinstance(error["input"], str) else None
+    entry = lookup.BY_NAME.get(error["input"]) if isinstance(error["input"], str) else None
     if error["type"] == "literal_error" and entry is not None:
         why = entry.not_in_a_row or Words("this view shows another kind of encoding", "此视图展示的是别的编码")
         return f"{name}: {entry.name} cannot be shown here: {why.en} · {why.zh}"
@@ -67,7 +67,7 @@ def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: W
     encodings of images and those that read hidden states. The foundation comes first, then the others in the catalogue's
     order. `others` are further values and their labels.
     """
-    ordered = sorted(catalogue.ENTRIES, key=lambda entry: entry.name not in catalogue.FOUNDATION)
+    ordered = sorted(lookup.ENTRIES, key=lambda entry: entry.name not in lookup.FOUNDATION)
     return labelled({entry.name: entry.label for entry in ordered if entry.in_a_row and accepts(entry)} | others)
 
 

@@ -29,11 +29,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 import posenc
-from posenc import strict_json
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, document, script
 from posenc.explorer.parameters import Refused
+from posenc.support import strict_json
 
 MOST_JSON = 2**16
 MOST_UPLOADED = 2**24

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from posenc import strict_json
+from posenc.checking.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
 from posenc.explorer.parameters import Refused
-from posenc.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
+from posenc.support import strict_json
 
 MOST_HEADER = 10_000
 TENSORS = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2"}

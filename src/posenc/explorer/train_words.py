@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import posenc
-from posenc.backends.reference import probabilities
+from posenc.attention.backends.reference import probabilities
 from posenc.encoding import PositionalEncoding
 from posenc.explorer import recorded
 from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName

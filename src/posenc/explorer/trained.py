@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from posenc.lab.experiment import Trial
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.model import Transformer
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 FILE = Path(__file__).parent / "trained.npz"
 ENCODINGS = ("learned", "floater")
@@ -139,8 +139,8 @@ def main() -> None:
     from datetime import UTC, datetime
 
     import posenc
-    from posenc.lab.experiment import corpus
     from posenc.lab.records.provenance import revision
+    from posenc.lab.text import corpus
 
     torch.set_num_threads(1)
     text = corpus.read_corpus(None, LENGTH + 1)

@@ -29,8 +29,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.backends.reference import probabilities
-from posenc.catalogue import create, directed
+from posenc.attention.backends.reference import probabilities
+from posenc.catalogue.lookup import create, directed
 from posenc.encoding import PositionalEncoding
 from posenc.explorer import recorded
 from posenc.positions import Positions
@@ -38,7 +38,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from numpy import ndarray as Array
 
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 FILE = Path(__file__).parent / "trained_words.npz"
 TaskName = Literal["descriptions", "translation"]

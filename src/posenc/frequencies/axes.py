@@ -19,9 +19,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from posenc import checks
-from posenc.checked import checked
 from posenc.frequencies.base import Frequencies, rotary
+from posenc.support import checks
+from posenc.support.checked import checked
 
 
 @checked

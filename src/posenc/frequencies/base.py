@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, overload, runtime_checkable
 
-from posenc.checked import check_fields, checked
+from posenc.support.checked import check_fields, checked
 
 Arithmetic = Literal["float64", "float32"]
 

@@ -9,10 +9,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from posenc import checks
-from posenc.checked import check_fields, checked
 from posenc.frequencies.base import Frequencies
 from posenc.frequencies.scalings import check_exact, check_plain, rebased
+from posenc.support import checks
+from posenc.support.checked import check_fields, checked
 
 
 @dataclass(frozen=True)

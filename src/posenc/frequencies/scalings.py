@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-from posenc.checked import checked
 from posenc.frequencies.base import Frequencies, rotary
+from posenc.support.checked import checked
 
 
 @checked
@@ -317,7 +317,7 @@ def check_plain(f: Frequencies) -> tuple[float, int]:
 
 def check_exact(f: Frequencies) -> None:
     if f.arithmetic != "float64":
-        raise ValueError("f: holds another library's fp32 values; scale those with posenc.dialects.float32")
+        raise ValueError("f: holds another library's fp32 values; scale those with posenc.configs.float32")
 
 
 def _scaled(f: Frequencies, values: Sequence[float], said: str, **magnitude: Any) -> Frequencies:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from posenc.checked import checked
+from posenc.support.checked import checked
 
 FILES = {
     "000": "000_21bce972ed406ee5.txt",

@@ -20,17 +20,17 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.attention import attend
-from posenc.bilingual import Words
-from posenc.checked import checked
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.learn.notes import compare
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Printed = tuple[tuple[str, ...], ...]
 

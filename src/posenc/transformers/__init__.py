@@ -17,15 +17,38 @@ Registered interfaces of transformers and module hooks. Where the model's rotati
 forward of its own. Nothing of transformers is changed. Needs the package transformers.
 """
 
-from posenc.transformers.attach import attach as attach
-from posenc.transformers.attach import detach as detach
-from posenc.transformers.attach import parameters as parameters
-from posenc.transformers.check import check as check
-from posenc.transformers.decoder import Unsupported as Unsupported
-from posenc.transformers.extension import extend as extend
-from posenc.transformers.kernel_rotation import fast as fast
-from posenc.transformers.kernel_rotation import slow as slow
-from posenc.transformers.loaded import from_pretrained as from_pretrained
-from posenc.transformers.request_length import length as length
-from posenc.transformers.rope_types import register_rope as register_rope
-from posenc.transformers.rope_types import unregister_rope as unregister_rope
+from typing import TYPE_CHECKING
+
+from posenc.support.lazy import public
+
+if TYPE_CHECKING:
+    from posenc.transformers.attachment import attach as attach
+    from posenc.transformers.attachment import detach as detach
+    from posenc.transformers.attachment import parameters as parameters
+    from posenc.transformers.decoder import Unsupported as Unsupported
+    from posenc.transformers.extension import extend as extend
+    from posenc.transformers.kernel_rotation import fast as fast
+    from posenc.transformers.kernel_rotation import slow as slow
+    from posenc.transformers.loaded import from_pretrained as from_pretrained
+    from posenc.transformers.model_laws import check as check
+    from posenc.transformers.request_length import length as length
+    from posenc.transformers.rope_types import register_rope as register_rope
+    from posenc.transformers.rope_types import unregister_rope as unregister_rope
+
+__getattr__, __dir__ = public(
+    __name__,
+    {
+        "attach": "attachment",
+        "detach": "attachment",
+        "parameters": "attachment",
+        "check": "model_laws",
+        "Unsupported": "decoder",
+        "extend": "extension",
+        "fast": "kernel_rotation",
+        "slow": "kernel_rotation",
+        "from_pretrained": "loaded",
+        "length": "request_length",
+        "register_rope": "rope_types",
+        "unregister_rope": "rope_types",
+    },
+)

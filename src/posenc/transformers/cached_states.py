@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 States = Mapping[str, tuple[Tensor, ...]]
 

@@ -17,7 +17,7 @@ from posenc.transformers.rotation_forms import Rotate
 from posenc.transformers.versions import warn_untested
 
 if TYPE_CHECKING:
-    from posenc.dialects.spec import Layer, PositionSpec
+    from posenc.configs.spec import Layer, PositionSpec
 
 TOKENS = 3  # of the run that finds the parts
 SERVED = ("eager", "sdpa", "flex_attention", interface.NAME, None)  # attention that posenc's can stand in for

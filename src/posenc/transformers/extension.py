@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc import checks
-from posenc.inspection.extension import pretrained_length, rotation_to_change
-from posenc.inspection.extension_methods import METHODS, SETTINGS
-from posenc.inspection.spellings import spellings
+from posenc.configs.report.extension import pretrained_length, rotation_to_change
+from posenc.configs.report.extension_methods import METHODS, SETTINGS
+from posenc.configs.report.spellings import spellings
+from posenc.support import checks
 from posenc.transformers.bound_forward import ATTACHED, owner_of, rotations
 from posenc.transformers.decoder import Unsupported, decoder_of
 from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
@@ -39,7 +39,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     does not record the trained length, and one whose rotary layers all have an encoding attached; Unsupported for a model
     that does not rotate or whose code does not read such settings. The model is then as it was.
     """
-    from posenc.dialects import ConfigError, read_config
+    from posenc.configs import ConfigError, read_config
 
     checks.whole(length=length)
     checks.one_of(METHODS, method=method)
@@ -100,7 +100,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
 
 
 def _check_options(method: str, options: dict[str, Any]) -> None:
-    from posenc.dialects.rotary import NEEDED, TYPES
+    from posenc.configs.rotary import NEEDED, TYPES
 
     taken = [] if method == "ntk" else list(TYPES[method][1])
     allowed = [key for key in taken if key != "original_max_position_embeddings"]

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from posenc.attention import attend
+from posenc.combined import PerLayer
 from posenc.encoding import PositionalEncoding, Site
-from posenc.per_layer import PerLayer
 from posenc.positions import Positions
 from posenc.transformers import interface
 from posenc.transformers.decoder import Decoder, Unsupported

@@ -22,17 +22,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.content_dependent import FromHidden
+from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding, full_precision
-from posenc.encodings.temperature import TemperedBias
+from posenc.encodings.bases.content_dependent import FromHidden
+from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
-from posenc.stack import Stack
 from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
 from posenc.transformers.rotation_forms import Rotate
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 
 class Layer:

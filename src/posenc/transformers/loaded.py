@@ -9,11 +9,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc import strict_json
-from posenc.checked import checked
-from posenc.dialects.source import CONSTANTS
+from posenc.configs.source import CONSTANTS
 from posenc.encoding import PositionalEncoding
-from posenc.transformers.attach import PARAMETERS, attach
+from posenc.support import strict_json
+from posenc.support.checked import checked
+from posenc.transformers.attachment import PARAMETERS, attach
 from posenc.transformers.saved import KEY, restored
 
 

@@ -14,11 +14,11 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.model_positions import positions_from_transformers
 from posenc.positions import Positions, readable
+from posenc.transformers.model_positions import positions_from_transformers
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.support.shapes import Int
 
 Made = TypeVar("Made")
 

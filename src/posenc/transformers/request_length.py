@@ -15,8 +15,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc import checks
 from posenc.frequencies import ByLength
+from posenc.support import checks
 from posenc.transformers.decoder import Unsupported
 from posenc.transformers.rotary import FREQUENCIES, rotary_modules, set_state, state, text_config
 
@@ -95,7 +95,7 @@ def _one_scale(module: Any, scale: float) -> Any:
 
 def _frequencies(model: nn.Module, label: str | None) -> ByLength:
     """Of the layers of one kind."""
-    from posenc.dialects import read_config
+    from posenc.configs import read_config
 
     spec = read_config(text_config(model).to_dict(), defaults=True)
     rotation = next(

@@ -30,7 +30,7 @@ def register_rope(name: str, frequencies: Made) -> None:
     """
     from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 
-    from posenc.dialects.rotary import ALIASES, TYPES
+    from posenc.configs.rotary import ALIASES, TYPES
 
     warn_untested()
     if not isinstance(name, str) or not name:

@@ -22,8 +22,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.rotation import rotate, rotate_both
-from posenc.layouts import Layout
 
 NAMES = ("apply_rotary_pos_emb", "apply_rotary_pos_emb_interleave", "apply_rotary_emb")
 Rotate = Callable[..., Any]

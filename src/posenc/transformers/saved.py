@@ -19,10 +19,10 @@ from typing import Any
 
 from torch import nn
 
-from posenc.checks import shown
+from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
-from posenc.stack import Stack
+from posenc.support.checks import shown
 
 KEY = "posenc"
 FORMAT = 1

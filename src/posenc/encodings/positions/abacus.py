@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
-from posenc.tensor_checks import with_values
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import with_values
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool
+    from posenc.support.shapes import Bool
 
 
 @checked

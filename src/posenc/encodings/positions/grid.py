@@ -7,10 +7,10 @@ Dosovitskiy et al. 2020 (ViT) number patches in this order.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,11 +7,11 @@ Siméoni et al. 2025, "DINOv3", section 3.2, and their code (from -1 to 1); Kiri
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.fourier import spread
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.fourier import spread
 from posenc.positions import Positions
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

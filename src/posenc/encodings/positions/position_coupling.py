@@ -15,11 +15,11 @@ from collections.abc import Sequence
 
 import torch
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

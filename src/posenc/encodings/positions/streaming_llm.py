@@ -8,11 +8,11 @@ posenc.rerotate; see there.
 
 from __future__ import annotations
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,12 +7,12 @@ Liu et al. 2021, "Swin Transformer", section 3.2.
 
 from __future__ import annotations
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.window_bias import windows as cut_into_windows
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.window_bias import windows as cut_into_windows
 from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -19,20 +19,20 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc import checks
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encoding import full_precision
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
 from posenc.frequencies import Frequencies
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
-from posenc.layouts import Layout
 from posenc.positions import Positions
-from posenc.tensor_checks import beside, floating
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Activation = Literal["tanh", "silu"]
 MOST_STEPS = 10_000

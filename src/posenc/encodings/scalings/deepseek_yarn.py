@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 
 from posenc import frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

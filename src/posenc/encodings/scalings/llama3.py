@@ -8,11 +8,11 @@ Llama Team 2024, "The Llama 3 Herd of Models", section 3.4.2, and the code relea
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

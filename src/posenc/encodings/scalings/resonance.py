@@ -8,11 +8,11 @@ Wang et al. 2024, "Resonance RoPE: Improving Context Length Generalization of La
 from __future__ import annotations
 
 from posenc import frequencies
-from posenc.bilingual import Words
-from posenc.checked import checked
+from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
-from posenc.entry import Entry
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,10 +7,10 @@ transformers, models/beam, in layers without rotation. Its docstring says i, its
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.temperature import PowerTemperature
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.temperature import PowerTemperature
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,10 +7,10 @@ transformers, models/inkling (log_scaling_alpha and log_scaling_n_floor), in lay
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.temperature import LogTemperature
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.temperature import LogTemperature
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

@@ -7,10 +7,10 @@ Su 2021, "Attention scaling from the invariance of entropy" (a post); use_logn_a
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.temperature import LogLengthTemperature
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.temperature import LogLengthTemperature
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

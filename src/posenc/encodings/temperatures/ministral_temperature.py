@@ -7,10 +7,10 @@ The code of Ministral 3 and Mistral 4 (llama_4_scaling_beta), which have it in e
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.temperature import FloorLogTemperature
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.temperature import FloorLogTemperature
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

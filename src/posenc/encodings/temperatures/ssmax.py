@@ -7,10 +7,10 @@ Nakanishi 2025, "Scalable-Softmax Is Superior for Attention", section 2.
 
 from __future__ import annotations
 
-from posenc.bilingual import Words
-from posenc.checked import checked
-from posenc.encodings.temperature import LearnedTemperature
-from posenc.entry import Entry
+from posenc.catalogue.entry import Entry
+from posenc.encodings.bases.temperature import LearnedTemperature
+from posenc.support.checked import checked
+from posenc.support.languages import Words
 
 
 @checked

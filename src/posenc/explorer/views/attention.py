@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 import posenc
-from posenc.catalogue import BY_NAME, FOUNDATION, arguments_of, directed, names
-from posenc.description import requested
+from posenc.catalogue.description import requested
+from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed, names
 from posenc.encoding import Site
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
@@ -80,7 +80,7 @@ w_q[0, 2] = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 w_k[0] = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)
 w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)"""
 TYPED = f"""\
-vectors = posenc.measures.order.word_vectors({{words}}, {{m}})  # random, the same for the same word
+vectors = posenc.pictures.measures.order.word_vectors({{words}}, {{m}})  # random, the same for the same word
 x = vectors.mul(7).round() / 10
 {PROJECTIONS}"""
 # The translations word by word have the same numbers.

@@ -13,12 +13,12 @@ import torch
 from pydantic import Field
 
 import posenc
+from posenc.checking.recognition import Recognised, recognise
+from posenc.checking.recognition.formula import COS, SIN, channels, divisor
+from posenc.checking.recognition.recogniser import matrix
 from posenc.explorer import table_files
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
-from posenc.recognition import Recognised, recognise
-from posenc.recognition.formula import COS, SIN, channels, divisor
-from posenc.recognition.recogniser import matrix
 
 ORDER = 70
 
@@ -157,7 +157,9 @@ def data(asked: Parameters) -> Data:
     body = textwrap.dedent(inspect.getsource(make).split(":\n", 1)[1]).rstrip()
     body = body.removesuffix("\nreturn table").replace("return ", "table = ")
     imports = "import math\n\nimport torch" if "math." in body else "import torch"
-    lines = f"{imports}\nimport posenc\nfrom posenc.recognition import recognise\n\n{body}\nfound = recognise(table)"
+    lines = (
+        f"{imports}\nimport posenc\nfrom posenc.checking.recognition import recognise\n\n{body}\nfound = recognise(table)"
+    )
     return _shown(table, recognise(table), lines, uploaded=False)
 
 
@@ -169,7 +171,7 @@ def uploaded(contents: bytes) -> Data:
 
 
 def _python(made: str) -> str:
-    imports = "import torch\nimport posenc\nfrom posenc.recognition import recognise"
+    imports = "import torch\nimport posenc\nfrom posenc.checking.recognition import recognise"
     return f"{imports}\n\n{made}\nfound = recognise(table)"
 
 

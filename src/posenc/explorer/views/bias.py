@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 from pydantic import Field
 
-from posenc.catalogue import BY_NAME, directed
+from posenc.catalogue.entry import Entry
+from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.encoding import DistanceBias
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5 import T5
-from posenc.entry import Entry
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings

@@ -7,10 +7,11 @@ import functools
 import torch
 from pydantic import Field
 
-from posenc import frequencies, measures
+from posenc import frequencies
 from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
+from posenc.pictures import measures
 
 ORDER = 30
 POSITION = "p"

@@ -18,13 +18,13 @@ import torch
 from pydantic import Field
 
 import posenc
-from posenc.bilingual import LANGUAGES, Words
-from posenc.catalogue import BY_NAME, directed
-from posenc.description import SEAMS, TRAITS, requested
+from posenc.catalogue.description import SEAMS, TRAITS, requested
+from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.explorer.data import Data, run
 from posenc.explorer.measured_table import table
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
+from posenc.support.languages import LANGUAGES, Words
 
 ORDER = 150
 POSITION = "i"

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from posenc.bilingual import LANGUAGES, Words
-from posenc.catalogue import BY_NAME, ENTRIES
-from posenc.description import NEEDS, SEAMS, SIZES, TRAITS, program
-from posenc.entry import KINDS, Entry
+from posenc.catalogue.description import NEEDS, SEAMS, SIZES, TRAITS, program
+from posenc.catalogue.entry import KINDS, Entry
+from posenc.catalogue.lookup import BY_NAME, ENTRIES
+from posenc.catalogue.option_descriptions import options_of
 from posenc.explorer.data import Data, run
 from posenc.explorer.measured_table import conditions, cost_of
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import labelled
-from posenc.option_descriptions import options_of
+from posenc.support.languages import LANGUAGES, Words
 
 if TYPE_CHECKING:
     Name = str
@@ -36,7 +36,7 @@ def data(asked: Parameters) -> Data:
     """What `describe` counts, and the entry's texts in both languages."""
     entry = BY_NAME[asked.name]
     python = f"""from posenc.catalogue import BY_NAME
-from posenc.description import describe
+from posenc.catalogue.description import describe
 
 described = describe(BY_NAME["{asked.name}"])
 parameters = described["parameters"]  # at {", ".join(f"{name} {size}" for name, size in SIZES.items())}"""

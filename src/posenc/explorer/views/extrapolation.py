@@ -12,14 +12,14 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from posenc import frequencies
-from posenc.dialects import ConfigError, read_config, source
-from posenc.dialects.spec import STARTS, Rotation
-from posenc.explorer import measured
+from posenc.catalogue import measured
+from posenc.configs import ConfigError, read_config, source
+from posenc.configs.report.extension import extensible, pretrained_length, rotation_to_change
+from posenc.configs.spec import STARTS, Rotation
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.frequencies import Frequencies
-from posenc.inspection.extension import extensible, pretrained_length, rotation_to_change
-from posenc.measures import unfinished_pairs
+from posenc.pictures.measures import unfinished_pairs
 
 ORDER = 160
 
@@ -144,7 +144,7 @@ def _python(asked: Parameters, given: Given) -> str:
     theirs = ", theirs" if given.theirs is not None else ""
     return f"""import torch
 import posenc
-from posenc.explorer import measured
+from posenc.catalogue import measured
 
 {given.python}plain = {f}.rotary({given.plain.width}, {given.plain.base!r})
 ways = [

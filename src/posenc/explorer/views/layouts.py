@@ -6,10 +6,10 @@ from itertools import product
 
 from pydantic import Field
 
-from posenc.conversion.families import known_layout
+from posenc.configs.convert.families import known_layout
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
-from posenc.layouts import Layout
+from posenc.frequencies.layouts import Layout
 
 ORDER = 120
 
@@ -72,7 +72,7 @@ def _python(asked: Parameters, other: Layout) -> str:
     return f"""import torch
 import posenc
 from posenc import layouts
-from posenc.conversion.rows import Heads, convert_rows, row_permutation
+from posenc.configs.convert.rows import Heads, convert_rows, row_permutation
 
 omega = torch.tensor(posenc.frequencies.rotary({d}, {base!r}), dtype=torch.float64)
 half = torch.stack(layouts.split(torch.arange({d}), "half"), dim=1)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from posenc.catalogue import arguments_of, directed
-from posenc.description import requested
+from posenc.catalogue.description import requested
+from posenc.catalogue.lookup import arguments_of, directed
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
@@ -71,8 +71,8 @@ def _python(asked: Parameters, words: tuple[str, ...]) -> str:
 import torch
 import posenc
 from posenc import measures
-from posenc.backends.reference import probabilities
-from posenc.measures.layers import Layers, redrawn, seeded
+from posenc.attention.backends.reference import probabilities
+from posenc.pictures.measures.layers import Layers, redrawn, seeded
 
 words, causal, layers = {words!r}, {asked.causal}, {asked.layers}
 encoding = posenc.create("{asked.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided}){length}

@@ -16,9 +16,9 @@ from typing import Literal
 
 from pydantic import Field
 
-from posenc import measures
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
+from posenc.pictures import measures
 
 ORDER = 90
 POSITION = "p"

@@ -9,15 +9,15 @@ import torch
 
 from posenc import frequencies
 from posenc.attention import attend
-from posenc.catalogue import create
+from posenc.catalogue import measured
+from posenc.catalogue.lookup import create
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.nope import NoPE
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
-from posenc.explorer import measured
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
-from posenc.measures.order import SENTENCE_PAIRS, sentence_sensitivity, word_vectors
-from posenc.measures.scores import score_of_ones
+from posenc.pictures.measures.order import SENTENCE_PAIRS, sentence_sensitivity, word_vectors
+from posenc.pictures.measures.scores import score_of_ones
 from posenc.positions import Positions
 
 SHOWN = ("sinusoidal", "rope", "alibi")
@@ -30,7 +30,7 @@ class Parameters(Base):
 EXPORTED = (Parameters(),)
 PYTHON = """import torch
 import posenc
-from posenc.measures.order import word_vectors
+from posenc.pictures.measures.order import word_vectors
 
 hero = posenc.sinusoidal_table(48, 128, dtype=torch.float64)
 hero_omega = torch.tensor(posenc.frequencies.rotary(128).values, dtype=torch.float64)

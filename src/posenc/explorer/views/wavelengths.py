@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.dialects import PositionSpec, Rotation, read_config, source
+from posenc.configs import PositionSpec, Rotation, read_config, source
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused

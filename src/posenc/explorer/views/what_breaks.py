@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Literal
 
 import torch
 
-from posenc.bilingual import Words
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
+from posenc.support.languages import Words
 
 ORDER = 165
 POSITION = "i"

@@ -21,7 +21,7 @@ from posenc import kernels
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 WIDEST = 256  # channels of a head
 

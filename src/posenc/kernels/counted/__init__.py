@@ -21,7 +21,7 @@ from posenc.kernels.derivatives import differentiable_gradients, in_full_precisi
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float
+    from posenc.support.shapes import Bool, Float
 
 Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
 

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import layouts
+from posenc.frequencies import layouts
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import transformed
 from posenc.kernels.rotation.torch_operator import both_turned, turned, turned_into
-from posenc.layouts import Layout
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 ARITHMETIC = {
     torch.float32: torch.float32,

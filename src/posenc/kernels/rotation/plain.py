@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc import layouts
-from posenc.layouts import Layout
+from posenc.frequencies import layouts
+from posenc.frequencies.layouts import Layout
 
 
 def in_torch(x: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool) -> Tensor:

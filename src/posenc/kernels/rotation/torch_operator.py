@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc import layouts
+from posenc.frequencies import layouts
 from posenc.kernels.derivatives import autograd_kernel, below_autograd
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed, wants_gradient
 from posenc.kernels.rotation.exported import exported

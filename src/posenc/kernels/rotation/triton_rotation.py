@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 # The sizes are reasoned from the code compiled for sm_90 (56 to 104 registers a thread); no GPU was at hand to time them.
 WARPS = 4

@@ -26,7 +26,7 @@ from posenc.kernels.sin_cos import torch_operator
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int, Num
+    from posenc.support.shapes import Float, Int, Num
 
 
 def sin_cos(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int, Num
+    from posenc.support.shapes import Float, Int, Num
 
 BLOCK = 16384  # entries of a block: 256 KiB of complex fp64 stay in the cache, and torch keeps so few on one thread
 

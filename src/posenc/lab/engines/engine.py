@@ -12,8 +12,8 @@ from posenc.lab.run.workers import Event as Event
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
-    from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.records.record import Record
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
     Train = Callable[[Trial, Corpus | None, Hardware, Callable[[float], None]], Record | None]

@@ -16,7 +16,7 @@ from posenc.lab.engines.engine import Context, Event, finish, line
 if TYPE_CHECKING:
     from posenc.lab.engines.engine import Train
     from posenc.lab.experiment import Trial
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
 A_WEEK = datetime.timedelta(days=7)  # the others wait while the first one waits for other sweeps

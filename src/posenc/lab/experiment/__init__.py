@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.lab import tasks
 from posenc.lab.experiment import strict_yaml, user_encoding
 from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
@@ -464,7 +464,7 @@ def parse(text: str, folder: Path) -> Experiment:
     if not isinstance(given, dict):
         raise ValueError("expected settings, name: value")
     _refuse_booleans(given)
-    sets = {"foundation": catalogue.FOUNDATION, "all": trainable()}
+    sets = {"foundation": lookup.FOUNDATION, "all": trainable()}
     if given.get("encodings") in ("foundation", "all"):
         given["encodings"] = [given["encodings"]]
     if isinstance(words := given.get("encodings"), list):

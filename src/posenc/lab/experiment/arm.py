@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.positions.abacus import abacus
 from posenc.lab.experiment import user_encoding
@@ -28,7 +28,7 @@ from posenc.lab.tasks.task import Task
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.support.shapes import Int
 
 RANDOMIZED, ABACUS, DROPPED = "+randomized", "+abacus", "+dropped"
 Numbering = Callable[[Tensor], Positions]  # the positions of rows, by their tokens
@@ -38,15 +38,15 @@ TABLE_STD = "table_std"  # an option of the lab: standard deviation of the initi
 
 def trainable() -> tuple[str, ...]:
     """The names that a trial can train: they read one coordinate, as every task's tokens have, and keep the heads."""
-    entries = (catalogue.BY_NAME[name] for name in catalogue.names())
+    entries = (lookup.BY_NAME[name] for name in lookup.names())
     return tuple(entry.name for entry in entries if entry.axes == 1 and "wide_output" not in entry.needs)
 
 
 def meant(word: str) -> str:
     """`; did you mean rope+randomized?` for a word that is nearly an arm, or what the catalogue says of it."""
     name, plus, _ = word.partition("+")
-    if (entry := catalogue.entry_of(name)) is None or entry.kind == "positions":
-        return catalogue.hint(word)
+    if (entry := lookup.entry_of(name)) is None or entry.kind == "positions":
+        return lookup.hint(word)
     if plus:
         return f"; expected {entry.name}, {entry.name}{RANDOMIZED} or {entry.name}{ABACUS}"
     return f"; did you mean {entry.name}?"
@@ -92,15 +92,15 @@ class Arm:
         arm = cls(encoding_of(word), randomized, source, options, dropped, spread, counted)
         if dropped and arm.encoding != "rope":
             raise ValueError(f"{DROPPED}: expected rope{DROPPED}, got {word!r}; DroPE removes RoPE from a trained model")
-        if source is None and arm.encoding in catalogue.position_names():
+        if source is None and arm.encoding in lookup.position_names():
             raise ValueError(
                 f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"
             )
-        if source is None and arm.encoding not in catalogue.names():
+        if source is None and arm.encoding not in lookup.names():
             said = f"unknown encoding {arm.encoding!r}{meant(arm.encoding)}"
             raise ValueError(f"{said}{' See' if said.endswith('?') else '; see'} posenc list")
         if source is None and arm.encoding not in trainable():
-            axes = catalogue.BY_NAME[arm.encoding].axes
+            axes = lookup.BY_NAME[arm.encoding].axes
             if axes == 1:
                 raise ValueError(f"{arm.encoding} needs a wider output projection than the lab's model has")
             raise ValueError(f"{arm.encoding} reads {axes} coordinates of a token; the tokens of every task have one")
@@ -117,9 +117,9 @@ class Arm:
             if self.source is not None:
                 return user_encoding.create(self.encoding, self.source, sizes)
             options: dict[str, Any] = {name: value for name, value in self.options if name != TABLE_STD}
-            return catalogue.create(self.encoding, **sizes, **catalogue.directed(self.encoding, causal), **options)
+            return lookup.create(self.encoding, **sizes, **lookup.directed(self.encoding, causal), **options)
 
-        per_layer = self.source is None and catalogue.BY_NAME[self.encoding].per_layer
+        per_layer = self.source is None and lookup.BY_NAME[self.encoding].per_layer
         return nn.ModuleList(one() for _ in range(n_layers if per_layer else 1))
 
     def table_std(self, default: float) -> float:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.lab.experiment.arm import TABLE_STD, Arm, encoding_of
 from posenc.lab.experiment.error_line import nearest
 
@@ -20,7 +20,7 @@ def check_settings(word: str, settings: Mapping[str, float], size: Size, causal:
     """Raises ValueError for a name that is no number of the encoding, and for a value that its class refuses."""
     numbers = numbers_of(encoding_of(word))
     for name in settings:
-        if name in catalogue.SIZES:
+        if name in lookup.SIZES:
             raise ValueError(f"{name} is decided by the size of the experiment; leave it out")
         if name not in (*numbers, TABLE_STD):
             raise ValueError(
@@ -36,9 +36,9 @@ def check_settings(word: str, settings: Mapping[str, float], size: Size, causal:
 
 def numbers_of(encoding: str) -> list[str]:
     """The options of an encoding that are numbers."""
-    parameters = inspect.signature(catalogue.BY_NAME[encoding].maker()).parameters
+    parameters = inspect.signature(lookup.BY_NAME[encoding].maker()).parameters
     return [
         name
         for name, about in parameters.items()
-        if name not in catalogue.SIZES and {"int", "float"} & {part.strip() for part in str(about.annotation).split("|")}
+        if name not in lookup.SIZES and {"int", "float"} & {part.strip() for part in str(about.annotation).split("|")}
     ]

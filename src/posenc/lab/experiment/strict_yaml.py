@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import yaml
 
-from posenc.strict_json import MOST_DIGITS
+from posenc.support.strict_json import MOST_DIGITS
 
 LARGEST = 128 * 2**10  # bytes; PyYAML takes a second for them
 DEEPEST, MOST = 32, 10_000  # levels, values

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 
 from scipy.stats import t
 
-from posenc.bilingual import Words, joined
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import counted
+from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
 Scores = Mapping[str, Mapping[str, float]]  # by encoding and seed

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from posenc.bilingual import Words
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
 
-    from posenc.shapes import Bool, Float
+    from posenc.support.shapes import Bool, Float
 
 Measure = Literal["bits", "exact"]
 Behaviour = Literal["flat", "fades", "breaks"]

@@ -13,12 +13,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from posenc import strict_json
 from posenc.lab.records import files
 from posenc.lab.records.import_closure import SOURCES, closure, file_of
+from posenc.support import strict_json
 
 NAME = "findings.json"
-FINDINGS, VIEWS = "posenc.lab.findings.assemble", "posenc.lab.views"
+FINDINGS, VIEWS = "posenc.lab.findings.assemble", "posenc.lab.report"
 SUFFIXES = (".py", ".css", ".js")
 
 

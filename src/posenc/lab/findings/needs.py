@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from posenc.bilingual import Words, joined
 from posenc.lab.findings.comparing import best, fastest, ranked
 from posenc.lab.findings.criteria import CONVERGED, RECOMMENDED
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import loss, score, times
+from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
 COPYING = "copy"

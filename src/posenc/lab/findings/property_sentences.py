@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc.bilingual import Words
 from posenc.lab.findings.wording import listed
 from posenc.lab.trial.fp64_properties import SAME
+from posenc.support.languages import Words
 
 Json = Mapping[str, Any]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc import catalogue
+from posenc.catalogue import lookup
 from posenc.lab import tasks
 
 
@@ -19,5 +19,5 @@ def row_tokens(task: Mapping[str, Any], length: int) -> int:
 
 def longest_bucket(task: Mapping[str, Any]) -> int:
     """The distance from which on all share T5's last bucket, with the settings of the task."""
-    t5 = catalogue.create("t5", n_heads=1, **task["settings"].get("t5", {}))
+    t5 = lookup.create("t5", n_heads=1, **task["settings"].get("t5", {}))
     return int(t5.configuration["max_distance"])

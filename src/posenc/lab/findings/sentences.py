@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc.bilingual import Words, joined
 from posenc.lab.findings import budget_limits, property_sentences
 from posenc.lab.findings.comparing import after_training, best, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
@@ -26,6 +25,7 @@ from posenc.lab.findings.wording import (
     trained_seeds,
 )
 from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
 

@@ -28,7 +28,7 @@ from posenc.lab.findings.criteria import Measure, kept
 if TYPE_CHECKING:
     from numpy import ndarray as Array
 
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 LEVEL = 0.95
 DRAWS = 4000

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posenc import catalogue
-from posenc.bilingual import Words
+from posenc.catalogue import lookup
 from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
 from posenc.lab.experiment.change import Change
+from posenc.support.languages import Words
 
 CHANGES = {
     "": Words("unchanged", "不改动"),
@@ -39,7 +39,7 @@ def with_factor(name: Words, word: str) -> Words:
 def title(arm: str) -> Words:
     """RoPE; Transformer-XL; Mine, of mine.py:Mine; RoPE + random positions; RoPE, dropped."""
     encoding = encoding_of(arm)
-    entry = catalogue.BY_NAME.get(encoding)
+    entry = lookup.BY_NAME.get(encoding)
     name = encoding.rpartition(":")[2] if entry is None else entry.title.en
     more = SUFFIXES.get(arm.removeprefix(encoding), Words("", ""))
     return Words(name + more.en, name + more.zh)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from posenc.bilingual import Words, joined
 from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.titles import title
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.training import CAUSAL_ONLY
+from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
 REASONS = {CAUSAL_ONLY: Words("causal only", "仅用于因果注意力"), "not run": Words("not run", "未运行")}

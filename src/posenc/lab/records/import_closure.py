@@ -3,8 +3,8 @@
     closure(["posenc.lab.trial.training", "posenc.encodings.rope"])  ─►  {"posenc.attention", "posenc.kernels.sin_cos", …}
 
 An import counts wherever it stands: at the top, in a function, in a `try`. Imports under `if TYPE_CHECKING` do not run and
-do not count. `importlib.import_module(f"posenc.backends.{name}")` counts as an import of every module in that package. The
-two packages in BY_NAME are the exception: a trial names the one module of each that it uses.
+do not count. `importlib.import_module(f"posenc.attention.backends.{name}")` counts as an import of every module in that
+package. The two packages in BY_NAME are the exception: a trial names the one module of each that it uses.
 
 `posenc/__init__.py` is left out. It holds the version and the table of public names, and it computes nothing.
 """

@@ -30,7 +30,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from posenc import strict_json
+from posenc.support import strict_json
 
 METADATA = b"posenc"
 SEAL, UNSEALED = b"posenc seal ", b"0" * 64

@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from posenc import strict_json
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
 from posenc.lab.records import files
 from posenc.lab.records.record import METADATA, SCHEMA, SEAL, UNSEALED, Record, digest, sealed
 from posenc.lab.records.written import MEASUREMENTS as VALUES
 from posenc.lab.records.written import About, Manifest, expect, read_manifest
+from posenc.support import strict_json
 
 if TYPE_CHECKING:
     import duckdb

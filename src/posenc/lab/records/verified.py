@@ -17,11 +17,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from posenc import strict_json
 from posenc.lab.records import files
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import described, unpacked
 from posenc.lab.records.written import Verification, expect
+from posenc.support import strict_json
 
 NAME, REFERENCES = "verified.jsonl", "references"
 Pair = tuple[str, str]  # fingerprints: of the record, of the code that repeats it

@@ -5,7 +5,8 @@
     trials/*.parquet     About          the description in a record
     verified.jsonl       Verification   a line for each
 
-More names than these may stand there. The files are read by `posenc.strict_json` first: each name once, finite numbers.
+More names than these may stand there. `posenc.support.strict_json` reads the files first: each name once, finite
+numbers.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from typing import Annotated, Any, NotRequired
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Strict, Tag, ValidationError
 from typing_extensions import TypedDict
 
-from posenc import strict_json
 from posenc.lab.experiment import Experiment
 from posenc.lab.experiment.error_line import line
+from posenc.support import strict_json
 
 Key = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 

@@ -17,7 +17,7 @@ from posenc.lab.experiment import Experiment, Trial
 from posenc.lab.run.workers import Job, Workers
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
 CLOSING = 12.0  # seconds kept for starting the workers and writing the report

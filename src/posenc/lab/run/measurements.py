@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from posenc.lab.engines import line as one_line
 from posenc.lab.experiment.key import canonical
 from posenc.lab.records.results import Unwritable
-from posenc.lab.run.apart import LIMIT, told
+from posenc.support.apart import LIMIT, told
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment, TaskPlan, Trial
-    from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.records.results import Folder
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
 TIMED_TASK = "language_model"

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
-from posenc.lab.experiment import Choice, Experiment, Trial, corpus
+from posenc.lab.experiment import Choice, Experiment, Trial
 from posenc.lab.records import learning_curve, verified
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.mean_score import NO_SCORE, Order, order_of
@@ -28,11 +28,12 @@ from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
 from posenc.lab.run import budget
 from posenc.lab.run.measurements import LOOK_AGAIN, measure
 from posenc.lab.run.time_left import TimeLeft
+from posenc.lab.text import corpus
 
 if TYPE_CHECKING:
     from posenc.lab.engines import Train
-    from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.records.record import Record
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
 Pair = tuple[str, str]  # task and encoding

@@ -29,9 +29,9 @@ from posenc.lab.records.results import unpacked
 
 if TYPE_CHECKING:
     from posenc.lab.engines.engine import Engine, Train
-    from posenc.lab.experiment.corpus import Corpus
     from posenc.lab.records.results import Folder
     from posenc.lab.records.surroundings import Surrounding
+    from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
 IN_TRAINING = ("attention", "link", "similarity")  # kinds of rows recorded in training on held-out rows

@@ -16,12 +16,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Int
+    from posenc.support.shapes import Bool, Int
 
 BEGIN, PLUS, EQUALS, END = 10, 11, 12, 13  # tokens after the digits
 

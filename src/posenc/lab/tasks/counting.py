@@ -15,9 +15,9 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
+from posenc.support.languages import Words
 
 ANSWERS = 10
 BEGIN, NOTHING, ADD, ZERO, ASK = range(ANSWERS, ANSWERS + 5)  # tokens after the answers

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
 
 THINGS = ("电影", "小说", "动画", "话剧", "纪录片", "电视剧")
 OWNERS = {"表演": "演员", "文笔": "作者", "手法": "导演", "嗓音": "歌手", "台词": "编剧", "画面": "摄影师"}

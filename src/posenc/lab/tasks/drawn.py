@@ -21,8 +21,8 @@ from torch import Tensor
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
-    from posenc.shapes import Bool, Int
+    from posenc.lab.text.corpus import Corpus
+    from posenc.support.shapes import Bool, Int
 
 HELD_OUT = 8  # one row in this many is held out
 FEWEST = 4096  # the least number of different rows of a length that is divided

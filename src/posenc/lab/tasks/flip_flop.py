@@ -16,9 +16,9 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn
 from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.support.languages import Words
 
 WRITE, READ, SKIP = 2, 3, 4  # tokens after the bits
 

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.text import BYTES, HeldOut, given, held_out_windows, pair_bits, training_windows
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
 
 
 class LanguageModel(Task):

@@ -17,15 +17,15 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, given, held_out_windows, training_windows
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from posenc.lab.experiment.corpus import Corpus
-    from posenc.shapes import Bool
+    from posenc.lab.text.corpus import Corpus
+    from posenc.support.shapes import Bool
 
 MASK = BYTES
 

@@ -13,9 +13,9 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
+from posenc.support.languages import Words
 
 BEGIN, EQUALS = 2, 3  # tokens after the bits
 

@@ -18,9 +18,9 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn
 from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.support.languages import Words
 
 WIDTH = 8  # cells of a row
 BEFORE, SAME, AFTER = range(3)  # answers: left or above; the same; right or below

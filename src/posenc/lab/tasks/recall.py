@@ -16,9 +16,9 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, column
 from posenc.lab.tasks.task import IGNORE, Batch
+from posenc.support.languages import Words
 
 
 class Recall(Drawn):

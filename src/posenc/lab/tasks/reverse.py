@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.rewriting import Rewriting
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.support.shapes import Int
 
 
 class Reverse(Rewriting):

@@ -15,12 +15,12 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Int
+    from posenc.support.shapes import Int
 
 
 class Rewriting(Drawn):

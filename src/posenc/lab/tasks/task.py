@@ -16,11 +16,11 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
-from posenc.bilingual import Words
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
-    from posenc.shapes import Bool, Int
+    from posenc.lab.text.corpus import Corpus
+    from posenc.support.shapes import Bool, Int
 
 IGNORE = -100
 

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import torch
 from torch import Tensor
 
-from posenc.lab.experiment.corpus import Corpus, Windows
+from posenc.lab.text.corpus import Corpus, Windows
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 BYTES = 256
 

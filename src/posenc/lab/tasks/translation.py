@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
 
 COLOURS = {"red": "红色", "blue": "蓝色", "white": "白色", "black": "黑色"}
 STATES = {"old": "旧", "new": "新", "big": "大", "small": "小", "clean": "干净", "dirty": "脏"}

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
-from posenc.bilingual import Words
 from posenc.lab.tasks import grammar
 from posenc.lab.tasks.grammar import KINDS, Pair
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.lab.experiment.corpus import Corpus
+    from posenc.lab.text.corpus import Corpus
 
 ASK, NO, YES = range(3)  # tokens before the characters
 # The least number of characters of a sentence in training, and of a scored one, at which every kind has sentences.

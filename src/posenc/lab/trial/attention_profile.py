@@ -16,17 +16,17 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.backends.reference import probabilities
+from posenc.attention.backends.reference import probabilities
 from posenc.encoding import PositionalEncoding, full_precision
 from posenc.encodings.learned import Learned
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import Rows
 from posenc.lab.tasks.task import Task
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.model import Transformer
 from posenc.positions import Positions, may_attend
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 SHARES = (0.0, 0.03, 0.1, 0.3, 1.0)  # of the steps
 FEW = 8  # rows that are recorded if the task has no links

@@ -19,10 +19,10 @@ from typing import Any
 
 import torch
 
-from posenc.attention_module import Attention
+from posenc.attention.module import Attention
 from posenc.encoding import PositionalEncoding
 from posenc.lab.experiment import Trial
-from posenc.lab.experiment.corpus import Corpus
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.fp64_properties import table_bytes_per_token
 from posenc.lab.trial.training import Run, new_model
 from posenc.positions import Positions

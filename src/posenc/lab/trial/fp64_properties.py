@@ -14,13 +14,13 @@ from typing import Any
 
 import torch
 
-from posenc.attention_module import Attention
+from posenc.attention.module import Attention
 from posenc.encoding import PositionalEncoding, Site
 from posenc.lab.experiment import Size, Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial.training import new_model
-from posenc.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
-from posenc.measures.layers import normal, redrawn, seeded
+from posenc.pictures.measures import SENTENCE_PAIRS, order_sensitivity, sentence_sensitivity
+from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.positions import Positions
 
 SHIFTS = (1, 40)

@@ -29,7 +29,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from posenc.lab.experiment import Size
     from posenc.lab.trial.parallel import Shards
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 EMBEDDING = 1.0  # standard deviation of the initial token embeddings
 

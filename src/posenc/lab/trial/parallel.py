@@ -24,7 +24,7 @@ from posenc.lab.tasks.task import IGNORE
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float, Int
+    from posenc.support.shapes import Float, Int
 
 Shard = Literal["rows", "sequence"]
 

@@ -20,17 +20,17 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.lab.experiment.arm import Arm, Numbering
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import NON_OVERLAPPING, RANDOM_POSITIONS, SAME_TARGETS, Rows
 from posenc.lab.tasks.language_model import LanguageModel
 from posenc.lab.tasks.task import IGNORE, Batch, Task
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.parallel import Part
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
-    from posenc.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 NO_NUMBER = "the score was no number"
 CHUNK = {"cpu": 1024}  # tokens at once: small enough for the cache and for malloc's free lists

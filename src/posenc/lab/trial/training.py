@@ -28,9 +28,9 @@ import posenc
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Precision, Trial
 from posenc.lab.experiment.change import Change
-from posenc.lab.experiment.corpus import Corpus
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
+from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial import parallel
 from posenc.lab.trial.attention_profile import Profile
 from posenc.lab.trial.kept_weights import KeptWeights, rows_of

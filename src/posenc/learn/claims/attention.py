@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import catalogue, measures
 from posenc.attention import attend
-from posenc.bilingual import Words
+from posenc.catalogue import lookup
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
@@ -32,11 +31,13 @@ from posenc.learn.walk import (
     Unscaled,
     attention_weights,
 )
-from posenc.measures.order import word_vectors
+from posenc.pictures import measures
+from posenc.pictures.measures.order import word_vectors
 from posenc.positions import Positions
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Rows = Sequence[Sequence[float]]
 EXACT = 1e-12  # what rounding in fp64 stays below
@@ -349,8 +350,8 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
 )
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
-    name = next(entry.name for entry in catalogue.ENTRIES if model in entry.users())
-    encoding = catalogue.create(name, d_model=8, n_heads=1, max_positions=trained)
+    name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())
+    encoding = lookup.create(name, d_model=8, n_heads=1, max_positions=trained)
     try:
         encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, 1, start=asked - 1))
         error = ""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from posenc.bilingual import Words
+from posenc.support.languages import Words
 
 
 class Verdict(StrEnum):

@@ -11,11 +11,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from posenc import catalogue, measures
-from posenc.bilingual import Words
+from posenc.catalogue import lookup
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.learn.claims.claim import Evidence, Verdict, claim
+from posenc.pictures import measures
 from posenc.positions import Positions
+from posenc.support.languages import Words
 
 FAR = 1_000_000
 LAG = 400
@@ -29,7 +30,7 @@ MEASURED = Words("quality is measured by training: posenc compare", "效果要�
     "正弦编码可无限外推（000、004），可略超训练长度（001）。",
 )
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
-    made = catalogue.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
+    made = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
     value = _far_value(lambda at: made.embed(torch.zeros(1, 1, d_model), at))
     defined = value is not None and bool(value.isfinite().all()) and float(value.abs().max()) <= 1
     unseen = measures.unfinished_pairs(d_model, trained)
@@ -38,7 +39,7 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
 
 @claim("rope-unlimited", "000 003", "RoPE extrapolates smoothly to any length.", "RoPE 可平滑外推到任意长度。")
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
-    made = catalogue.create(encoding, d_head=d_head)
+    made = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
     value = _far_value(lambda at: made.rotate(ones, at, "query"))
     defined = value is not None and math.isclose(float(value.norm()), float(ones.norm()))

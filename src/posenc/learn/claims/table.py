@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc import frequencies, measures
-from posenc.bilingual import Words
+from posenc import frequencies
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
 from posenc.learn.notes import compare
+from posenc.pictures import measures
 from posenc.positions import Positions
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.shapes import Float
+    from posenc.support.shapes import Float
 
 Encode = Callable[[Tensor, int], Tensor]
 BASE = 10000.0

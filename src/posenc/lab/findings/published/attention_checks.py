@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posenc.bilingual import Words
 from posenc.lab.findings.published.deciding import Link, Ours, Score, decide
 from posenc.lab.findings.published.our_scores import (
     TEXT,
@@ -17,6 +16,7 @@ from posenc.lab.findings.published.our_scores import (
 )
 from posenc.lab.findings.published.task_checks import ORDER
 from posenc.lab.findings.titles import title
+from posenc.support.languages import Words
 
 EVEN = "even"  # attention that is the same for every word
 ALIKE = 0.05  # cosine; smaller differences are noise in a small table

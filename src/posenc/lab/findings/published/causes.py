@@ -16,12 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from posenc.bilingual import Words, clauses, joined
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.criteria import FEWEST, MISSING
 from posenc.lab.findings.published.counting import from_notes
 from posenc.lab.findings.published.deciding import Ours
 from posenc.lab.findings.titles import title
+from posenc.support.languages import Words, clauses, joined
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
 Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.bilingual import Words
 from posenc.lab.findings.published.deciding import Ours, Score, by_ranges, worst_first
 from posenc.lab.findings.published.our_scores import (
     Found,
@@ -14,6 +13,7 @@ from posenc.lab.findings.published.our_scores import (
     reachable,
 )
 from posenc.lab.findings.titles import title
+from posenc.support.languages import Words
 
 COST = Words(
     "a sweep with this encoding, on one machine; it measures the cost at its end",

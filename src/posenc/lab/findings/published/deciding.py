@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from posenc.bilingual import Words, clauses, joined
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
+from posenc.support.languages import Words, clauses, joined
 
 NOTHING = Words("", "")
 

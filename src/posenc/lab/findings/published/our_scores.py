@@ -13,13 +13,13 @@ import math
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from posenc.bilingual import Words, joined
 from posenc.lab import tasks
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
+from posenc.support.languages import Words, joined
 
 Found = Mapping[str, Any]
 TEXT = "language_model"

@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from posenc.bilingual import Words, clauses
 from posenc.lab.findings import criteria
 from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
 from posenc.lab.findings.published.causes import Cause
@@ -25,6 +24,7 @@ from posenc.lab.findings.published.our_scores import BITS, CONSULTED, PLAIN, Jud
 from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
 from posenc.lab.findings.published.text_checks import COMPETITIVE
 from posenc.lab.findings.titles import change_title
+from posenc.support.languages import Words, clauses
 
 FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from posenc.bilingual import Words
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.published.deciding import (
@@ -41,6 +40,7 @@ from posenc.lab.findings.published.our_scores import (
     untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
+from posenc.support.languages import Words
 
 MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"
 CHANCE = 0.05  # exact match: a score this near to one half counts as chance

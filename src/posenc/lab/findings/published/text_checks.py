@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from posenc.bilingual import Words, clauses, joined
 from posenc.lab.findings.criteria import FLAT
 from posenc.lab.findings.published.deciding import (
     Link,
@@ -38,6 +37,7 @@ from posenc.lab.findings.published.our_scores import (
 )
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
+from posenc.support.languages import Words, clauses, joined
 
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.

@@ -1,0 +1,241 @@
+"""Attention with any encoding, on one page.
+
+Legend: b batch, h query heads, g key heads (h is a multiple of g), i query, j key, d channel.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+
+from torch import Tensor
+
+from posenc.attention.backends import choose
+from posenc.attention.options import PLAIN, Given, Options, allowed
+from posenc.attention.windows import by_pieces
+from posenc.encoding import PositionalEncoding, Site, check_added, check_one_layer, full_precision
+from posenc.positions import Positions
+from posenc.support.checked import explained
+from posenc.support.checks import shown
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Bool, Float
+
+
+NO_BYPASS = PositionalEncoding.bypass
+NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
+
+
+@overload
+def attend(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = ...,
+    *,
+    causal: bool = ...,
+    impl: str = ...,
+    return_lse: Literal[False] = ...,
+    **options: Unpack[Given],
+) -> Tensor: ...
+
+
+@overload
+def attend(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = ...,
+    *,
+    causal: bool = ...,
+    impl: str = ...,
+    return_lse: Literal[True],
+    **options: Unpack[Given],
+) -> tuple[Tensor, Tensor]: ...
+
+
+@explained
+def attend(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = None,
+    *,
+    causal: bool = True,
+    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    chunk: int | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "h"] | None = None,
+    dropout: float = 0.0,
+    return_lse: bool = False,
+    impl: str = "auto",
+) -> Float[Tensor, "b h i dv"] | tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:
+    """Attention of q over k and v with the encoding's rotation, bias, context and value seams.
+
+        q̂, k̂ = rotate(q), rotate(k)
+        logits = context(cap(q̂·k̂·scale) + bias) + mask
+        out    = rotate(softmax(logits)·v + value + bypass)   or weights(logits) in the softmax's place
+
+    q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
+    at_q        positions of the queries; at_k of the keys, the same where it is left out
+    causal      a query sees keys up to its own `order`; documents and padding are respected either way
+    mask        bool (True: may attend) or floating (added to the logits), 4 axes that broadcast to [b, h, i, j]
+    scale       what q·k is multiplied with; None: the encoding's `softmax_scale`, usually 1/√d. The bias is not scaled
+    window      (left, right): a query sees keys at most `left` positions before and `right` positions after it in `order`;
+                None is no limit. Keys outside are not read where positions count up by one
+    chunk       a query sees keys of its own chunk of so many positions in `order`
+    softcap     cap(x) = softcap·tanh(x / softcap), applied to q·k·scale alone, as in Gemma 2
+    sinks       one more logit per head in the softmax, whose share goes to no value, as in gpt-oss
+    dropout     the probability with which an attention weight is dropped; the others grow by 1 / (1 - dropout)
+    return_lse  also return the log of the sum of exp(logits) over the visible keys, [b, h, i], without the sink
+    impl        "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
+
+    `embed` is not called: absolute encodings are added to the embeddings, before the projections.
+    Raises ValueError for shapes that do not fit, for bidirectional use of a causal-only encoding, for values of options
+    out of range, for a scale or softcap with an encoding that replaces q·k (PaTH, Self-Extend), for sinks and return_lse
+    with one that replaces the softmax (stick-breaking), and for a backend that cannot express the encoding or an option;
+    TypeError for mixed or integer dtypes.
+    """
+    at_k = at_q if at_k is None else at_k
+    _check(q, k, v, encoding, at_q, at_k, causal)
+    with full_precision(q):
+        q, k = encoding.rotate_both(q, k, at_q, at_k)
+        v = encoding.rotate(v, at_k, "value")
+    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
+
+
+@explained
+def attend_rotated(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    *,
+    causal: bool = True,
+    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
+    scale: float | None = None,
+    window: tuple[int | None, int | None] | None = None,
+    chunk: int | None = None,
+    softcap: float | None = None,
+    sinks: Float[Tensor, "h"] | None = None,
+    dropout: float = 0.0,
+    return_lse: bool = False,
+    impl: str = "auto",
+) -> Any:
+    """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
+    _check(q, k, v, encoding, at_q, at_k, causal)
+    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)
+
+
+def _attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+    impl: str,
+) -> Any:
+    same = at_q is at_k
+    at_q = at_q.expand(q.shape[0])
+    at_k = at_q if same else at_k.expand(q.shape[0])
+    with full_precision(q):
+        if options is PLAIN and at_q.consecutive_in != "document":
+            out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
+            if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
+                out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
+            return encoding.rotate(out, at_q, "output")
+        found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
+        out, lse = found if options.return_lse else (found, None)
+        if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
+            out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
+        out = encoding.rotate(out, at_q, "output")
+    return (out, lse) if options.return_lse else out
+
+
+def _with_bypass(
+    out: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+) -> Tensor:
+    """The output and what the values add to it without the weights."""
+    addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
+    if addend is None:
+        return out
+    if addend.shape[-1] != 1:
+        check_added(encoding, addend, v)
+    return (out.to(addend.dtype) + addend).to(out.dtype)
+
+
+def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:
+    """The checked options of a call; the plain ones cost next to nothing."""
+    if given == NONE_GIVEN and type(given[-1]) is bool and type(given[-2]) is not bool:
+        return PLAIN
+    options = Options(*given)
+    options.check(q, k)
+    if encoding.sites & Site.WEIGHTS and (options.sinks is not None or options.return_lse):
+        raise ValueError(
+            f"sinks, return_lse: {encoding.owner} has something else in the place of the softmax; leave both out"
+        )
+    if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
+        raise ValueError(
+            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"
+            "; leave both out"
+        )
+    return options
+
+
+def _check(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+) -> None:
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
+    check_one_layer(encoding)
+    if causal is not True and causal is not False:
+        raise TypeError(f"causal: expected True or False, got {shown(causal)}")
+    for name, tensor in {"q": q, "k": k, "v": v}.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+        if tensor.ndim != 4:
+            raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(tensor.shape)}")
+        if not tensor.is_floating_point() or tensor.dtype != q.dtype:
+            raise TypeError(f"{name}: expected one floating dtype for q, k and v, got {tensor.dtype} beside {q.dtype}")
+    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+        raise ValueError(
+            f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], "
+            f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
+        )
+    if not q.shape[3]:
+        raise ValueError(f"q, k: expected at least one channel, got {list(q.shape)}")
+    if not k.shape[1] or q.shape[1] % k.shape[1]:
+        raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
+    for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
+        if not isinstance(at, Positions):
+            raise TypeError(
+                f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) makes plain ones"
+            )
+        if at.coords.is_meta is not tensor.is_meta:
+            raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {at.coords.device}")
+        if at.length != tensor.shape[2] or (at.batch != 1 and at.batch != q.shape[0]):
+            raise ValueError(
+                f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
+            )
+    if not causal and "causal_only" in encoding.traits:
+        raise ValueError(f"causal=False: {encoding.owner} is defined for causal attention only")

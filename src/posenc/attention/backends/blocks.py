@@ -1,0 +1,62 @@
+"""Attention by blocks of queries, for encodings that replace q·k and say their logits block by block (Wall, PaTH).
+
+Every block is a softmax in plain torch over the keys up to its last query, so that a forward holds one block of logits.
+Legend: b batch, h query heads, g key heads, n queries of a block, j key, d channel.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from posenc.attention.backends.fused import hidden_from
+from posenc.attention.options import PLAIN, Options
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.kernels.fast_path import exporting, transformed, wants_gradient
+from posenc.positions import Positions
+
+OPTIONS: frozenset[str] = frozenset()
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if encoding.blocks_beyond is None:
+        return "it declares no logits by blocks"
+    return hidden_from(encoding)
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if torch.compiler.is_compiling() or exporting():
+        return "it loops over blocks in Python, so that a graph would be right for one number of blocks only"
+    if not causal or at_q is not at_k or at_q.consecutive_in != "row":
+        return "queries and keys are not the same consecutive tokens, seen causally"
+    if not (q.shape[0] and at_q.length):
+        return "there are no rows or no tokens"
+    return None
+
+
+def leaves(encoding: PositionalEncoding, at_q: Positions) -> bool:
+    return at_q.length <= (encoding.blocks_beyond or 0)
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
+) -> Tensor:
+    dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
+    wide_k, wide_v = (x.to(dtype).repeat_interleave(groups, dim=1) for x in (k, v))
+    blocks = encoding.logits_by_blocks(q.to(dtype), wide_k, at_q)
+    outputs = (logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks)
+    if wants_gradient(q, k, v, *encoding.parameters()) or transformed():
+        return torch.cat(list(outputs), dim=2).to(q.dtype)
+    out, start = q.new_empty(*q.shape[:3], v.shape[3]), 0  # outputs in between would keep what blocks free in pieces
+    for output in outputs:
+        stop = start + output.shape[2]
+        out[:, :, start:stop] = output
+        start = stop
+    return out

@@ -1,0 +1,87 @@
+"""Attention with relative vectors (Shaw, Transformer-XL) on consecutive tokens, by blocks of queries.
+
+The formula by blocks is in attention.py, the operator in torch_operator.py; this file prepares its inputs.
+Legend: b batch, h query heads, i query, j key, d channel.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from posenc.attention.backends.relative.torch_operator import ATTENTION
+from posenc.attention.options import PLAIN, Options, softmax_scale
+from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
+from posenc.kernels.fast_path import exporting
+from posenc.positions import Positions
+
+OPTIONS = frozenset({"scale"})
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if encoding.relative_vectors() is None:
+        return "it declares no vectors of the distance"
+    if encoding.sites & Site.CONTEXT:
+        return "it adds more than vectors of the distance"
+    return None
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if exporting():
+        return "it is an operator of posenc, which a graph for other runtimes cannot contain"
+    if not (q.shape[0] and at_q.length and at_k.length):
+        return "there are no rows, no queries or no keys"
+    if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
+        return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
+    if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):
+        return "positions are not whole numbers along one axis"
+    if q.device.type != "cpu":
+        return f"it is computed on the CPU, and the queries are on {q.device.type}"
+    return None
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
+) -> Tensor:
+    vectors = encoding.relative_vectors()
+    assert vectors is not None
+    queries, keys = q.shape[2], k.shape[2]
+    start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
+    n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
+    query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
+    given = vectors(query, at_q, at_k, start - (queries - 1), n)
+    if given.values is not None:
+        check_added(encoding, given.values, v)
+    content, asked = given.content, softmax_scale(encoding, q.shape[-1], options)
+    if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
+        content = content + query * (asked / own - 1)
+    seen = -key_minus_query(at_q, at_k, "order") if causal else None
+    out: Tensor = ATTENTION(
+        content,
+        k,
+        v,
+        given.position,
+        given.keys,
+        given.values,
+        start - given.first,
+        seen,
+        own,
+    )
+    return out
+
+
+def key_minus_query(at_q: Positions, at_k: Positions, name: str) -> Tensor:
+    """key - query of the first of both, [b], or [1] where it is known to be one number for all rows."""
+    query: Tensor = getattr(at_q, name)[:, 0].long()
+    key: Tensor = getattr(at_k, name)[:, 0].long()
+    if at_q is at_k:
+        return torch.zeros_like(query[:1])
+    same = query.stride(0) == 0 and key.stride(0) == 0  # arange() repeats one row
+    return (key - query)[:1] if same else key - query

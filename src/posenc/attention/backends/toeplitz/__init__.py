@@ -1,0 +1,99 @@
+"""Attention with a bias of the distance alone, for consecutive positions, at little extra cost: see attention.py.
+
+Legend: b batch, h query heads, n = queries + keys - 1 distances.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import torch
+from torch import Tensor
+
+from posenc.attention.backends.fused import hidden_from
+from posenc.attention.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz.attention import attend_small, is_small
+from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
+from posenc.attention.options import PLAIN, Options, softmax_scale
+from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.kernels.fast_path import exporting, wants_gradient
+from posenc.positions import Positions, readable
+
+OPTIONS = frozenset({"scale"})
+SERVES_DOCUMENTS = True
+
+
+def refuses(encoding: PositionalEncoding) -> str | None:
+    if why := hidden_from(encoding):
+        return why
+    if not encoding.sites & Site.BIAS:
+        return "it has no bias"
+    if encoding.distance_terms() is None:
+        return "its bias is not one of the distance alone"
+    return None
+
+
+def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+    if exporting():
+        return "it is an operator of posenc, which a graph for other runtimes cannot contain"
+    if q.device.type != "cpu":
+        return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
+    if not (q.shape[0] and at_q.length and at_k.length):
+        return "there are no rows, no queries or no keys"
+    if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
+        return "tokens have several coordinates"
+    if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):
+        return None
+    return "positions are not known to count up by one from token to token"
+
+
+def attend(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
+) -> Tensor:
+    scale = softmax_scale(encoding, q.shape[-1], options)
+    if at_q is at_k and at_q.consecutive_in == "row" and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+        length = at_q.length
+        delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
+        return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
+    if reach.served(q, k, v, at_q, at_k, causal):
+        bias = bias_at(torch.arange(at_q.length, dtype=at_q.coords.dtype, device=q.device), q, encoding)
+        if not wants_gradient(bias):
+            return reach.attended(q, k, v, bias, scale)
+    vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
+    document = None if at_q.consecutive_in == "row" else at_q.document
+    return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
+
+
+def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:
+    """The bias of queries - 1 … -(keys - 1) positions, [h, b or 1, n]; rows at other offsets have their own."""
+    start = at_q.coords.new_zeros(1) if at_q is at_k else first(at_q.coords) - first(at_k.coords)
+    delta = start[:, None] + torch.arange(at_q.length - 1, -at_k.length, -1, device=q.device)
+    vector: Tensor = bias_at(delta.reshape(-1), q, encoding).unflatten(1, delta.shape)
+    return vector
+
+
+def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
+    """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
+    terms = [one_per_head(part.at_distance(delta), q) for part in encoding.distance_terms() or ()]
+    total: Tensor = functools.reduce(operator.add, terms)
+    return total.to(working_dtype(q.dtype))
+
+
+def steps_ahead(at_q: Positions, at_k: Positions) -> Tensor:
+    """By how much the first query comes after the first key in causal order, [b or 1]."""
+    if at_q is at_k:
+        return at_q.order.new_zeros(1)
+    return first(at_q.order) - first(at_k.order)
+
+
+def first(x: Tensor) -> Tensor:
+    """The first value of every row, [b], or [1] if all rows are the same memory, as Positions.arange makes them."""
+    return x[:1, 0] if readable(x) and x.stride(0) == 0 else x[:, 0]

@@ -1,0 +1,344 @@
+"""Windows, chunks and documents without reading keys outside: blocks of queries, each with the keys that it may see.
+
+    window (3, 0)        keys      0 1 2 3 4 5 6 7        queries 4 … 5 see keys 1 … 5 only: keys 6 and 7 come later,
+    queries 0 … 1        ■ ■ . . . . . .                  key 0 is too far back. A block of queries is handed over with
+    queries 2 … 3        ■ ■ ■ ■ . . . .                  exactly this range, so the work grows with the window and not
+    queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
+
+Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
+In fp32 on the CPU without gradients, causal windows and documents are a kernel of our own.
+
+Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
+positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
+Legend: i query, j key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.attention.backends import choose
+from posenc.attention.backends.fused import hidden_from
+from posenc.attention.backends.toeplitz import bias_at
+from posenc.attention.options import PLAIN, Options, softmax_scale
+from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.kernels import banded
+from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.positions import Positions, readable
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Float, Int
+
+SMALLEST, LARGEST = 64, 512  # queries of a block
+SLID = 32  # the fewest queries of a block of many
+MASK = 2**22  # entries of the mask of such a block at most
+CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
+
+
+def by_pieces(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+    impl: str,
+) -> Any:
+    """Attention of rotated q over k and v; by documents, and under a window or chunk by blocks of queries, where "auto" may
+    choose.
+
+    A backend that is asked for by name gets the whole call. Returns the output, or (output, lse) where options.return_lse.
+    """
+    if impl == "auto":
+        options = without_vain_window(at_q, at_k, causal, options)
+        for by in (by_band, by_documents) if at_q is at_k else ():
+            if (found := by(q, k, v, encoding, at_q, causal, options)) is not None:
+                return found
+    narrow = impl == "auto" and (options.window is not None or options.chunk is not None)
+    if narrow and (left := slides(q, k, v, encoding, at_q, at_k, causal, options)) is not None:
+        return sliding(q, k, v, encoding, at_q, options, left)
+    cut = pieces(at_q, at_k, causal, options) if narrow else None
+    if cut is None:
+        return choose(impl, q, encoding, at_q, at_k, causal, options).attend(q, k, v, encoding, at_q, at_k, causal, options)
+    parts = []
+    for queries, keys in cut:
+        of_q, of_k = at_q.narrow(queries.start, queries.stop), at_k.narrow(keys.start, keys.stop)
+        own = replace(options, mask=narrowed_mask(options.mask, queries, keys))
+        backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
+        parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
+    return _joined(parts, options)
+
+
+def without_vain_window(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Options:
+    """The options without a window that reaches further than the row is long: no query sees less for it."""
+    if options.window is None or at_q is not at_k or at_q.consecutive_in != "row":
+        return options
+    left, right = options.window
+    if any(one is not None and one < at_q.length - 1 for one in (left, None if causal else right)):
+        return options
+    plain = replace(options, window=None)
+    return plain if plain.asked() else PLAIN
+
+
+def by_band(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
+) -> Tensor | None:
+    """Causal self-attention under a window, within documents or both; None for calls that the kernel does not serve."""
+    left = (options.window or (None,))[0]
+    if not causal or (left is None and at.consecutive_in != "document") or not set(options.asked()) <= {"window", "scale"}:
+        return None
+    if not banded.served(q, k, v) or hidden_from(encoding):
+        return None
+    if (terms := encoding.distance_terms()) is None or (rows := _runs_of_rows(at)) is None:
+        return None
+    for term in terms:
+        term.check_coords(at)
+    longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
+    reach = longest - 1 if left is None else min(left, longest - 1)
+    bias = None
+    if terms:
+        bias = bias_at(torch.arange(reach + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
+        if wants_gradient(bias):
+            return None
+    scale = softmax_scale(encoding, q.shape[-1], options)
+    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
+    for number, runs in enumerate(rows):
+        row, begin = slice(number, number + 1) if len(rows) > 1 else slice(None), 0
+        for document, size in runs:
+            own = (row, slice(None), slice(begin, begin + size))
+            begin += size
+            if document < 0:
+                out[own] = 0
+            else:
+                banded.attended(q[own], k[own], v[own], bias, scale, min(reach, size - 1), out[own])
+    return out
+
+
+def _runs_of_rows(at: Positions) -> list[list[tuple[int, int]]] | None:
+    """The documents of every row and their lengths; of one row where all rows are one document each. None if unknown."""
+    if at.consecutive_in == "row":
+        return [[(0, at.length)]]
+    if at.consecutive_in != "document" or not readable(at.document):
+        return None
+    rows = [runs for row in at.document if (runs := runs_of(row)) is not None]
+    return rows if len(rows) == at.batch else None
+
+
+def slides(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options,
+) -> int | None:
+    """How far a causal window reaches back that `sliding` serves; None for other calls."""
+    left = (options.window or (None,))[0]
+    if left is None or not (causal and at_q is at_k and at_q.consecutive_in == "row") or at_q.length < 2 * (left + SLID):
+        return None
+    if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or encoding.distance_terms() is None:
+        return None
+    if encoding.sites & Site.BIAS and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
+        return None
+    eager = plain_on_cpu(q, k, v) and not exporting() and not wants_gradient(q, k, v, *encoding.parameters())
+    return left if eager else None
+
+
+def sliding(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, options: Options, left: int
+) -> Tensor:
+    """Every query with the `left` keys before it and its own.
+
+    The first `left` queries see all keys before them. Blocks of queries after them see equally many keys each, at the same
+    distances, so that they are one batch with one mask; their keys are a view in which blocks overlap. What is left is one
+    shorter block.
+    """
+    block, length = _slid(left), q.shape[2]
+    stop = left + (length - left) // block * block
+    parts = [_slid_blocks(q[:, :, left:stop], k[:, :, :stop], v[:, :, :stop], encoding, options, left, block)]
+    for place, queries, first in ((0, slice(0, left), 0), (len(parts) + 1, slice(stop, length), stop - left)):
+        if queries.start < queries.stop:
+            of_q, of_k = at.narrow(queries.start, queries.stop), at.narrow(first, queries.stop)
+            keys, here = slice(first, queries.stop), of_k if first == queries.start else of_q
+            own = q[:, :, queries], k[:, :, keys], v[:, :, keys]
+            parts.insert(place, by_pieces(*own, encoding, here, of_k, True, options, "auto"))
+    return _joined(parts, options)  # type: ignore[no-any-return]
+
+
+def _slid(left: int) -> int:
+    """Queries of a block: about a sixteenth of what one of them sees."""
+    block = SLID
+    while block < 256 and block * 32 <= left:
+        block *= 2
+    return block
+
+
+def _slid_blocks(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    v: Float[Tensor, "b g j dv"],
+    encoding: PositionalEncoding,
+    options: Options,
+    left: int,
+    block: int,
+) -> Float[Tensor, "b h i dv"]:
+    """Blocks of queries, the first of which comes `left` keys after the first key."""
+    queries, keys = (torch.arange(size, device=q.device) for size in (block, left + block))
+    back = left + queries[:, None] - keys  # query - key
+    mask = q.new_zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
+    if encoding.distance_terms():
+        mask = bias_at(keys[: left + 1], q, encoding)[None, :, back.clamp(0, left)]
+    mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
+    scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]
+    rows = []
+    for row in range(q.shape[0]):
+        blocks = q[row].unflatten(1, (-1, block)).transpose(0, 1)  # [n, h, block, d]
+        keys, values = (
+            x[row].unfold(1, left + block, block).permute(1, 0, 3, 2) for x in (k, v)
+        )  # [n, g, left + block, d]
+        out = F.scaled_dot_product_attention(blocks, keys, values, mask, scale=scale, enable_gqa=grouped)
+        rows.append(out.transpose(1, 2).flatten(0, 1))  # [i, h, d]
+    return torch.stack(rows).transpose(1, 2)
+
+
+def by_documents(
+    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
+) -> Any:
+    """Self-attention of the documents of every row, one after the other; None where they are not known or too small.
+
+    Where a backend does the same within one call, it gets the call (`SERVES_DOCUMENTS`).
+    """
+    if at.consecutive_in != "document" or exporting():
+        return None
+    if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
+        return None
+    if not at.batch or (rows := _runs_of_rows(at)) is None or not _worth(q, k, rows):
+        return None
+    parts = []
+    for row, runs in enumerate(rows):
+        sizes = [size for _, size in runs]
+        of_row, begin, outs = at.rows(row, row + 1), 0, []
+        mask = options.mask if options.mask is None or len(options.mask) == 1 else options.mask[row : row + 1]
+        own = [x[row : row + 1].split(sizes, dim=2) for x in (q, k, v)]
+        for (document, size), q_part, k_part, v_part in zip(runs, *own, strict=True):
+            tokens, begin = slice(begin, begin + size), begin + size
+            if document < 0:
+                outs.append(_of_padding(q_part, v_part, options))
+                continue
+            here, given = of_row.narrow(tokens.start, tokens.stop).alone(), options
+            if mask is not None:
+                given = replace(options, mask=narrowed_mask(mask, tokens, tokens))
+            outs.append(by_pieces(q_part, k_part, v_part, encoding, here, here, causal, given, "auto"))
+        parts.append(_joined(outs, options))
+    return _joined(parts, options, axis=0)
+
+
+def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
+    """Documents of one row and their lengths, as they stand; None where one of them, padding aside, stands in parts."""
+    names, counts = torch.unique_consecutive(documents, return_counts=True)
+    found = list(zip(names.tolist(), counts.tolist(), strict=True))
+    real = [name for name, _ in found if name >= 0]
+    return found if len(real) == len(set(real)) else None
+
+
+def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
+    """Whether what the documents leave out of all pairs takes longer than calling attention for each of them."""
+    pairs = sum(size**2 for runs in rows for document, size in runs if document >= 0)
+    left_out = len(rows) * q.shape[2] * k.shape[2] - pairs
+    return left_out * q.shape[1] * q.shape[3] >= CALL * sum(len(runs) for runs in rows)
+
+
+def _of_padding(q: Tensor, v: Tensor, options: Options) -> Any:
+    """Queries that may see no key."""
+    out = q.new_zeros(*q.shape[:3], v.shape[3])
+    return (out, q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))) if options.return_lse else out
+
+
+def _joined(parts: list[Any], options: Options, axis: int = 2) -> Any:
+    """Outputs, or (output, lse), one after the other along tokens or rows; in memory token by token, as torch's fused
+    kernel lays its output and the projection after it reads it."""
+    if len(parts) == 1:
+        return parts[0]
+    both = zip(*parts, strict=True) if options.return_lse else (parts,)
+    joined = tuple(torch.cat([x.transpose(1, 2) for x in each], dim=axis // 2).transpose(1, 2) for each in both)
+    return joined if options.return_lse else joined[0]
+
+
+def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> list[tuple[slice, slice]] | None:
+    """Blocks of queries with the range of keys that each may see; None where ranges are unknown or would be all keys."""
+    if torch.compiler.is_compiling() or not (at_q.consecutive_in == at_k.consecutive_in == "row"):
+        return None
+    if not at_q.batch or (at_q is not at_k and not (readable(at_q.order) and readable(at_k.order))):
+        return None
+    found = list(_ranges(at_q, at_k, causal, options))
+    return None if all(keys == slice(0, at_k.length) for _, keys in found) else found
+
+
+def _ranges(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Iterator[tuple[slice, slice]]:
+    left, right = options.window or (None, None)
+    if causal:
+        right = 0 if right is None else min(right, 0)
+    ahead = [0] if at_q is at_k else (at_q.order[:, 0] - at_k.order[:, 0]).tolist()  # of the first query, in every row
+    starts = at_k.order[:, 0].tolist() if options.chunk is not None and readable(at_k.order) else []
+    block = _block(left, right, options.chunk)
+    for begin in range(0, at_q.length, block):
+        end = min(begin + block, at_q.length)
+        low, high = 0, at_k.length
+        if left is not None:
+            low = min(ahead) + begin - left
+        if right is not None:
+            high = max(ahead) + end + right
+        if starts and options.chunk is not None:
+            low = max(
+                low, min(_chunk_begins(start + by + begin, options.chunk) - start for start, by in _rows(starts, ahead))
+            )
+            high = min(
+                high, max(_chunk_ends(start + by + end - 1, options.chunk) - start for start, by in _rows(starts, ahead))
+            )
+        low = min(max(low, 0), at_k.length)
+        high = min(max(high, low), at_k.length)
+        if low == high and at_k.length:  # no key is seen: one that is masked gives zeros
+            low, high = (low - 1, low) if low else (0, 1)
+        yield slice(begin, end), slice(low, high)
+
+
+def _rows(starts: list[int], ahead: list[int]) -> Iterator[tuple[int, int]]:
+    """The order of the first key and the lead of the first query, row by row; a single one serves all rows."""
+    rows = max(len(starts), len(ahead))
+    return zip(starts * (rows // len(starts)), ahead * (rows // len(ahead)), strict=True)
+
+
+def _chunk_begins(order: int, chunk: int) -> int:
+    return order // chunk * chunk
+
+
+def _chunk_ends(order: int, chunk: int) -> int:
+    return (order // chunk + 1) * chunk
+
+
+def _block(left: int | None, right: int | None, chunk: int | None) -> int:
+    """Queries of a block: an eighth of what one of them sees, so that a block reads about that much too much."""
+    seen = [left + right] if left is not None and right is not None else []
+    reach = min(seen + ([chunk] if chunk is not None else []), default=LARGEST * 8)
+    block = SMALLEST
+    while block < LARGEST and block * 16 <= reach:
+        block *= 2
+    return block
+
+
+def narrowed_mask(mask: Tensor | None, queries: slice, keys: slice) -> Tensor | None:
+    """The mask of a block; axes of size 1 serve every block."""
+    if mask is None:
+        return None
+    mask = mask if mask.shape[2] == 1 else mask[:, :, queries]
+    return mask if mask.shape[3] == 1 else mask[:, :, :, keys]

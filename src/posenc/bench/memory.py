@@ -1,0 +1,92 @@
+"""Peak memory beyond the inputs, including the result; a fresh process for each contender.
+
+peak = most resident memory while it prepares and calls - resident memory before, inputs made and a small call done
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from posenc.bench.contenders import build, take_part
+from posenc.bench.contest import Unavailable
+from posenc.bench.plan import Case
+
+SMALL = 40  # tokens of a call that loads code before the measurement
+
+
+def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
+    contest = build(case, "cpu")
+    found, rows = dict[str, Any](), list[dict[str, Any]]()
+    for number, entry in enumerate([contest.floor, *contest.entries]):
+        row: dict[str, Any] = {"name": entry.name, "package": entry.package, "ours": entry.ours}
+        try:
+            take_part(entry, case, request["peers"])
+            row |= _alone(case, number, request)
+        except Unavailable as reason:
+            row["status"] = str(reason)
+        found = row if number == 0 else found
+        rows += [row] if number else []
+        report((number + 1) / (1 + len(contest.entries)))
+    same = {name: request[name] for name in ("threads", "allocator")}
+    title = f"{case.title}, {case.length} tokens: peak memory"
+    return {
+        "kind": "memory",
+        "case": case.as_json(),
+        "title": title,
+        "device": "cpu",
+        **same,
+        "gate": "green",
+        "floor": found,
+        "rows": rows,
+    }
+
+
+def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
+    asked = json.dumps({"case": case.as_json(), "number": number, "threads": request["threads"]})
+    done = subprocess.run(
+        [sys.executable, "-m", "posenc.bench.memory"], input=asked, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return {"status": f"failed: {last[:200]}"}
+    return {"status": "measured", "peak_bytes": json.loads(done.stdout.splitlines()[-1])}
+
+
+def main() -> None:
+    asked = json.loads(sys.stdin.read())
+    torch.set_num_threads(asked["threads"])
+    case = Case(**asked["case"])
+    for one in (replace(case, length=min(SMALL, case.length)), case):
+        contest = build(one, "cpu")
+        made = contest.floor.make()  # makes the inputs
+        before = resident("VmRSS")
+        forget_peak()
+        if asked["number"]:
+            made = contest.entries[asked["number"] - 1].make()
+        made.call()
+    print(json.dumps(max(resident("VmHWM") - before, 0)))
+
+
+def resident(field: str) -> int:
+    """Resident bytes. VmRSS: now; VmHWM: the peak since it was reset. Raises OSError if the system does not report them."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
+
+
+def forget_peak() -> None:
+    with open("/proc/self/clear_refs", "w") as file:  # 5: the peak becomes what is resident now
+        file.write("5")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    main()

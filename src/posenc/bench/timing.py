@@ -1,0 +1,145 @@
+"""Times contenders in rounds. They take turns in random order, so that a slow period of the machine affects all of them.
+
+    ratio of a round = a contender's time / another's in the same round;   reported: median and quartiles over the rounds
+
+Slow contenders skip rounds once their time is used; the contenders that others are compared with run in every round.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import statistics
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from posenc.bench.cpu_contention import TICK, Weather
+
+FEWEST, MOST = 5, 400  # rounds of a contender
+LONG, FEWEST_LONG = 3.0, 2  # if one turn takes this many seconds, fewer rounds are enough
+PATIENCE = 3  # on a busy machine a contender gets up to this many times its seconds, to reach enough undisturbed rounds
+
+
+@dataclass
+class Round:
+    seconds: dict[str, float] = field(default_factory=dict)
+    calm: bool = True
+
+
+@dataclass(frozen=True)
+class Spread:
+    median: float
+    low: float
+    high: float
+    count: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """`rounds` are those that count. `kept`: nearly all were disturbed, so disturbed rounds count too."""
+
+    rounds: list[Round]
+    disturbed: int
+    kept: bool
+
+    def times(self, name: str) -> Spread | None:
+        return spread(one.seconds[name] for one in self.rounds if name in one.seconds)
+
+    def ratio(self, name: str, base: str) -> Spread | None:
+        """Round by round; not the quotient of two medians."""
+        return spread(one.seconds[name] / one.seconds[base] for one in self.rounds if {name, base} <= one.seconds.keys())
+
+
+def spread(values: Iterable[float]) -> Spread | None:
+    """Median and quartiles; None for nothing."""
+    found = sorted(values)
+    if len(found) < 2:
+        return Spread(found[0], found[0], found[0], 1) if found else None
+    low, median, high = statistics.quantiles(found, n=4, method="inclusive")
+    return Spread(median, low, high, len(found))
+
+
+def take_turns(
+    calls: dict[str, Callable[[], object]],
+    floor: str,
+    seconds: float,
+    *,
+    always: frozenset[str] = frozenset(),
+    repeat: int = 1,
+    fewest: int = FEWEST,
+    most: int = MOST,
+    clock: Callable[[], float] = time.perf_counter,
+    settle: Callable[[], object] = lambda: None,
+    weather: Weather | None = None,
+    report: Callable[[float], None] = lambda share: None,
+) -> Measured:
+    """Runs rounds for about `seconds` per contender; the floor and those in `always` run in every round. All are warm.
+
+    `settle` waits until the device has finished. Time per call: a turn's time over its `repeat` calls.
+    """
+    shuffle, sky = random.Random(0), weather or Weather()
+    played, calm_played = dict.fromkeys(calls, 0), dict.fromkeys(calls, 0)
+    spent, calm_spent = dict.fromkeys(calls, 0.0), dict.fromkeys(calls, 0.0)
+    rounds, unjudged = list[Round](), list[Round]()
+    contenders = [name for name in calls if name != floor] or [floor]
+    sky.calm()
+    begun = clock()
+
+    def least(name: str) -> int:
+        return min(fewest, FEWEST_LONG) if spent[name] > LONG * played[name] else fewest
+
+    def hungry(name: str) -> bool:
+        if played[name] >= most:
+            return False
+        satisfied = calm_played[name] >= least(name) and calm_spent[name] >= seconds
+        hopeless = played[name] >= least(name) and spent[name] >= seconds * PATIENCE
+        return not (satisfied or hopeless)
+
+    def pass_judgement() -> None:
+        calm = sky.calm()
+        for one in unjudged:
+            one.calm = calm
+            for name, taken in one.seconds.items() if calm else ():
+                calm_played[name] += 1
+                calm_spent[name] += taken * repeat
+        unjudged.clear()
+
+    with undisturbed():
+        while any(hungry(name) for name in contenders):
+            order = [name for name in calls if name == floor or name in always or hungry(name)]
+            shuffle.shuffle(order)
+            one = Round()
+            for name in order:
+                settle()
+                start = clock()
+                for _ in range(repeat):
+                    calls[name]()
+                settle()
+                one.seconds[name] = (clock() - start) / repeat
+                played[name] += 1
+                spent[name] += one.seconds[name] * repeat
+            rounds.append(one)
+            unjudged.append(one)
+            if clock() - begun >= TICK:
+                pass_judgement()
+                begun = clock()
+                report(min(min(spent[name] / max(seconds, 1e-9), played[name] / fewest, 1.0) for name in contenders))
+        pass_judgement()
+    calm = [one for one in rounds if one.calm]
+    enough = all(calm_played[name] >= least(name) for name in calls)
+    return Measured(calm if enough else rounds, len(rounds) - len(calm), kept=not enough)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """No garbage collection within."""
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()

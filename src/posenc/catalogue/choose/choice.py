@@ -1,0 +1,207 @@
+"""A short list of entries for a few answers, with reasons: measured figures of ours, and cited ones, marked which.
+
+    unmet(entry, answers)    why an entry does not fit; nothing if it does
+    recommend(answers)       the entries that fit, the best supported first
+
+Requirements are read from the entries themselves, so that an entry that is added takes part. An entry without evidence for
+the length that is wanted is not proposed, and neither is one without any reason.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import cache
+from typing import Any, Literal, NamedTuple, get_args
+
+from posenc.catalogue.choose import costs
+from posenc.catalogue.choose.cited import CITED
+from posenc.catalogue.choose.quality import Quality, quality
+from posenc.catalogue.description import describe
+from posenc.catalogue.entry import Domain, Entry, Start
+from posenc.catalogue.lookup import BY_NAME, ENTRIES
+from posenc.support.languages import Words
+
+Kernel = Literal["plain", "any"]
+MOST = 5  # entries of a short list
+AT_LEAST = 2.0  # multiple of the trained length that a measured encoding must reach where more is wanted
+ALIKE = 0.1  # bits: what is nearer to the best is ranked by its cost
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers to the questions: what the encoding is for.
+
+    domain      text, image, audio or graph
+    causal      tokens see earlier ones only
+    trained     tokens of a training example
+    wanted      tokens of the longest example in use
+    start       scratch: the model is trained with it; trained: it replaces the RoPE, or the grid, of a trained model
+    kernel      plain: the attention kernel takes queries, keys, values and a causal mask, no bias; any: it takes more
+    parameters  whether it may add learned parameters
+
+    Raises ValueError, naming the answer, for one that there is not.
+    """
+
+    domain: Domain = "text"
+    causal: bool = True
+    trained: int = 2048
+    wanted: int = 2048
+    start: Start = "scratch"
+    kernel: Kernel = "any"
+    parameters: bool = True
+
+    def __post_init__(self) -> None:
+        for name, kinds in (("domain", Domain), ("start", Start), ("kernel", Kernel)):
+            if getattr(self, name) not in get_args(kinds):
+                raise ValueError(f"{name}: expected one of {', '.join(get_args(kinds))}, got {getattr(self, name)!r}")
+        for name in ("trained", "wanted"):
+            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
+                raise ValueError(f"{name}: expected a whole number from 1, got {getattr(self, name)!r}")
+
+    @property
+    def factor(self) -> float:
+        """The length wanted over the trained one; 1 where it is not longer."""
+        return max(self.wanted / self.trained, 1.0)
+
+
+class Reason(NamedTuple):
+    """kind: measured by us, or cited; source: the file of the measurement, or the paper."""
+
+    kind: Literal["measured", "cited"]
+    says: Words
+    source: str
+
+
+class Choice(NamedTuple):
+    """An entry that fits. beware: what its evidence does not cover, and where it breaks."""
+
+    name: str
+    title: Words
+    reasons: tuple[Reason, ...]
+    beware: tuple[Words, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "title": self.title._asdict(),
+            "reasons": [{"kind": one.kind, "says": one.says._asdict(), "source": one.source} for one in self.reasons],
+            "beware": [words._asdict() for words in self.beware],
+        }
+
+
+RESULTS, COSTS = "results/standard", "docs/costs.md"
+
+
+def recommend(answers: Answers, most: int = MOST) -> list[Choice]:
+    """The entries that fit, the best supported first; never empty."""
+    fitting = [entry for entry in ENTRIES if not unmet(entry, answers)]
+    return [_choice(entry, answers) for entry in sorted(fitting, key=lambda entry: _rank(entry, answers))[:most]]
+
+
+def unmet(entry: Entry, answers: Answers) -> list[Words]:
+    """The requirements that an entry does not meet."""
+    found = []
+    if answers.domain not in entry.used_for:
+        found.append(Words(f"it is not for {answers.domain}", f"不适用于 {answers.domain}"))
+    if answers.start not in entry.starts_from:
+        found.append(Words(f"it does not start from {answers.start}", f"不能从 {answers.start} 开始"))
+    if entry.kind == "tempered":
+        found.append(Words("it tells no order by itself", "本身不含顺序"))
+    if "parameters" in entry.needs and not answers.parameters:
+        found.append(Words("it has parameters", "有参数"))
+    if "causal" in entry.needs and not answers.causal:
+        found.append(Words("it is causal only", "只适用于因果注意力"))
+    if entry.kind == "none" and not answers.causal and answers.domain != "graph":
+        found.append(Words("without a causal mask it tells no order", "没有因果掩码就没有顺序"))
+    facts = _facts(entry.name)
+    if answers.causal and entry.kind != "positions" and "local" not in facts["traits"]:
+        found.append(Words("a token reads later ones", "会读到后面的词"))
+    if answers.kernel == "plain" and set(facts["seams"]) - {"embed", "rotate", "bypass"}:
+        found.append(Words("it changes scores in a way that a plain kernel does not", "对分数的改动超出普通内核"))
+    if answers.factor > 1 and answers.domain != "graph" and _reach(entry, answers) is None:
+        found.append(Words("nothing shows that it reaches further than its training", "没有证据表明能超过训练长度"))
+    if not _reasons(entry, answers):
+        found.append(Words("there is no figure for it", "没有相关的数据"))
+    return found
+
+
+def _reach(entry: Entry, answers: Answers) -> float | None:
+    """The largest factor of the trained length that evidence names; 1 where it names none. None: no evidence of lengths."""
+    found = [cited.factor for cited in CITED.get(entry.name, ()) if cited.factor is not None]
+    ours = _quality(entry, answers)
+    if ours is not None and ours.factor >= min(answers.factor, AT_LEAST):
+        found.append(ours.factor)
+    return max(found, default=None)
+
+
+def _quality(entry: Entry, answers: Answers) -> Quality | None:
+    """What our text models measured, if the answers are of their kind."""
+    if answers.domain not in ("text", "audio"):
+        return None
+    return quality(entry.name, causal=answers.causal, start=answers.start)
+
+
+def _rank(entry: Entry, answers: Answers) -> tuple[float, ...]:
+    """Evidence for the length first, then measured before cited, then quality, then the cost of training."""
+    ours, reach, cost = _quality(entry, answers), _reach(entry, answers), costs.measured().get(entry.name)
+    training = cost.median("training") if cost else None
+    lasted = ours is not None and ours.factor == ours.tested
+    enough = answers.factor <= 1 or lasted or (reach is not None and reach >= answers.factor)
+    tested = ours is not None and (answers.factor <= 1 or ours.factor >= min(answers.factor, ours.tested))
+    loss = ours.at(answers.factor) if ours is not None else math.inf
+    return (
+        not enough,
+        not tested,
+        math.floor(loss / ALIKE) if loss < math.inf else math.inf,
+        0 if entry.name in CITED else 1,
+        training if training is not None else math.inf,
+    )
+
+
+def _reasons(entry: Entry, answers: Answers) -> tuple[Reason, ...]:
+    found = []
+    if (ours := _quality(entry, answers)) is not None:
+        found.append(Reason("measured", ours.says(answers.factor), RESULTS))
+    if (cost := costs.measured().get(entry.name)) is not None:
+        parts = [(words, cost.median(name)) for name, words in costs.MEASURES.items() if name != "prefill_long"]
+        known = [(words, ratio) for words, ratio in parts if ratio is not None]
+        if known:
+            english = ", ".join(f"{words.en} {ratio:.2f} ×" for words, ratio in known)
+            chinese = "，".join(f"{words.zh} {ratio:.2f} 倍" for words, ratio in known)
+            found.append(
+                Reason("measured", Words(f"time relative to NoPE: {english}", f"与 NoPE 的耗时之比：{chinese}"), COSTS)
+            )
+    found += [Reason("cited", cited.says, cited.source) for cited in CITED.get(entry.name, ())]
+    return tuple(found)
+
+
+def _choice(entry: Entry, answers: Answers) -> Choice:
+    beware = []
+    reach = _reach(entry, answers)
+    if answers.factor > 1 and reach is not None and reach < answers.factor:
+        beware.append(
+            Words(
+                f"the evidence ends at {reach:g} × the trained length; {answers.factor:g} × are wanted",
+                f"证据只到训练长度的 {reach:g} 倍；需要 {answers.factor:g} 倍",
+            )
+            if reach > 1
+            else Words(
+                f"the evidence names no length; {answers.factor:g} × the trained one are wanted",
+                f"证据没有给出长度；需要训练长度的 {answers.factor:g} 倍",
+            )
+        )
+    if entry.breaks is not None:
+        beware.append(entry.breaks)
+    return Choice(entry.name, entry.label, _reasons(entry, answers), tuple(beware))
+
+
+@cache
+def _facts(name: str) -> dict[str, Any]:
+    """Seams and traits of an entry, as built at usual sizes. Imports torch."""
+    return describe(BY_NAME[name])
+
+
+def as_json(answers: Answers, choices: list[Choice]) -> dict[str, Any]:
+    """The answers and the short list."""
+    return {"answers": asdict(answers), "choices": [choice.as_json() for choice in choices]}

@@ -1,0 +1,100 @@
+"""The measured cost of every entry, relative to no encoding. `python -m posenc.bench.costs` measures and writes them.
+
+prefill        512 tokens          prefill_long   2048 tokens
+decode         a token after 511   training       forward and backward of 512 tokens
+memory         bytes beyond NoPE's in a forward pass of 2048 tokens, and of half as many
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from posenc.support.languages import Words
+
+FILE = Path(__file__).parent / "costs.json"
+MiB = 2**20
+FEW = 8 * MiB  # bytes below which a growth with the tokens cannot be told from the noise of the measurement
+MEASURES: dict[str, Words] = {
+    "prefill": Words("prefill, 512 tokens", "预填充 512 个词"),
+    "prefill_long": Words("prefill, 2048 tokens", "预填充 2048 个词"),
+    "decode": Words("decode after 511 tokens", "在 511 个词之后解码"),
+    "training": Words("training, 512 tokens", "训练 512 个词"),
+}
+Order = Literal["few", "1", "n", "n²"]
+ORDERS: dict[Order, Words] = {
+    "few": Words("too little to be measured", "少到测不出"),
+    "1": Words("independent of the number of tokens", "与词数无关"),
+    "n": Words("proportional to the number of tokens", "与词数成正比"),
+    "n²": Words("proportional to its square", "与词数的平方成正比"),
+}
+
+
+class Ratio(NamedTuple):
+    """Time relative to NoPE: median and quartiles over rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    def text(self) -> str:
+        return f"{_digits(self.median)} ({_digits(self.low)}–{_digits(self.high)})"
+
+
+class Memory(NamedTuple):
+    """Bytes beyond NoPE's, and how they grow with the tokens."""
+
+    bytes: int
+    order: Order
+
+
+class Cost(NamedTuple):
+    """The costs of one entry. What it cannot do has a reason in words instead of a number."""
+
+    ratios: dict[str, Ratio | str]
+    memory: Memory | str
+
+    def median(self, measure: str) -> float | None:
+        found = self.ratios[measure]
+        return found.median if isinstance(found, Ratio) else None
+
+
+@cache
+def measured() -> dict[str, Cost]:
+    """The committed measurement of every entry, by name."""
+    return {name: _cost(row) for name, row in _file()["entries"].items()}
+
+
+@cache
+def conditions() -> dict[str, Any]:
+    """Sizes, machine and load of the measurement."""
+    found: dict[str, Any] = _file()["conditions"]
+    return found
+
+
+@cache
+def _file() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return found
+
+
+def _cost(row: dict[str, Any]) -> Cost:
+    ratios: dict[str, Ratio | str] = {
+        name: row[name].get("why") or Ratio(row[name]["median"], row[name]["low"], row[name]["high"]) for name in MEASURES
+    }
+    memory = row["memory"]
+    return Cost(ratios, memory.get("why") or Memory(memory["bytes"], growth(memory["half"], memory["bytes"])))
+
+
+def growth(half: int, whole: int) -> Order:
+    """How memory grows from half of the tokens to all of them: by less than √2, by about 2, or by more than 2√2."""
+    if whole < FEW:
+        return "few"
+    growth = whole / max(half, 1)
+    return "1" if growth < 2**0.5 else "n" if growth < 2**1.5 else "n²"
+
+
+def _digits(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"

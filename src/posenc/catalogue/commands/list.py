@@ -1,0 +1,177 @@
+"""`posenc list`: the catalogue in the terminal, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
+from posenc.catalogue.entry import KINDS, SHORT
+from posenc.support.languages import Language, Words
+from posenc.terminal.language import chosen_language
+
+
+class By(StrEnum):
+    """What the list is grouped by."""
+
+    KIND = "kind"
+    YEAR = "year"
+    NEEDS = "needs"
+
+
+def command(
+    word: Annotated[
+        str, typer.Argument(help="A name of an encoding, here or in another library or paper.", show_default=False)
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Everything about every encoding as JSON.")] = False,
+    by: Annotated[By, typer.Option(help="Group by how position enters, by year or by what an encoding needs.")] = By.KIND,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """List the encodings in groups: what each adds, its properties, the models that use it.
+
+    With a name, shows one encoding. The name is its own or one used by another library, a paper or the founding notes.
+    The last line of the table says whether posenc's C++ kernels run and, if not, why.
+
+    Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
+    """
+    from posenc.catalogue.description import describe
+    from posenc.catalogue.lookup import BY_NAME, ENTRIES, entry_of, hint, look_up
+
+    language = chosen_language(lang)
+    chosen = list(ENTRIES)
+    if word:
+        entry = BY_NAME.get(word) or entry_of(word)
+        if entry is None:
+            place = look_up(word)
+            raise typer.BadParameter(
+                f"{word!r}: that is {place}"
+                if place
+                else f"no encoding is called {word!r}{hint(word)}; known: {', '.join(BY_NAME)}",
+                param_hint="WORD",
+            )
+        chosen = [entry]
+    described = [describe(entry) for entry in chosen]
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1))
+        return
+    from rich.console import Console
+
+    console = Console(highlight=False, emoji=False)
+    if word:
+        _print_one(console, described[0], language)
+    else:
+        _print_table(console, grouped(described, by, language), language)
+
+
+HEADINGS = {
+    "en": ("name", "adds", "year", "parameters", "what holds", "used by"),
+    "zh": ("名称", "公式", "年份", "参数量", "性质", "使用者"),
+}
+
+
+def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict[str, list[dict[str, Any]]]:
+    """The rows under their headings: kinds in the catalogue's order, years from the first, needs from none to most."""
+    if by is By.KIND:
+        return {
+            f"{SHORT[kind].in_language(language)}: {words.in_language(language)}": rows
+            for kind, words in KINDS.items()
+            if (rows := [row for row in described if row["kind"] == kind])
+        }
+    if by is By.YEAR:
+        years = sorted({row["published"][:4] for row in described})
+        return {year: [row for row in described if row["published"].startswith(year)] for year in years}
+    groups = sorted({tuple(sorted(row["needs"])) for row in described}, key=lambda needs: (len(needs), needs))
+    nothing = Words("nothing but positions", "只需位置")
+    return {
+        (", ".join(NEEDS[need].in_language(language) for need in needs) or nothing.in_language(language)): [
+            row for row in described if tuple(sorted(row["needs"])) == needs
+        ]
+        for needs in groups
+    }
+
+
+def seams(row: dict[str, Any], language: Language) -> str:
+    return ", ".join(SEAMS[seam].in_language(language) for seam in row["seams"]) or "–"
+
+
+def traits(row: dict[str, Any], language: Language) -> str:
+    """The traits that differ between encodings. `local` and preserved norms hold for nearly all."""
+    if row["kind"] == "positions":
+        return "–"
+    telling = [trait for trait in ("shift_invariant", "causal_only") if trait in row["traits"]]
+    return ", ".join(TRAITS[trait].in_language(language) for trait in telling) or Words("absolute", "绝对").in_language(
+        language
+    )
+
+
+def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from posenc.kernels.machine import running
+    from posenc.terminal.wrapped import Wrapped
+
+    described = [row for rows in groups.values() for row in rows]
+    widest = max(len(row["name"]) for row in described)
+    for heading, rows in groups.items():
+        console.print(f"[bold]{escape(heading)}[/bold] ({len(rows)})")
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column, name in enumerate(HEADINGS[language]):
+            table.add_column(
+                name,
+                justify="right" if column == 3 else "left",
+                no_wrap=column in (0, 2, 3),
+                min_width=widest if column == 0 else None,
+            )
+        for row in rows:
+            table.add_row(
+                f"[bold]{row['name']}[/bold]",
+                escape(row["formula"]),
+                row["published"][:4],
+                f"{row['parameters']:,}",
+                traits(row, language),
+                Wrapped(", ".join(row["used_by"][language][:3])),
+            )
+        console.print(table)
+    per_layer = [row["title"]["en"] for row in described if row["per_layer"]]
+    console.print(
+        Words(
+            f"{len(described)} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; for each layer: "
+            f"{', '.join(per_layer)}.\nposenc list NAME shows details; posenc show NAME draws a picture.",
+            f"共 {len(described)} 个名称。参数量按 d_model 512、8 个头、6 层、2048 个位置计；"
+            f"{'、'.join(per_layer)} 的参数量为每层一份。\nposenc list 名称 查看详情；posenc show 名称 画图。",
+        ).in_language(language)
+    )
+    console.print(running(language), markup=False)
+
+
+def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
+    from rich.table import Table
+
+    from posenc.terminal.wrapped import Wrapped
+
+    zh = language == "zh"
+    options = ", ".join(f"{name}={value!r}" for name, value in row["options"].items())
+    lines = {
+        "公式" if zh else "formula": row["formula"],
+        "思路" if zh else "idea": row["idea"][language],
+        "坐标" if zh else "coordinates": row["coordinates"][language] if row["coordinates"] else "",
+        "作用处" if zh else "seams": seams(row, language),
+        "性质" if zh else "what holds": ", ".join(TRAITS[trait].in_language(language) for trait in row["traits"]) or "–",
+        "需要" if zh else "needs": ", ".join(NEEDS[need].in_language(language) for need in row["needs"]) or "–",
+        "尺寸" if zh else "sizes": ", ".join(row["sizes"]) or "–",
+        "选项" if zh else "options": options or "–",
+        "又名" if zh else "also called": ", ".join(row["also_called"]),
+        "使用者" if zh else "used by": ", ".join(row["used_by"][language]),
+        "来源" if zh else "source": row["source"],
+    }
+    table = Table.grid(padding=(0, 2))
+    for label, text in lines.items():
+        if text:
+            table.add_row(f"[dim]{label}[/dim]", Wrapped(text))
+    console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
+    console.print(table)

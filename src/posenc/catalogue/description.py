@@ -1,0 +1,138 @@
+"""What is known of an encoding: what its entry says, and what one built at usual sizes shows."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from posenc.catalogue import lookup
+from posenc.catalogue.entry import Entry, Need
+from posenc.support.languages import LANGUAGES, Words
+
+if TYPE_CHECKING:
+    from posenc.positions import Positions
+
+SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
+TRAITS = {
+    "shift_invariant": Words("relative", "相对"),
+    "norm_preserving": Words("keeps norms", "保范数"),
+    "causal_only": Words("causal only", "仅因果"),
+    "local": Words("local", "逐词"),
+}
+NEEDS: dict[Need, Words] = {
+    "parameters": Words("parameters", "参数"),
+    "hidden_states": Words("hidden states", "隐藏状态"),
+    "causal": Words("a causal mask", "因果掩码"),
+    "wide_output": Words("a wider output projection", "更宽的输出投影"),
+}
+SEAMS = {
+    "embed": Words("embedding", "词向量"),
+    "rotate": Words("rotation", "旋转"),
+    "bias": Words("bias", "偏置"),
+    "context": Words("logits", "分数"),
+    "value": Words("value", "值"),
+    "weights": Words("in the softmax's place", "代替 softmax"),
+    "bypass": Words("beside the attention weights", "绕过注意力权重"),
+}
+
+ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
+"""What positions are shown with: an argument that they need, and its value."""
+
+
+def written(python: str, **sizes: int) -> Any:
+    """What an entry's `arguments` or `positions` say at these sizes: length; batch, height and width. Imports torch."""
+    modules = {name: importlib.import_module(name) for name in ("torch", "posenc")}
+    return eval(python, modules | sizes)
+
+
+def positions_of(entry: Entry, length: int, image: tuple[int, int]) -> Positions:
+    """The positions that an entry reads: of about `length` tokens, or of the patches of an image (height, width)."""
+    found: Positions = written(entry.positions, batch=1, length=length, height=image[0], width=image[1])
+    return found
+
+
+def requested(name: str, length: int | str) -> str:
+    """What programs put after `posenc.create(name, …)`: the length of the request, where the encoding depends on it."""
+    return f".at_length({length})" if lookup.BY_NAME[name].by_length else ""
+
+
+def describe(entry: Entry) -> dict[str, Any]:
+    """As JSON. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
+
+    Positions have none of these; their `sizes` are the arguments that they need, `options` those that may be left out.
+    """
+    parameters = inspect.signature(entry.maker()).parameters
+    if entry.kind == "positions":
+        needed = [name for name, about in parameters.items() if about.default is inspect.Parameter.empty]
+        seams, traits, count = [], [], 0
+    else:
+        needed = [name for name in parameters if name in lookup.SIZES]
+        encoding = lookup.create(entry.name, **SIZES)
+        first = encoding if encoding.of_one_layer else encoding.at_layer(0)
+        seams, traits = [site.name.lower() for site in first.sites if site.name], sorted(first.traits)
+        count = sum(parameter.numel() for parameter in encoding.parameters())
+    return {
+        "name": entry.name,
+        "class": entry.class_name,
+        "title": entry.title._asdict(),
+        "kind": entry.kind,
+        "published": entry.published,
+        "needs": list(entry.needs),
+        "axes": entry.axes,
+        "coordinates": entry.coordinates and entry.coordinates._asdict(),
+        "per_layer": entry.per_layer,
+        "formula": entry.formula,
+        "idea": entry.idea._asdict(),
+        "seams": seams,
+        "traits": traits,
+        "parameters": count,
+        "parameters_at": SIZES,
+        "sizes": needed,
+        "options": {name: about.default for name, about in parameters.items() if name not in needed},
+        "also_called": list(entry.also_called),
+        "used_by": {language: entry.users(language) for language in LANGUAGES},
+        "source": entry.source,
+        "example": entry.example,
+    }
+
+
+def program(row: dict[str, Any]) -> str:
+    """A whole program with an encoding that `describe` described: embedding, attention, or positions and their use."""
+    entry = lookup.BY_NAME[row["name"]]
+    count = (
+        "height, width, d_model, n_heads = 2, 4, 6, 512, 8"
+        if entry.of_image
+        else "length, d_model, n_heads = 2, 16, 512, 8"
+    )
+    start = ["import torch", "import posenc", "", f"batch, {count}"]
+    if row["kind"] == "positions":
+        given = ARGUMENTS | entry.arguments
+        arguments = ", ".join(f"{name}={given[name]}" for name in row["sizes"])
+        lines = [*start, f'at = posenc.positions_by("{row["name"]}", {arguments})', "print(at.coords[0, :6])"]
+        return "\n".join(lines) + "\n"
+    sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"
+    sizes += ", n_layers=4" if "n_layers" in row["sizes"] else ""
+    sizes = sizes if row["sizes"] else ""
+    sizes += ", height=height, width=width" if {"height", "width"} <= set(row["options"]) else ""
+    lines = [*start, f'encoding = posenc.create("{row["name"]}"{sizes}){requested(row["name"], "length")}']
+    if row["axes"] == 1:
+        tokens, lines = "length", [*lines, f"at = encoding.prepare({entry.positions})"]
+    else:
+        tokens, lines = "at.length", [*lines, f"at = {entry.positions}", "at = encoding.prepare(at)"]
+    both_ways = ", causal=False" if entry.both_ways else ""
+    if "hidden_states" in row["needs"]:
+        lines += [
+            f"words = torch.randn(batch, {tokens}, d_model)",
+            "attention = posenc.Attention(d_model, n_heads, encoding)",
+            f"out = attention(words, at{both_ways})",
+        ]
+        return "\n".join(lines) + "\n"
+    if "embed" in row["seams"]:
+        lines += [f"words = torch.randn(batch, {tokens}, d_model)", "x = encoding.embed(words, at)"]
+    if row["seams"] != ["embed"]:
+        lines += [
+            f"q, k, v = (torch.randn(batch, n_heads, {tokens}, d_model // n_heads) for _ in range(3))",
+            f"out = posenc.attend(q, k, v, encoding{'.at_layer(0)' if row['kind'] == 'preset' else ''}, at{both_ways})",
+        ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,196 @@
+"""What the catalogue says of one encoding: its names, its kind, what it needs, who uses it, where it comes from.
+
+Every file of `posenc/encodings`, its `scalings` and `positions`, and of `posenc/encodings/presets`, that `posenc.create` or
+`posenc.positions_by` can name ends with `ENTRY = Entry(…)`. Importing this module does not import torch.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from posenc.support.languages import Language, Words
+
+if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
+
+Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
+Need = Literal["parameters", "hidden_states", "causal", "wide_output"]
+Domain = Literal["text", "image", "audio", "graph"]
+"""What `posenc choose` asks for."""
+Start = Literal["scratch", "trained"]
+Use = Domain | Literal["events"]
+"""Events have a time, as recommenders read them."""
+
+# In the order in which the catalogue lists them.
+KINDS: dict[Kind, Words] = {
+    "none": Words("no encoding", "无位置编码"),
+    "added": Words("a vector for each position, added to the embedding", "每个位置一个向量，加到词向量上"),
+    "relative": Words("vectors for each distance", "每个距离一个或几个向量"),
+    "biased": Words("a number for each distance, added to the score", "每个距离一个数，加到注意力分数上"),
+    "rotated": Words("a rotation of queries and keys", "旋转查询和键"),
+    "contextual": Words("positions computed from the content", "由内容算出的位置"),
+    "scaled": Words("RoPE with frequencies that reach further", "频率经过缩放、能外推的 RoPE"),
+    "tempered": Words(
+        "a number that multiplies queries, beside another encoding", "乘在查询上的一个数，与别的编码一起使用"
+    ),
+    "preset": Words("parts put together as a model has them", "按某个模型的方式组合"),
+    "positions": Words("a way to number the tokens, for every encoding", "给词编号的方式，适用于各种编码"),
+}
+SHORT: dict[Kind, Words] = {
+    "none": Words("none", "无"),
+    "added": Words("added", "相加"),
+    "relative": Words("relative vectors", "相对向量"),
+    "biased": Words("biased", "偏置"),
+    "rotated": Words("rotated", "旋转"),
+    "contextual": Words("contextual", "上下文"),
+    "scaled": Words("scalings of RoPE", "RoPE 的缩放"),
+    "tempered": Words("temperatures", "温度"),
+    "preset": Words("presets of models", "模型预设"),
+    "positions": Words("positions", "位置编号"),
+}
+"""One or two words for each kind: the headings of the list."""
+
+ROOM = "posenc.encodings"
+ROOMS: dict[Kind, str] = {
+    "scaled": "posenc.encodings.scalings",
+    "tempered": "posenc.encodings.temperatures",
+    "preset": "posenc.encodings.presets",
+    "positions": "posenc.encodings.positions",
+}
+"""The package in which the files of a kind stand; those of all other kinds stand in ROOM."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One encoding of the catalogue, or one way to number tokens.
+
+    name         what `posenc.create`, or `posenc.positions_by`, takes; the name of its file
+    class_name   the class of what is made, which its file defines or imports
+    builder      the function of its file that makes it; left out: its class does
+    title        its name in texts
+    kind         how position enters; the catalogue is grouped by it
+    published    year and month of the first version of the paper, "2017-06"
+    formula      one line of plain text
+    also_called  names in other libraries and papers: hints that lead here, not aliases
+    used_by      models, the best known first
+    source       paper and section
+    idea         two to four sentences
+    needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional;
+                 wide_output: attention has more heads than queries, and its output projection as many
+    axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images
+    per_layer    the paper gives each layer its own parameters
+    by_length    a fresh one is for requests within the trained length: examples take at_length(n)
+    small        options of an example whose tables fit on a page
+    example      lines of Python that its page shows after the common example
+    arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
+                 that changes far distances, options under which some of these tokens are far, for measuring its cost
+    positions    Python of the positions that it reads, made of `batch` and `length`, or of the `height` and `width` of an
+                 image; its example, picture, costs and tests make positions by nothing else
+    coordinates  one sentence: what these coordinates are in the paper's or the authors' models, and where that is said;
+                 needed with more than one axis
+    both_ways    attention of its example is not causal: patches, nodes and cameras have no order
+    latex        the formula as its page shows it, without delimiters
+    breaks       where it fails, or what it cannot do
+    differs      how it differs here from the paper or the authors' code; None: in nothing that is known
+    code         the authors' code on GitHub, "owner/name"; empty where none is known
+    domains      what it is for; left out: text and audio if it reads one coordinate, images if it reads more
+    starts       scratch: models are trained with it; trained: it changes a trained model; left out: trained for scalings of
+                 RoPE, scratch for all others
+    options      the Chinese of what its docstring says of an option, by the option's name; see option_descriptions
+    """
+
+    name: str
+    class_name: str
+    title: Words
+    kind: Kind
+    published: str
+    formula: str
+    also_called: tuple[str, ...]
+    used_by: tuple[str | Words, ...]
+    source: str
+    idea: Words
+    builder: str = ""
+    needs: tuple[Need, ...] = ()
+    axes: int = 1
+    per_layer: bool = False
+    by_length: bool = False
+    small: dict[str, int] = field(default_factory=dict)
+    example: str = ""
+    arguments: dict[str, str] = field(default_factory=dict)
+    positions: str = "posenc.Positions.arange(batch, length)"
+    coordinates: Words | None = None
+    both_ways: bool = False
+    latex: str = ""
+    breaks: Words | None = None
+    differs: Words | None = None
+    code: str = ""
+    domains: tuple[Use, ...] = ()
+    starts: tuple[Start, ...] = ()
+    options: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def order(self) -> tuple[int, bool, str, str]:
+        """Where the catalogue lists it: by kind; within a kind those without parameters first, then by date."""
+        return list(KINDS).index(self.kind), "parameters" in self.needs, self.published, self.name
+
+    @property
+    def label(self) -> Words:
+        """For menus: the Chinese one begins with the English name too."""
+        return Words(self.title.en, f"{self.title.en} {self.title.zh.removeprefix(self.title.en).strip()}")
+
+    @property
+    def of_image(self) -> bool:
+        """Whether its positions are made for the patches of one image."""
+        return "height" in compile(self.positions, self.name, "eval").co_names
+
+    def users(self, language: Language = "en") -> list[str]:
+        return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]
+
+    @property
+    def used_for(self) -> tuple[Use, ...]:
+        return self.domains or (("text", "audio") if self.axes == 1 else ("image",))
+
+    @property
+    def starts_from(self) -> tuple[Start, ...]:
+        return self.starts or (("trained",) if self.kind == "scaled" else ("scratch",))
+
+    @property
+    def not_in_a_row(self) -> Words | None:
+        """Why it does not act in one layer on words in a row without a model's hidden states; None where it does."""
+        if self.kind == "positions":
+            return Words("it numbers tokens and is no encoding", "它给词编号，不是编码")
+        if self.kind == "preset":
+            return Words("it has an encoding for each layer", "它的每一层有各自的编码")
+        if self.axes != 1:
+            return Words(
+                f"it reads {self.axes} coordinates of a token, and words in a row have one",
+                f"它读取每个词的 {self.axes} 个坐标，而成行的词只有一个",
+            )
+        if "hidden_states" in self.needs:
+            return Words("it reads a model's hidden states", "它读取模型的隐藏状态")
+        if "wide_output" in self.needs:
+            return Words("its output has more heads than the model", "它的输出比模型有更多的头")
+        return None
+
+    @property
+    def in_a_row(self) -> bool:
+        """Whether it can be drawn: one layer, words in a row, no hidden states."""
+        return self.not_in_a_row is None
+
+    @property
+    def module(self) -> str:
+        """The module of its file."""
+        return f"{ROOMS.get(self.kind, ROOM)}.{self.name}"
+
+    def load(self) -> type[PositionalEncoding]:
+        """The class of what is made; imports torch."""
+        loaded: type[PositionalEncoding] = getattr(importlib.import_module(self.module), self.class_name)
+        return loaded
+
+    def maker(self) -> Callable[..., Any]:
+        """What makes it of its sizes and options: its builder, or its class. Imports torch."""
+        made: Callable[..., Any] = getattr(importlib.import_module(self.module), self.builder or self.class_name)
+        return made

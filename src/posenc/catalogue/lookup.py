@@ -1,0 +1,268 @@
+"""Every encoding by name. Its entry stands at the end of its own file in `posenc/encodings`; reading it needs no torch.
+
+`names()` lists them, `create(name, ...)` builds one from sizes alone, `positions_by(name, ...)` numbers tokens in one of
+the ways that have a name, `look_up(word)` leads there from other names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.catalogue.entry import ROOM, ROOMS, Entry
+from posenc.catalogue.methods import GROUPS, NOT_YET, Method
+from posenc.support.checked import checked
+from posenc.support.languages import Words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from posenc.encoding import PositionalEncoding
+    from posenc.positions import Positions
+
+
+HERE = Path(__file__).parents[1]  # the package posenc
+
+
+@checked
+def entries_in(folder: Path = HERE) -> tuple[Entry, ...]:
+    """The entries that the files of posenc's folder end with, in the order of the catalogue. They stand in ROOM and ROOMS.
+
+    The text after `ENTRY = ` is evaluated by itself, so that torch is not imported. Raises ValueError, naming the file, for
+    an entry that is not the last statement of its file, does not bear the file's name or stands in another kind's room.
+    """
+    found = []
+    for room in (ROOM, *ROOMS.values()):
+        for file in folder.joinpath(*room.split(".")[1:]).glob("*.py"):
+            entry = _entry_in(file)
+            if entry is None:
+                continue
+            if (right := ROOMS.get(entry.kind, ROOM)) != room:
+                raise ValueError(f"{file}: ENTRY has the kind {entry.kind!r}, whose files stand in {right}")
+            found.append(entry)
+    return tuple(sorted(found, key=lambda entry: entry.order))
+
+
+def _entry_in(file: Path) -> Entry | None:
+    _, marked, written = file.read_text(encoding="utf-8").partition("\nENTRY = ")
+    if not marked:
+        return None
+    try:
+        entry: Entry = eval(written, {"Entry": Entry, "Words": Words})
+    except (SyntaxError, NameError, TypeError) as error:
+        raise ValueError(
+            f"{file}: expected ENTRY = Entry(…) with literal arguments as its last statement: {error}"
+        ) from error
+    if entry.name != file.stem:
+        raise ValueError(f"{file}: ENTRY has the name {entry.name!r}, expected that of its file, {file.stem!r}")
+    return entry
+
+
+ENTRIES = entries_in()
+BY_NAME = {entry.name: entry for entry in ENTRIES}
+SIZES = ("d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "max_positions")
+
+FOUNDATION = ("nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope")
+"""The encodings of the founding notes, in the catalogue's order: what is compared, drawn and exported unless others are
+asked for. It stays as it is when encodings are added."""
+
+# Words that mean a function or a builder here rather than an encoding.
+ELSEWHERE = {
+    "positional_encoding": "posenc.sinusoidal_table(length, d_model)",
+    "sinusoidal_position_encoding": "posenc.sinusoidal_table(length, d_model)",
+    "positionalencoding": "posenc.sinusoidal_table(length, d_model)",
+    "get_alibi_slopes": "posenc.alibi_slopes(n_heads)",
+    "m_k": "posenc.shift_matrix(k, d_model)",
+    "scaled_dot_product_attention": "posenc.attend(q, k, v, encoding, at_q)",
+    "multiheadattention": "posenc.Attention(d_model, n_heads, encoding)",
+}
+
+
+def names() -> list[str]:
+    """The names that `create` takes."""
+    return [entry.name for entry in ENTRIES if entry.kind != "positions"]
+
+
+def position_names() -> list[str]:
+    """The names that `positions_by` takes."""
+    return [entry.name for entry in ENTRIES if entry.kind == "positions"]
+
+
+@checked
+def create(
+    name: str,
+    *,
+    d_model: int | None = None,
+    n_heads: int | None = None,
+    d_head: int | None = None,
+    n_kv_heads: int | None = None,
+    n_layers: int = 1,
+    max_positions: int = 2048,
+    **options: Any,
+) -> PositionalEncoding:
+    """An encoding by name, with the defaults of its paper.
+
+        create("rope", d_model=512, n_heads=8)      create("rope", d_head=64, layout="half")      create("alibi", n_heads=8)
+
+    Sizes that the encoding does not need are ignored; d_head is d_model / n_heads unless given. `options` are those of the
+    encoding's class. Raises ValueError for an unknown name and for a size that is missing or wrong, TypeError for an
+    unknown option; each says what is right.
+    """
+    _entry(name)
+    sizes: dict[str, int | None] = {
+        "d_model": d_model,
+        "n_heads": n_heads,
+        "d_head": d_head,
+        "n_kv_heads": n_kv_heads,
+        "n_layers": n_layers,
+        "max_positions": max_positions,
+    }
+    if d_head is None and d_model is not None and n_heads is not None:
+        if d_model % n_heads:
+            raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
+        sizes["d_head"] = d_model // n_heads
+
+    maker = BY_NAME[name].maker()
+    parameters = inspect.signature(maker).parameters
+    _check_options(name, parameters, options)
+    given = {size: value for size, value in sizes.items() if size in parameters and value is not None} | options
+    missing = _missing(parameters, given)
+    if missing:
+        enough = " or d_model and n_heads" if missing == ["d_head"] else ""
+        raise ValueError(f"{name}: needs {' and '.join(missing)}{enough}")
+    made: PositionalEncoding = maker(**given)
+    return made
+
+
+@checked
+def positions_by(name: str, **arguments: Any) -> Positions:
+    """Positions by the name of a way to number tokens, with the defaults of its paper.
+
+        positions_by("randomized", batch=8, length=128, max_positions=2048)      positions_by("grid", height=14, width=14)
+
+    `arguments` are those of its function, which its page lists. Raises ValueError for an unknown name and for what is
+    missing, TypeError for an unknown argument; each says what is right.
+    """
+    if name not in position_names():
+        raise ValueError(f"name: unknown way to number tokens {name!r}{hint(name)}; known: {', '.join(position_names())}")
+    maker: Callable[..., Positions] = BY_NAME[name].maker()
+    parameters = inspect.signature(maker).parameters
+    for argument in arguments:
+        if argument not in parameters:
+            close = difflib.get_close_matches(argument, parameters, n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise TypeError(f"{name}: unknown argument {argument!r}{meant} ({name} takes {', '.join(parameters)})")
+    if missing := _missing(parameters, arguments):
+        raise ValueError(f"{name}: needs {' and '.join(missing)}")
+    return maker(**arguments)
+
+
+def _missing(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> list[str]:
+    return [name for name, about in parameters.items() if about.default is inspect.Parameter.empty and name not in given]
+
+
+def _entry(name: str) -> Entry:
+    if name not in names():
+        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
+    return BY_NAME[name]
+
+
+@checked
+def arguments_of(name: str) -> set[str]:
+    """The sizes and options that an encoding's class, or builder, takes."""
+    return set(inspect.signature(_entry(name).maker()).parameters)
+
+
+@checked
+def directed(name: str, causal: bool) -> dict[str, bool]:
+    """The options that make an encoding causal or bidirectional: {} unless it has `bidirectional` among its own."""
+    return {"bidirectional": not causal} if "bidirectional" in arguments_of(name) else {}
+
+
+def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
+    own = [parameter for parameter in parameters if parameter not in SIZES]
+    for option in options:
+        if option in own:
+            continue
+        close = difflib.get_close_matches(option, own, n=1)
+        others = [other for other in names() if other != name and option in arguments_of(other)]
+        meant = f"; did you mean {close[0]!r}?" if close else f"; it is an option of {', '.join(others)}" if others else ""
+        takes = f"takes {', '.join(own)}" if own else "takes no options"
+        raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
+
+
+@checked
+def hint(word: str) -> str:
+    """'; did you mean …?' for a word from elsewhere, that a known method is not here, or nothing."""
+    missing = missing_method(word)
+    if missing is not None:
+        said = (missing.instead or NOT_YET).en
+        return f"; that is {missing.title} ({missing.source}): {said}"
+    found = look_up(word)
+    return f"; did you mean {found}?" if found else ""
+
+
+@checked
+def missing_method(word: str) -> Method | None:
+    """The method of the literature that a word names exactly and that has no entry; None for all other words."""
+    if _fold(word) in _known():
+        return None
+    for _, methods in GROUPS.values():
+        for method in methods:
+            meant = {_fold(one) for one in (method.title, method.entry, *method.also)}
+            if _fold(word) in meant - {""} and entry_for(method) is None:
+                return method
+    return None
+
+
+@checked
+def entry_for(method: Method) -> Entry | None:
+    """The entry of a method of the literature: the one of that name, or one that is called by its title."""
+    return BY_NAME.get(method.entry) or _called().get(_fold(method.title))
+
+
+@checked
+def look_up(word: str) -> str | None:
+    """Where a name from a paper, another library or the founding notes leads: an expression of this package."""
+    for elsewhere, place in ELSEWHERE.items():
+        if _fold(elsewhere) == _fold(word):
+            return place
+    entry = entry_of(word)
+    if entry is None:
+        return None
+    return f'posenc.{"positions_by" if entry.kind == "positions" else "create"}("{entry.name}", …)'
+
+
+@checked
+def entry_of(word: str) -> Entry | None:
+    """The entry that goes by a word, exactly or nearly, here or elsewhere."""
+    if missing_method(word) is not None:
+        return None
+    known, folded = _known(), _fold(word)
+    close = [folded] if folded in known else difflib.get_close_matches(folded, known, n=1, cutoff=0.75)
+    return known[close[0]] if close else None
+
+
+def _known() -> dict[str, Entry]:
+    """Every folded word that means an entry: what it is called, and what a method of the literature is."""
+    known: dict[str, Entry] = {}
+    for _, methods in GROUPS.values():
+        for method in methods:
+            if (entry := entry_for(method)) is not None:
+                known |= {_fold(word): entry for word in (method.title, *method.also)}
+    return known | _called()
+
+
+def _called() -> dict[str, Entry]:
+    """Every folded name, class, title and alias, and its entry."""
+    called: dict[str, Entry] = {}
+    for entry in ENTRIES:
+        own_class = () if entry.builder else (entry.class_name,)
+        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
+    return called
+
+
+def _fold(word: str) -> str:
+    return "".join(character for character in word.lower() if character.isalnum() or character == "+")

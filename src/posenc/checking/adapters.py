@@ -1,0 +1,149 @@
+"""From the usual shapes of libraries to the seams of `posenc.check`. An adapter computes nothing that the library computes.
+
+    check(rotate=HuggingFaceRotary(model.model.rotary_emb))          module(x, position_ids) -> (cos, sin)
+    check(rotate=CosSin(apply_rotary_pos_emb, table))                (q, k, cos, sin) functions
+    check(rotate=ByOffset(rotary_embedding))                         rotate_queries_or_keys(x, offset=n)
+    check(bias=Slopes(get_slopes, n_heads=6))                        ALiBi slope makers
+    check(bias=Buckets(T5Attention._relative_position_bucket))       T5 bucket functions
+    check(bias=ByLengths(module))                                    module(i, j) -> [h, i, j]
+    check(bias=ScoreMod(alibi_mod, n_heads=6))                       FlexAttention's score_mods
+
+Legend: b batch, h heads, t tokens, i query, j key, d channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.checking.errors import NotExpressible
+from posenc.positions import readable
+from posenc.support.checked import checked
+from posenc.support.checks import shown
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Int
+
+
+def _rotated_half(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tensor, Tensor]:
+    """What transformers' Llama does with cos and sin [b, t, d]."""
+
+    def turned(x: Tensor) -> Tensor:
+        first, second = x.chunk(2, -1)
+        return x * cos[:, None] + torch.cat([-second, first], -1) * sin[:, None]
+
+    return turned(q), turned(k)
+
+
+def _first(result: Any) -> Tensor:
+    found: Tensor = result[0] if isinstance(result, tuple | list) else result
+    return found
+
+
+class CosSin:
+    """A function of (q, k, cos, sin), and one that gives (cos, sin) at positions [b, t]."""
+
+    @checked
+    def __init__(self, apply: Callable[..., Any], table: Callable[[Tensor], Any]) -> None:
+        self.apply, self.table = apply, table
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        cos, sin = self.table(positions)
+        return _first(self.apply(x, x.clone(), cos, sin))
+
+
+class HuggingFaceRotary:
+    """A rotary module of transformers: module(x, position_ids) -> (cos, sin), and its (q, k, cos, sin) function.
+
+    apply   the model's apply_rotary_pos_emb; None: Llama's rotation of halves
+    width   how many of the channels turn; None: all of them
+    """
+
+    @checked
+    def __init__(self, module: nn.Module, apply: Callable[..., Any] | None = None, width: int | None = None) -> None:
+        self.module, self.apply, self.width = module, apply or _rotated_half, width
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        cos, sin = self.module(x, positions)
+        turning = x[..., : self.width]
+        turned = _first(self.apply(turning, turning.clone(), cos, sin))
+        return turned if self.width is None else torch.cat([turned, x[..., self.width :]], -1)
+
+
+class ByOffset:
+    """An object that rotates tokens counted from an offset, the same for all rows: method(x, offset=n)."""
+
+    @checked
+    def __init__(self, module: Any, method: str = "rotate_queries_or_keys", argument: str = "offset") -> None:
+        self.module, self.method, self.argument = module, method, argument
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        return _first(getattr(self.module, self.method)(x, **{self.argument: offset_of(positions)}))
+
+
+class Slopes:
+    """-slope·|distance| with the slopes of a slope maker: make(n_heads) -> n_heads numbers."""
+
+    @checked
+    def __init__(self, make: Callable[[int], Any], n_heads: int) -> None:
+        self.make, self.n_heads = make, n_heads
+
+    def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        slopes = torch.as_tensor(self.make(self.n_heads), dtype=torch.float32).flatten()
+        distance = (q_positions[:, None, :, None] - k_positions[:, None, None]).abs()
+        return -slopes[:, None, None] * distance
+
+
+class Buckets:
+    """The bucket number of each pair as its bias: function(k_position - q_position, **options) -> whole numbers."""
+
+    @checked
+    def __init__(self, function: Callable[..., Tensor], **options: Any) -> None:
+        self.function, self.options = function, options
+
+    def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        relative = (k_positions[:, None] - q_positions[:, :, None]).long()
+        return self.function(relative, **self.options).float()[:, None]
+
+
+class ByLengths:
+    """A module that takes lengths, with the last query at the last key: module(i, j) -> [h, i, j]."""
+
+    @checked
+    def __init__(self, module: Callable[[int, int], Tensor]) -> None:
+        self.module = module
+
+    def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        queries, keys = q_positions.shape[1], k_positions.shape[1]
+        if offset_of(k_positions) or offset_of(q_positions) != keys - queries:
+            raise NotExpressible("it takes lengths: keys from position 0, and the last query at the last key")
+        return self.module(queries, keys)
+
+
+class ScoreMod:
+    """The bias that a score_mod of FlexAttention adds to scores of 0: f(score, b, h, q_idx, kv_idx)."""
+
+    @checked
+    def __init__(self, score_mod: Callable[..., Tensor], n_heads: int) -> None:
+        self.score_mod, self.n_heads = score_mod, n_heads
+
+    def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        batch, queries, keys = len(q_positions), q_positions.shape[1], k_positions.shape[1]
+        b, h = torch.arange(batch)[:, None, None, None], torch.arange(self.n_heads)[:, None, None]
+        score = torch.zeros(batch, self.n_heads, queries, keys)
+        at_q, at_k = (p.expand(score.shape) for p in (q_positions[:, None, :, None], k_positions[:, None, None]))
+        return self.score_mod(score, b.expand_as(score), h.expand_as(score), at_q, at_k)
+
+
+@checked
+def offset_of(positions: Int[Tensor, "b t"]) -> int:
+    """The first position, where all rows count up by one from it. Raises NotExpressible for other positions."""
+    if not positions.numel() or not readable(positions):
+        raise ValueError(f"positions: expected at least one position on the CPU, got {shown(positions)}")
+    first = int(positions[0, 0])
+    if not torch.equal(positions, (first + torch.arange(positions.shape[1])).expand_as(positions).to(positions.dtype)):
+        raise NotExpressible("it takes an offset: positions that count up by one, alike in all rows")
+    return first

@@ -1,0 +1,194 @@
+"""The front door: one implementation in, a report out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+import torch
+
+from posenc.checking import attention, biases, rotation, surroundings, tokenwise
+from posenc.checking.bugs import BUGS
+from posenc.checking.engine import LAWS, Law, tried
+from posenc.checking.errors import Unusable
+from posenc.checking.identify import FACTS, identity
+from posenc.checking.result import Identity, Report, Result
+from posenc.checking.subject import TRAITS, Seam, prepared
+from posenc.encoding import PositionalEncoding
+from posenc.support import checks
+from posenc.support.checked import checked
+
+MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
+EXPECTED = "is_what_is_expected"
+_CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign"} | {
+    "bucket_starts": "buckets",
+    "n_buckets": "buckets",
+    "softmax_scale": "softmax scale",
+    "offset": "row offset",
+}
+
+
+@checked
+def check(
+    encoding: PositionalEncoding | None = None,
+    *,
+    rotate: Callable[..., Any] | None = None,
+    embed: Callable[..., Any] | None = None,
+    bias: Callable[..., Any] | None = None,
+    attention: Callable[..., Any] | None = None,
+    table: Callable[..., Any] | None = None,
+    name: str = "",
+    width: int | None = None,
+    n_heads: int = 2,
+    n_kv_heads: int | None = None,
+    without: Sequence[str] = (),
+    expect: Mapping[str, Any] | None = None,
+    laws: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Report:
+    """Tries every law of a seam on an implementation, and identifies what it is. Prints nothing; `print(report)` does.
+
+        report = posenc.check(rotate=lambda x, positions: my_rope(x, positions))
+        report.passed
+
+    One of these is given, a callable of PyTorch tensors or NumPy arrays with explicit integer positions:
+    rotate     f(x [b, h, t, d], positions [b, t]) -> [b, h, t, d]
+    embed      f(x [b, t, d], positions [b, t]) -> [b, t, d]
+    table      f(positions [b, t]) -> [b, t, d] or [t, d]; or a tuple of such, such as (cos, sin)
+    bias       f(q_positions [b, i], k_positions [b, j]) -> [b, h, i, j] or [h, i, j]
+    attention  f(q [b, h, i, d], k, v [b, g, j, d], q_positions, k_positions) -> [b, h, i, d]; where it also takes
+               q_documents and k_documents (-1 is padding), it is tried on packed and padded rows
+    encoding   a posenc encoding: the first of the seams at which it acts
+
+    name        what the report calls it
+    width       channels of a head (rotate, attention) or of a token (embed); None: the usual widths are tried
+    n_heads     query heads to try it with;  n_kv_heads key heads, as many if None
+    without     traits that it lacks by design, of "shift_invariant", "norm_preserving", "heads_alike", "causal",
+                "averages_values"
+    expect      facts that it must be identified with, such as {"layout": "half", "base": 10000.0} or, for a bias,
+                {"slopes": [0.0625, 0.00390625]}: by how much each head falls with one position of distance
+    laws        the names of some laws; None: all of the seam
+    seed        of the tokens; the same seed gives the same report
+
+    An exception raised by the implementation is a refusal ("not declared") unless the plainest use needs the call. What
+    would end Python, such as sys.exit(), is a failure. A failure is tried again before it is reported. Raises ValueError
+    for wrong arguments, and `Unusable`, a ValueError, where the callable fails on the plainest input.
+    """
+    given = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
+    sizes = {"width": width, "n_heads": n_heads, "n_kv_heads": n_kv_heads}
+    try:
+        *_, report = steps(encoding, given, sizes, name=name, without=without, expect=expect, laws=laws, seed=seed)
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise Unusable(f"the callable ends Python: {type(error).__name__}: {error}") from error
+    assert isinstance(report, Report)
+    return report
+
+
+def steps(
+    encoding: PositionalEncoding | None,
+    given: Mapping[str, Callable[..., Any] | None],
+    sizes: Mapping[str, int | None],
+    *,
+    name: str = "",
+    without: Sequence[str] = (),
+    expect: Mapping[str, Any] | None = None,
+    laws: Sequence[str] | None = None,
+    seed: int = 0,
+) -> Iterator[str | Report]:
+    """What `check` does: the name of each law before it is tried, and the report at the end.
+
+    Passes on what ends Python outside the laws: at the first calls, and where it is identified.
+    """
+    begin = time.perf_counter()
+    width, n_heads, n_kv_heads = sizes.get("width"), sizes.get("n_heads") or 2, sizes.get("n_kv_heads")
+    checks.whole(0, seed=seed)
+    traits = TRAITS - set(without)
+    if unknown := sorted(set(without) - TRAITS):
+        raise ValueError(f"without: expected some of {', '.join(sorted(TRAITS))}, got {', '.join(map(str, unknown))}")
+    if encoding is not None:
+        from posenc.checking.encodings import as_subject
+
+        if any(one is not None for one in given.values()):
+            raise ValueError("encoding: expected an encoding or one callable, got both")
+        seam, function, own, lacking = as_subject(encoding, n_heads, width)
+        traits, width, name = traits - lacking, own.get("width", width), name or type(encoding).__name__
+        n_heads = own.get("n_heads", n_heads)
+    else:
+        seam, function = _one(given)
+    chosen = _laws(seam, laws)
+    if other := [fact for fact in expect or () if fact not in FACTS[seam]]:
+        raise ValueError(f"expect: {seam} has no fact {other[0]!r}; it has {', '.join(FACTS[seam])}")
+    state = torch.random.get_rng_state()
+    results = list[Result]()
+    try:
+        subject = prepared(
+            function, seam, width=width, n_heads=n_heads, n_kv_heads=n_kv_heads or n_heads, traits=traits, seed=seed
+        )
+        for law in chosen:
+            yield law.name
+            results.append(tried(law, subject))
+        yield "identification"
+        known = identity(subject)
+    finally:
+        torch.random.set_rng_state(state)
+    results.append(_expected(known, expect))
+    yield Report(name or _name(function), seam, tuple(results), known, time.perf_counter() - begin)
+
+
+def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> list[str]:
+    """The names of the laws that `check` with these arguments would try, without running the implementation."""
+    if encoding is not None:
+        from posenc.checking.encodings import as_subject
+
+        seam: Seam = as_subject(encoding, 2, None)[0]
+    else:
+        seam, _ = _one({name: options.get(name) for name in get_args(Seam)})
+    return [*(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
+
+
+def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
+    chosen = [(seam, function) for seam, function in given.items() if function is not None]
+    if len(chosen) != 1:
+        got = ", ".join(seam for seam, _ in chosen) or "none"
+        raise ValueError(f"rotate, embed, bias, attention, table: expected exactly one callable, got {got}")
+    seam, function = chosen[0]
+    if not callable(function):
+        raise TypeError(f"{seam}: expected a callable, got {checks.shown(function)}")
+    return seam, function  # type: ignore[return-value]
+
+
+def _laws(seam: Seam, names: Sequence[str] | None) -> list[Law]:
+    known = {name: law for name, law in LAWS.items() if seam in law.seams}
+    if names is None:
+        return list(known.values())
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"laws: {seam} has no law {unknown[0]!r}; it has {', '.join(known)}")
+    return [known[name] for name in names]
+
+
+def _name(function: Any) -> str:
+    return str(getattr(function, "__name__", None) or type(function).__name__)
+
+
+def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
+    """Whether the facts are those that are expected."""
+    if not expect:
+        return Result(EXPECTED, "not declared", "nothing is expected; expect={...} compares with what was identified")
+    for fact, wanted in expect.items():
+        got = known.facts.get(fact)
+        if not _alike(got, wanted):
+            detail = (
+                f"{fact}: expected {wanted}, got {got if got is not None else 'nothing that is known'}; {known.sentence}"
+            )
+            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(fact, "base")])
+    return Result(EXPECTED, "passed", ", ".join(expect))
+
+
+def _alike(got: Any, wanted: Any) -> bool:
+    if isinstance(got, (list, tuple)) and isinstance(wanted, (list, tuple)):
+        return len(got) == len(wanted) and all(_alike(a, b) for a, b in zip(got, wanted, strict=True))
+    numbers = isinstance(got, (int, float)) and isinstance(wanted, (int, float)) and not isinstance(got, bool)
+    return bool(abs(got - wanted) <= 1e-4 * abs(wanted)) if numbers else bool(got == wanted)

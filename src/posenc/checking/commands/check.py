@@ -1,0 +1,110 @@
+"""`posenc check`: the laws on anyone's implementation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.support import strict_json
+from posenc.support.apart import LIMIT, NoVerdict, told
+
+if TYPE_CHECKING:
+    from posenc.checking import Report
+
+Timeout = Annotated[
+    float, typer.Option(metavar="SECONDS", min=0.1, help="How long one law may take before the code counts as hung.")
+]
+SEAMS = "rotate, embed, table, bias or attention."
+
+
+def command(
+    target: Annotated[
+        str, typer.Argument(metavar="FILE.py[:NAME]", help="Or package.module:attribute.", show_default=False)
+    ],
+    seam: Annotated[str, typer.Option("--as", metavar="SEAM", help=SEAMS, show_default=False)] = "",
+    expect: Annotated[
+        str, typer.Option(metavar="FACTS", help="What it must be: layout=half,base=10000", show_default=False)
+    ] = "",
+    without: Annotated[
+        str, typer.Option(metavar="TRAITS", help="What it lacks by design: shift_invariant,causal", show_default=False)
+    ] = "",
+    width: Annotated[int | None, typer.Option(min=1, help="Channels of a head, or of a token.", show_default=False)] = None,
+    heads: Annotated[int, typer.Option(min=1, help="Query heads.")] = 2,
+    seed: Annotated[int, typer.Option(min=0, help="Of the tokens.")] = 0,
+    verbose: Annotated[bool, typer.Option("--all", help="Print the laws that pass too.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    timeout: Timeout = LIMIT,
+) -> None:
+    """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
+
+    The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
+    arguments. The function is called with PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions),
+    table(positions), bias(q_positions, k_positions) or attention(q, k, v, q_positions, k_positions). Exit codes: 0 passed;
+    1 a law failed, or the code ended Python, crashed or hung; 2 wrong usage.
+
+    Examples:  posenc check my_rope.py   ·   posenc check my_package.rope:rotate --as rotate --expect layout=half,base=10000
+    """
+    lacking = [one.strip() for one in without.split(",") if one.strip()]
+    about = {"name": target, "without": lacking, "expect": _facts(expect), "seed": seed}
+    doing, text, passed = "before it is loaded", "", False
+    try:
+        for news in told(steps, target, seam, {"width": width, "n_heads": heads}, about, verbose, as_json, limit=timeout):
+            if isinstance(news, str):
+                doing = news
+            else:
+                text, passed = news
+    except NoVerdict as error:
+        raise ValueError(f"{target}: the code {error}, {doing}") from None
+    except ValueError as error:  # Unusable is one: not even the plainest call works
+        hint = None if str(error).startswith("--") else "FILE.py[:NAME]"
+        raise typer.BadParameter(str(error), param_hint=hint) from error
+    typer.echo(text)
+    raise typer.Exit(0 if passed else 1)
+
+
+def steps(
+    target: str, seam: str, sizes: dict[str, Any], about: dict[str, Any], verbose: bool, as_json: bool
+) -> Iterator[str | tuple[str, bool]]:
+    """The steps of `posenc.check` on the implementation, in the process that may run its code.
+
+    What is done next, such as "at NAME" of a law; at the end the text to print, and whether the implementation passed.
+    """
+    from posenc.checking import checking
+    from posenc.checking.loading import SEAMS as KNOWN
+    from posenc.checking.loading import load
+    from posenc.checking.subject import TRAITS
+
+    if seam and seam not in KNOWN:
+        raise ValueError(f"--as: expected one of {', '.join(KNOWN)}; got {seam!r}")
+    if unknown := [one for one in about["without"] if one not in TRAITS]:
+        raise ValueError(f"--without: expected some of {', '.join(sorted(TRAITS))}; got {unknown[0]!r}")
+    yield "while it is loaded"
+    found, function = load(target, seam or None)
+    yield "at its first call"
+    encoding = function if found == "encoding" else None
+    for news in checking.steps(encoding, {found: function} if encoding is None else {}, sizes, **about):
+        yield f"at {news}" if isinstance(news, str) else (_printed(news, verbose, as_json), news.passed)
+
+
+def _printed(report: Report, verbose: bool, as_json: bool) -> str:
+    if as_json:
+        return report.to_json()
+    shown = [result for result in report.results if verbose or result.verdict != "passed"]
+    return "\n".join([*str(report).splitlines()[:2], *map(str, shown)])
+
+
+def _facts(text: str) -> dict[str, Any]:
+    """ "layout=half,base=10000" or "slopes=[0.0625,0.0039]" as a mapping; values are JSON where they are, else words."""
+    facts: dict[str, Any] = {}
+    for one in filter(None, (part.strip() for part in re.split(r",(?![^\[]*\])", text))):
+        name, equals, value = one.partition("=")
+        if not equals or not name or not value:
+            raise typer.BadParameter(f"expected NAME=VALUE, got {one!r}", param_hint="--expect")
+        try:
+            facts[name] = strict_json.loads(value.encode())
+        except ValueError:
+            facts[name] = value
+    return facts

@@ -1,0 +1,90 @@
+"""A posenc encoding as an implementation to check: the first seam at which it acts, as a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.attention import attend
+from posenc.checking.subject import Seam
+from posenc.encoding import DistanceBias, PositionalEncoding, Site
+from posenc.positions import Positions
+
+
+class _Of:
+    """Holds the encoding as `module`, the name that the laws about modules read."""
+
+    module: PositionalEncoding
+
+    def __init__(self, encoding: PositionalEncoding) -> None:
+        self.module = encoding
+
+
+class _Rotate(_Of):
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.module.rotate(x, Positions.at(positions.long()), "query")
+
+    def key(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.module.rotate(x, Positions.at(positions.long()), "key")
+
+
+class _Embed(_Of):
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.module.embed(x, Positions.at(positions.long()))
+
+
+class _Bias(_Of):
+    def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
+        delta = (q_positions[:, :, None] - k_positions[:, None]).long()
+        assert isinstance(self.module, DistanceBias)
+        found: Tensor = self.module.at_distance(delta.flatten())
+        made: Tensor = found.unflatten(1, delta.shape).transpose(0, 1)
+        return made
+
+
+class _Attention(_Of):
+    def __call__(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        q_positions: Tensor,
+        k_positions: Tensor,
+        q_documents: Tensor | None = None,
+        k_documents: Tensor | None = None,
+    ) -> Tensor:
+        at_q, at_k = (
+            Positions(at.long(), at.long(), torch.zeros_like(at).long() if documents is None else documents)
+            for at, documents in ((q_positions, q_documents), (k_positions, k_documents))
+        )
+        return attend(q, k, v, self.module, at_q, at_k)
+
+
+def as_subject(
+    encoding: PositionalEncoding, n_heads: int, width: int | None
+) -> tuple[Seam, Callable[..., Any], dict[str, int], frozenset[str]]:
+    """The seam, the callable, the sizes that the encoding says, and the traits that it lacks.
+
+    Raises TypeError for what is no encoding.
+    """
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a posenc encoding; give a callable by its seam, rotate=f, got {encoding!r}")
+    lacking = {"shift_invariant", "norm_preserving"} - set(encoding.traits)
+    if encoding.sites & (Site.VALUE | Site.WEIGHTS | Site.BYPASS):
+        lacking |= {"averages_values"}
+    sizes = {
+        "width" if key == "d_head" or (key == "d_model" and Site.EMBED in encoding.sites) else key: value
+        for key, value in encoding.configuration.items()
+        if key in ("d_head", "d_model", "n_heads") and isinstance(value, int)
+    }
+    sizes.pop("d_model", None)
+    if Site.ROTATE in encoding.sites:
+        return "rotate", _Rotate(encoding), sizes, frozenset(lacking)
+    if Site.EMBED in encoding.sites:
+        return "embed", _Embed(encoding), sizes, frozenset(lacking)
+    if isinstance(encoding, DistanceBias):
+        return "bias", _Bias(encoding), sizes, frozenset(lacking)
+    return "attention", _Attention(encoding), sizes, frozenset(lacking)

@@ -1,0 +1,167 @@
+"""What a rotation is, from what it does to unit vectors: which channels turn together, how fast, which way.
+
+Legend: d channels, n pairs, p position.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from posenc.checking.identify.conventions import exact, nearest
+from posenc.checking.identify.scalings import scaling
+from posenc.checking.result import Identity
+from posenc.checking.subject import Subject
+
+MOST_DOUBLINGS = 17
+PROBES = (257, 4099, 65_537, 131_071)  # odd, so that no narrow float holds them
+
+
+class Turning(NamedTuple):
+    """Pairs (first, second), their signed frequencies, the magnitude, and up to which position they were followed."""
+
+    pairs: list[tuple[int, int]]
+    frequencies: np.ndarray
+    magnitude: float
+    farthest: int
+
+
+def matrix(subject: Subject, position: int) -> np.ndarray:
+    """What a head does at that position: row c is the rotated unit vector c. float64 [d, d]."""
+    d = subject.width
+    x = torch.eye(d).repeat(1, subject.n_heads)[:, None]
+    out = subject.rows(x, torch.full((d, 1), position))
+    return np.asarray(out[:, 0, :d].detach().double().numpy())
+
+
+def identity(subject: Subject) -> Identity:
+    """Layout, rotary_dim, sign, base, scaling, magnitude, and in which arithmetic angles are computed."""
+    found = turning(subject)
+    if not found.pairs:
+        turns = np.abs(matrix(subject, 7) - matrix(subject, 0)).max() > 1e-6
+        return Identity({}, None, "channels do not turn in pairs" if turns else "nothing turns: no positions")
+    facts: dict[str, Any] = {"d_head": subject.width, "rotary_dim": 2 * len(found.pairs)}
+    facts |= _layout(found.pairs, subject.width)
+    speeds = found.frequencies
+    forward = speeds[np.abs(speeds) > 0]
+    facts["sign"] = "positive" if (forward > 0).all() else "negative" if (forward < 0).all() else "mixed"
+    far = min(100, max(subject.reach, 1))
+    steady = bool(np.allclose(np.abs(points(found.pairs, matrix(subject, far))), found.magnitude, rtol=1e-4))
+    facts["magnitude"] = round(found.magnitude, 5) if steady else "changes with position"
+    wide = facts["rotary_dim"] if not facts.get("proportional") else subject.width
+    order = np.argsort([min(pair) for pair in found.pairs])
+    facts |= scaling(np.abs(speeds)[order], wide, found.farthest)
+    facts["arithmetic"] = _arithmetic(subject, found)
+    return Identity(facts, *_named(facts))
+
+
+def turning(subject: Subject) -> Turning:
+    """The pairs, and their frequencies followed from position 1 in doublings as far as they stay uniform."""
+    rest = matrix(subject, 0)
+    magnitude = float(np.diag(rest).mean())
+    first = matrix(subject, 1)
+    powers = [2**n for n in range(MOST_DOUBLINGS) if 2**n <= max(subject.reach, 1)]
+    mats = {1: first}
+    moved = np.abs(first - np.diag(np.diag(first)))
+    for p in powers[1:]:
+        mats[p] = matrix(subject, p)
+        moved += np.abs(mats[p] - np.diag(np.diag(mats[p])))
+    partner = moved.argmax(1)
+    pairs = [
+        (c, int(partner[c]))
+        for c in range(subject.width)
+        if moved[c].max() > 1e-5 and partner[partner[c]] == c and c < partner[c]
+    ]
+    followed = {pair: _followed(pair, mats, powers) for pair in pairs}
+    farthest = min((far for _, far in followed.values()), default=0)
+    return Turning(pairs, np.array([speed for speed, _ in followed.values()]), magnitude, farthest)
+
+
+def _followed(pair: tuple[int, int], mats: dict[int, np.ndarray], powers: list[int]) -> tuple[float, int]:
+    """Radians per position, and the last position at which the angle was where the earlier ones foretold it."""
+    a, b = pair
+    speed, far = 0.0, 1
+    for p in powers:
+        angle = math.atan2(mats[p][a, b], mats[p][a, a])
+        whole = angle + 2 * math.pi * round((speed * p - angle) / (2 * math.pi)) if p > 1 else angle
+        if p > 1 and abs(whole - speed * p) > 0.3:
+            break
+        speed, far = whole / p, p
+    return speed, far
+
+
+def _layout(pairs: list[tuple[int, int]], d: int) -> dict[str, Any]:
+    """The layout, where it is one of the known ones, and which channels turn."""
+    channels = sorted(c for pair in pairs for c in pair)
+    r = len(channels)
+    start = channels[0]
+    together = channels == list(range(start, start + r))
+    gaps = {b - a for a, b in pairs}
+    if together and start in (0, d - r):
+        where = {"trailing": True} if start else {}
+        if gaps == {1} and all((a - start) % 2 == 0 for a, _ in pairs):
+            return {"layout": "interleaved", **where}
+        if gaps == {r // 2}:
+            return {"layout": "half", **where}
+    if gaps == {d // 2} and [a for a, _ in pairs] == list(range(len(pairs))):
+        return {"layout": "half", "proportional": True}
+    return {"pairs": [list(pair) for pair in pairs]}
+
+
+def points(pairs: list[tuple[int, int]], made: np.ndarray) -> np.ndarray:
+    """cos + i·sin of every pair, times its magnitude."""
+    return np.array([made[a, a] + 1j * made[a, b] for a, b in pairs])
+
+
+def _arithmetic(subject: Subject, found: Turning) -> str:
+    """In which precision angles are formed, as far as the positions in reach tell."""
+    told = "exact"
+    for p in PROBES:
+        if p > subject.reach or p > 4 * found.farthest:
+            break
+        exactly = found.frequencies * p
+        made = matrix(subject, p)
+        unit = points(found.pairs, made)
+        unit /= np.maximum(np.abs(unit), 1e-30)
+        off = np.abs(np.exp(1j * exactly) - unit)
+        eps = 2.0**-23
+        for name, ulp in (("bfloat16", 2.0**-8), ("float16", 2.0**-11)):
+            position = float(torch.tensor(float(p)).to(getattr(torch, name)))
+            if position == float("inf"):
+                continue
+            rounded = np.exp(1j * found.frequencies * position)
+            if off.max() > 0.02 and np.abs(rounded - unit).max() < 0.02 + p * eps * 4:
+                return f"{name} positions"
+            if off.max() > 0.02 and off.max() <= 2 * min(p * ulp, 1.0) and p * ulp > 0.02:
+                told = "16 bits"
+        if off.max() > 0.02 + 8 * eps * p:
+            return told if told == "16 bits" else "other"
+        if off.max() > 1e-5 and p > 4000:
+            told = "float32"
+    return told
+
+
+def _named(facts: dict[str, Any]) -> tuple[str | None, str]:
+    """The convention's models, and the sentence."""
+    said = [f"{facts['layout']} layout" if "layout" in facts else "pairs in an unknown layout"]
+    if facts["rotary_dim"] != facts["d_head"]:
+        said.append(f"{facts['rotary_dim']} of {facts['d_head']} channels turn")
+    said.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else "unknown frequencies")
+    if "scaling" in facts:
+        said.append(facts["scaling"])
+    if facts["sign"] != "positive":
+        said.append(f"turns the {'other' if facts['sign'] == 'negative' else 'one and the other'} way")
+    if facts["magnitude"] != 1.0:
+        said.append(f"magnitude {facts['magnitude']}")
+    said.append(
+        {"exact": "exact angles", "float32": "angles in float32"}.get(facts["arithmetic"], f"angles: {facts['arithmetic']}")
+    )
+    convention = exact(facts)
+    if convention:
+        said.append(f"matches {convention.models}")
+    elif near := nearest(facts):
+        said.append(f"nearest: {near.models} ({near.layout}, base {near.base:g})")
+    return convention.models if convention else None, ", ".join(said)

@@ -1,0 +1,276 @@
+"""The same tokens arranged otherwise: in chunks, packed, padded, beside others, sharded, shifted, by heads."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+from dataclasses import replace
+from typing import get_args
+
+import torch
+from torch import Tensor
+
+from posenc.checking.laws.compare import close, difference, same, tolerance, within
+from posenc.checking.laws.errors import LawBroken, NotApplicable
+from posenc.checking.laws.registry import law
+from posenc.checking.laws.world import Setting, World
+from posenc.encoding import PositionalEncoding, Side, working_dtype
+from posenc.positions import Positions, shard_index
+
+BEYOND_FLOAT32 = 2**24 + 1
+FAR, APART = 2**20, 1009
+
+
+@law
+def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Any chunking over a cache of rotated keys and values gives what one pass over all tokens gives.
+
+    Rows start at positions of their own; some chunks are prepared and some are not.
+    """
+    if not setting.causal:
+        raise NotApplicable("tokens are decoded one after another in causal attention only")
+    world = World(setting)
+    start = 3 * torch.arange(setting.batch, device=setting.device)
+    expected = world.output(
+        encoding, world.x, Positions.arange(setting.batch, setting.length, start, device=setting.device)
+    )
+    keys: list[Tensor] = []
+    values: list[Tensor] = []
+    seen: list[Positions] = []
+    outputs, begin = [], 0
+    for size in (5, 1, 1, 3, setting.length - 10):
+        at = Positions.arange(setting.batch, size, start + begin, device=setting.device)
+        if size == 1:
+            at = Positions.decode(start + begin)
+        if size != 3:
+            at = encoding.prepare(at, working_dtype(setting.dtype))
+        past = Positions.cat(seen) if seen else None
+        q, k, v, at = world.heads(encoding, world.x[:, begin : begin + size], at, past)
+        keys.append(encoding.rotate(k, at, "key"))
+        values.append(encoding.rotate(v, at, "value"))
+        seen.append(at)
+        outputs.append(
+            world.attend_rotated(
+                encoding,
+                encoding.rotate(q, at, "query"),
+                torch.cat(keys, 2),
+                torch.cat(values, 2),
+                at,
+                Positions.cat(seen),
+            )
+        )
+        begin += size
+    close(decode_equals_prefill, encoding, torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
+
+
+@law
+def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Tokens stored in another order, each with its position, give the same outputs in that order."""
+    world = World(setting)
+    at = encoding.prepare(world.scattered(), working_dtype(setting.dtype))
+    q, k, v, at = world.heads(encoding, world.x, at)
+    whole = world.attend(encoding, q, k, v, at)
+    order = torch.randperm(setting.length, generator=torch.Generator().manual_seed(setting.seed)).to(setting.device)
+    mixed = world.attend(encoding, q[:, :, order], k[:, :, order], v[:, :, order], at.take(order))
+    close(storage_order_does_not_matter, encoding, mixed, whole[:, :, order], setting.dtype, f"order {order.tolist()}")
+
+
+@law
+def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Positions known to count up by one give what the same positions give when nothing is known of them.
+
+    Tried from 0 and from the last positions; where all positions may move, from where float32 has no odd numbers. Each
+    seam of one token is compared too, since an error that all tokens share would not show in attention.
+    """
+    world = World(setting)
+    far = BEYOND_FLOAT32 if "shift_invariant" in encoding.traits else setting.max_positions - setting.length
+    for start in (0, far):
+        counted = Positions.arange(setting.batch, setting.length, start, device=setting.device)
+        listed = Positions.at(counted.coords.clone())
+        try:
+            known = world.output(encoding, world.x, counted)
+        except ValueError:
+            if start == 0:
+                raise
+            continue  # the encoding refuses positions so far away
+        try:
+            expected = world.output(encoding, world.x, listed)
+        except NotApplicable:  # a backend for consecutive positions only
+            q, k, v, listed = world.heads(encoding, world.x, listed)
+            expected = world.attend(encoding, q, k, v, listed, impl="reference")
+        of_angle = 64 * torch.finfo(torch.float64).eps * start
+        within(
+            listed_equals_counted, encoding, known, expected, tolerance(setting.dtype, expected) + of_angle, f"from {start}"
+        )
+        listed = Positions.at(counted.coords.clone())
+        every = torch.arange(setting.length, device=setting.device)
+        for (seam, mine, _), (_, theirs, _) in zip(
+            world.rows(encoding, counted, every), world.rows(encoding, listed, every), strict=True
+        ):
+            allowed = tolerance(setting.dtype, theirs) + of_angle
+            within(listed_equals_counted, encoding, mine, theirs, allowed, f"{seam} from {start}")
+
+
+@law
+def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Positions of a cache, joined part by part, give what the same positions give when they are listed.
+
+    Tried where one row has a gap between the parts and the other has none, and where coordinates go on but the causal
+    order begins again.
+    """
+    world = World(setting)
+    dtype, rest = working_dtype(setting.dtype), setting.length - 5
+    first = encoding.prepare(Positions.arange(setting.batch, 5, device=setting.device), dtype)
+    gaps = 5 + 2 * (torch.arange(setting.batch, device=setting.device) % 2)
+    parts = {
+        "a gap in one row": Positions.arange(setting.batch, rest, gaps, device=setting.device),
+        "order begins again": Positions.arange(setting.batch, rest, device=setting.device).shift(5),
+    }
+    for what, second in parts.items():
+        second = encoding.prepare(second, dtype)
+        joined = Positions.cat([first, second])
+        q, k, v, joined = world.heads(encoding, world.x, joined)
+        second = second.replaced(states=joined.narrow(5, setting.length).states)
+        out = world.attend(encoding, q[:, :, 5:], k, v, second, joined)
+        listed = Positions(joined.coords, joined.order, joined.document, states=joined.states)
+        expected = world.attend(encoding, q[:, :, 5:], k, v, second, listed)
+        close(joined_equals_listed, encoding, out, expected, setting.dtype, what)
+
+
+@law
+def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Tensors that lie otherwise in memory give the same: the result is one of numbers, not of strides."""
+    world = World(setting)
+    q, k, v, at = world.heads(encoding, world.x, world.scattered())
+    wide = world.draw("wide", setting.batch, setting.length, setting.n_heads, setting.d_head + 3)
+    for begin in (0, 1):  # transposed, not dense, and beginning at an odd address
+        x = wide[..., begin : begin + setting.d_head].transpose(1, 2)
+        for side in get_args(Side):
+            turned, dense = encoding.rotate(x, at, side), encoding.rotate(x.contiguous(), at, side)
+            same(strides_do_not_matter, encoding, turned, dense, f"rotate {side}")
+    dense = world.attend(encoding, q.contiguous(), k.contiguous(), v.contiguous(), at)
+    close(strides_do_not_matter, encoding, world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
+    q, k, v, at = world.heads(encoding, world.x[:1], Positions.arange(1, setting.length, device=setting.device))
+    q, k, v = (x.contiguous() for x in (q, k, v))
+    for first in (0, setting.length - 1):  # of consecutive tokens; the last is decoded
+        queries = at if first == 0 else at.narrow(first, setting.length)
+        dense = world.attend(encoding, q[:, :, first:], k, v, queries, at)
+        of_q, of_k, of_v = (x.mT.contiguous().mT for x in (q[:, :, first:], k, v))  # [b, h, d, t] in memory
+        apart = world.attend(encoding, of_q, of_k, of_v, queries, at)
+        close(
+            strides_do_not_matter,
+            encoding,
+            apart,
+            dense,
+            setting.dtype,
+            f"attention from token {first}, channel by channel",
+        )
+
+
+@law
+def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Documents in one row do not see each other and count from 0."""
+    world = World(setting)
+    ends = [0, 5, setting.length]
+    x = world.x[:1]
+    packed = world.output(encoding, x, Positions.packed(ends, device=setting.device))
+    for begin, end in itertools.pairwise(ends):
+        alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
+        close(packed_equals_separate, encoding, packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
+    q, k, v, at = world.heads(encoding, x, Positions.packed(ends, device=setting.device))
+    first, second = slice(0, ends[1]), slice(ends[1], ends[2])
+    elsewhere = world.attend(
+        encoding, q[:, :, second], k[:, :, first], v[:, :, first], at.narrow(*ends[1:]), at.narrow(*ends[:2])
+    )
+    if bool(elsewhere.any()):
+        raise LawBroken(f"packed_equals_separate: {encoding.owner}: queries see the keys of another document's part")
+
+
+@law
+def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Padding on either side changes nothing for real tokens, and padded rows stay finite."""
+    world, pad = World(setting), 3
+    alone = world.output(
+        encoding, world.x[:, pad:-pad], Positions.arange(setting.batch, setting.length - 2 * pad, device=setting.device)
+    )
+    mask = torch.zeros(setting.batch, setting.length, dtype=torch.long, device=setting.device)
+    mask[:, pad:-pad] = 1
+    padded = world.output(encoding, world.x, Positions.from_mask(mask))
+    if not bool(torch.isfinite(padded).all()):
+        raise LawBroken(f"padded_equals_unpadded: {encoding.owner}: padded rows are not finite")
+    close(padded_equals_unpadded, encoding, padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
+
+
+@law
+def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+    """A row gives the same alone as beside rows at other, longer positions."""
+    world = World(setting)
+    start = torch.tensor([0, setting.max_positions - setting.length], device=setting.device)
+    together = world.output(encoding, world.x[:2], Positions.arange(2, setting.length, start, device=setting.device))
+    for row in range(2):
+        at = Positions.arange(1, setting.length, int(start[row]), device=setting.device)
+        alone = world.output(encoding, world.x[row : row + 1], at)
+        close(batch_mates_do_not_matter, encoding, together[row : row + 1], alone, setting.dtype, f"row {row}")
+
+
+@law
+def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Queries split over ranks, keys gathered in rank order: scattered back, the same as unsharded."""
+    world = World(setting)
+    at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
+    whole = world.output(encoding, world.x, at)
+    q, k, v, at = world.heads(encoding, world.x, at)
+    for zigzag in (False, True):
+        shards = [shard_index(setting.length, rank, 2, zigzag=zigzag).to(setting.device) for rank in range(2)]
+        gathered = torch.cat(shards)
+        for index in shards:
+            at_q, at_k = at.take(index), at.take(gathered)
+            part = world.attend(encoding, q[:, :, index], k[:, :, gathered], v[:, :, gathered], at_q, at_k)
+            how = "zigzag" if zigzag else "contiguous"
+            close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, how)
+
+
+@law
+def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Moving every position by the same amount changes nothing where declared, and something where not.
+
+    What a shift changes is looked for in float64, by the reference: of tokens side by side, by 37 positions and far away,
+    then of tokens that stand far apart. A method may depend on the distance alone up to some position or distance.
+    """
+    if "shift_invariant" in encoding.traits:
+        world = World(setting)
+        shifted = world.output(encoding, world.x, world.plain().shift(37))
+        expected = world.output(encoding, world.x, world.plain())
+        close(shift_invariance, encoding, shifted, expected, setting.dtype, "all positions + 37")
+        return
+    world, exact = World(replace(setting, dtype=torch.float64, impl="reference")), copy.deepcopy(encoding).double()
+    apart = Positions.at(APART * world.plain().coords)
+    for at, by in ((world.plain(), 37), (world.plain(), FAR), (apart, 37)):
+        try:
+            expected, shifted = (world.output(exact, world.x, one) for one in (at, at.shift(by)))
+        except ValueError:
+            if by == 37 and at is not apart:
+                raise
+            continue  # the encoding refuses positions so far away, or reals
+        if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
+            return
+    raise LawBroken(f"shift_invariance: {encoding.owner} does not declare it, yet a shift by 37 changes nothing")
+
+
+@law
+def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
+    """A tensor-parallel rank with its slice of the heads computes that slice of the whole."""
+    world = World(replace(setting, n_kv_heads=setting.n_heads))
+    plain = world.plain()
+    x = encoding.embed(world.x, plain)
+    q, k, v, at = world.heads(encoding, world.x, plain)
+    whole = world.attend(encoding, q, k, v, at)
+    half = setting.n_heads // 2
+    for part in (slice(0, half), slice(half, setting.n_heads)):
+        try:
+            mine = encoding.heads(part.start, part.stop)
+        except NotImplementedError as why:  # its heads read one another
+            raise NotApplicable(str(why)) from why
+        out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read(x, plain))
+        theirs = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
+        close(head_slices, encoding, out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")

@@ -1,0 +1,42 @@
+"""torch.compile: one graph for all lengths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.checking.laws.compare import close
+from posenc.checking.laws.errors import LawBroken
+from posenc.checking.laws.registry import law
+from posenc.checking.laws.world import Setting, World
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.positions import Positions
+
+
+@law
+def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> None:
+    """torch.compile(fullgraph=True, dynamic=True) makes one graph for lengths 8, 16, 24, 40 and 64, and it is right."""
+    world, graphs = World(replace(setting, length=64)), []
+
+    def counting(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
+        graphs.append(graph)
+        return graph.forward
+
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda x, at: world.output(encoding, x, at), backend=counting, fullgraph=True, dynamic=True)
+    for length in (8, 16, 24, 40, 64):
+        x = world.x[:, :length].contiguous()
+        plain = Positions.arange(setting.batch, length, device=setting.device)
+        at = encoding.prepare(plain, working_dtype(setting.dtype))
+        expected = world.output(encoding, x, at)
+        close(one_graph_over_lengths, encoding, compiled(x, at), expected, setting.dtype, f"length {length}")
+    if len(graphs) != 1:
+        raise LawBroken(f"one_graph_over_lengths: {encoding.owner}: {len(graphs)} graphs")
+    for node in graphs[0].graph.nodes:
+        value = node.meta.get("example_value")
+        if isinstance(value, Tensor) and value.is_complex():
+            raise LawBroken(f"one_graph_over_lengths: {encoding.owner}: complex numbers in the graph, at {node.name}")

@@ -1,0 +1,75 @@
+"""Laws of rows: a token's row depends on its own embedding and coordinates only."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from posenc.checking.laws.compare import close, difference, equal, tolerance
+from posenc.checking.laws.errors import LawBroken
+from posenc.checking.laws.registry import law
+from posenc.checking.laws.world import Setting, World
+from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.positions import Positions
+
+SOME = (7, 2, 9, 2)
+FAR = 2**20  # a method may keep lengths up to some position
+
+
+@law
+def locality(encoding: PositionalEncoding, setting: Setting) -> None:
+    """An embedded or rotated token depends on itself and its own coordinates only where declared (trait `local`).
+
+    Where not, some token depends on others, or tokens alone are refused.
+    """
+    some = torch.tensor(SOME, device=setting.device)
+    if "local" in encoding.traits:
+        world = World(setting)
+        for seam, whole, part in world.rows(encoding, world.scattered(), some):
+            equal(locality, encoding, part, whole, setting.dtype, f"{seam} of tokens {some.tolist()} alone")
+        return
+    world, exact = World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
+    try:
+        rows = world.rows(exact, world.scattered(), some)
+    except ValueError:
+        return
+    if all(difference(part, whole) <= tolerance(torch.float64, whole) for _, whole, part in rows):
+        raise LawBroken(f"locality: {encoding.owner} does not declare it, yet no token depends on others")
+
+
+@law
+def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
+    """Rotation keeps the length of queries and keys where declared (trait `norm_preserving`), and changes some where not.
+
+    Changes are looked for in float64, near and far away. Every copy of a query has the query's length.
+    """
+    if "norm_preserving" in encoding.traits:
+        world = World(setting)
+        for side, turned, x in _lengths(encoding, world, world.scattered()):
+            close(norm_preservation, encoding, turned, x, setting.dtype, side)
+        return
+    world, exact = World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
+    for at in (world.scattered(), world.plain().shift(FAR)):
+        try:
+            lengths = _lengths(exact, world, at)
+        except ValueError:
+            continue  # the encoding refuses positions so far away
+        if any(difference(turned, x) > tolerance(torch.float64, x) for _, turned, x in lengths):
+            return
+    raise LawBroken(f"norm_preservation: {encoding.owner} does not declare it, yet rotation changes no length")
+
+
+def _lengths(encoding: PositionalEncoding, world: World, at: Positions) -> list[tuple[str, Tensor, Tensor]]:
+    """(side, the lengths of rotated vectors, those of the vectors), [b, h, t] each."""
+    setting = world.setting
+    x = world.draw("heads", setting.batch, setting.n_heads, setting.length, setting.d_head)
+    dtype = working_dtype(x.dtype)
+    at = encoding.read(encoding.embed(world.x, at), at)
+    found = []
+    for side, copies in (("query", encoding.query_copies), ("key", 1)):
+        turned = encoding.rotate(x, at, side).to(dtype).norm(dim=-1)  # type: ignore[arg-type]
+        found.append((side, turned, x.to(dtype).norm(dim=-1).repeat_interleave(copies, dim=1)))
+    return found

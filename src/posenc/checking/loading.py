@@ -1,0 +1,96 @@
+"""The implementation that a command names: FILE.py, FILE.py:NAME or package.module:attribute, and its seam."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+from torch import nn
+
+from posenc.checking.errors import Unusable
+from posenc.checking.subject import Seam
+from posenc.encoding import PositionalEncoding
+
+SEAMS: tuple[str, ...] = get_args(Seam)
+
+
+def load(target: str, seam: str | None) -> tuple[str, Any]:
+    """(seam, callable). A class is constructed without arguments; a posenc encoding has the seam "encoding".
+
+    Without NAME, the names of the seams (rotate, embed, table, bias, attention) are looked for in the file; without `seam`,
+    the name decides, or the names of its arguments. Raises ValueError for what names no implementation.
+    """
+    where, _, name = target.partition(":") if ".py:" in target or not target.endswith(".py") else (target, "", "")
+    module = _file(Path(where)) if where.endswith(".py") else _module(where)
+    if not name:
+        names = [one for one in SEAMS if callable(getattr(module, one, None))]
+        if len(names) != 1:
+            got = f"has {', '.join(names)}" if names else "has none of them"
+            raise ValueError(f"{target}: expected one function named {', '.join(SEAMS)}, it {got}; name one: {where}:NAME")
+        name = names[0]
+    found: Any = module
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise ValueError(f"{target}: {where} has no {name}")
+        found = getattr(found, part)
+    if isinstance(found, type):
+        try:
+            found = found()
+        except TypeError as error:
+            raise ValueError(f"{target}: a class is made without arguments, and {name} needs some ({error})") from error
+    if isinstance(found, PositionalEncoding):
+        return "encoding", found
+    if not callable(found):
+        raise ValueError(f"{target}: expected a callable, got {type(found).__name__}")
+    return seam or _seam(target, name, found), found
+
+
+def _seam(target: str, name: str, function: Callable[..., Any]) -> str:
+    if name in SEAMS:
+        return name
+    called = function.forward if isinstance(function, nn.Module) else function
+    try:
+        arguments = list(inspect.signature(called).parameters)
+    except (TypeError, ValueError):
+        arguments = []
+    for seam, wanted in (
+        ("attention", ["q", "k", "v", "q_positions", "k_positions"]),
+        ("bias", ["q_positions", "k_positions"]),
+        ("table", ["positions"]),
+    ):
+        if arguments[: len(wanted)] == wanted:
+            return seam
+    raise ValueError(f"{target}: which seam is {name}? say it with --as: {', '.join(SEAMS)}")
+
+
+def _file(path: Path) -> Any:
+    if not path.is_file():
+        raise ValueError(f"{path}: no such file")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    before = sys.modules.get(path.stem)
+    sys.modules[path.stem] = module  # for dataclasses and pickles of the file
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        if before is not None:
+            sys.modules[path.stem] = before
+        raise Unusable(f"{path}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _module(name: str) -> Any:
+    sys.path.insert(0, "")
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise ValueError(f"{name}: {error}; give FILE.py:NAME or package.module:attribute") from error
+    finally:
+        sys.path.remove("")

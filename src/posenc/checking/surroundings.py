@@ -1,0 +1,311 @@
+"""Laws about what surrounds a call: dtypes, autocast, modes, threads, memory, and what happens to the module."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.checking.engine import Declined, Measured, apart, budget, law, need_module, need_torch, within_reach, worst
+from posenc.checking.preemption import lines_of, preempted
+from posenc.checking.subject import Seam, Subject, arange
+
+ALL: tuple[Seam, ...] = ("rotate", "embed", "table", "bias", "attention")
+BF16 = 2.0**-9  # half a unit in the last place below 1
+NEAR_AND_FAR = ({"length": 8, "start": 0}, {"length": 8, "start": 3001}, {"length": 8, "start": 65_530})
+
+
+def _compared(subject: Subject, actual: Tensor, expected: Tensor, farthest: int, what: str) -> Measured:
+    return apart(actual.float(), expected.float(), budget(subject, expected, farthest), what)
+
+
+@law(*ALL, bug="cache key", must_run=True, inputs=({"length": 8, "start": 0},), start=0)
+def the_same_call_gives_the_same(subject: Subject, length: int, start: int) -> Measured:
+    """Three equal calls give equal results, bit by bit."""
+    first = subject.sample(length, start).clone()
+    again = [subject.sample(length, start).clone() for _ in range(2)]
+    return worst(*(apart(one, first, 0.0, "a repeated call") for one in again))
+
+
+@law(*ALL, bug="strides", must_run=True, inputs=({"length": 5},))
+def inputs_are_not_written(subject: Subject, length: int) -> Measured:
+    """A call changes neither its tokens nor its positions."""
+    at = arange(0, length)
+    if subject.seam == "rotate":
+        given = [subject.tokens(1, length).unflatten(-1, (subject.n_heads, -1)).transpose(1, 2).contiguous(), at]
+    elif subject.seam == "embed":
+        given = [subject.tokens(1, length), at]
+    elif subject.seam == "attention":
+        given = [*subject.heads(1, length, length), at, at.clone()]
+    else:
+        given = [at] if subject.seam == "table" else [at, at.clone()]
+    before = [one.clone() for one in given]
+    subject(*given)
+    return worst(*(apart(one, was, 0.0, "the input before and after") for one, was in zip(given, before, strict=True)))
+
+
+@law("rotate", "embed", "attention", bug="strides", inputs=({"length": 5},))
+def strides_do_not_matter(subject: Subject, length: int) -> Measured:
+    """Tokens that lie otherwise in memory (transposed, part of wider storage) give the same."""
+    at = arange(0, length)
+    dense = list(subject.heads(2, length, length)) if subject.seam == "attention" else [_tokens(subject, length)]
+    ats = [at.repeat(2, 1)] * (2 if subject.seam == "attention" else 1)
+    expected = subject(*[one.clone() for one in dense], *ats)
+    spread = [_spread(one) for one in dense]
+    return _compared(subject, subject(*spread, *ats), expected, length, "dense and strided tokens")
+
+
+def _tokens(subject: Subject, length: int) -> Tensor:
+    x = subject.tokens(2, length)
+    return x.unflatten(-1, (subject.n_heads, -1)).transpose(1, 2).contiguous() if subject.seam == "rotate" else x
+
+
+def _spread(x: Tensor) -> Tensor:
+    """The same numbers as every other channel of wider, transposed storage."""
+    wide = torch.full((*x.shape[:-3], x.shape[-2], *x.shape[-3:-2], 2 * x.shape[-1]), 7.0)
+    view = wide.transpose(-2, -3)[..., ::2] if x.ndim > 2 else wide[..., ::2]
+    view.copy_(x)
+    return view
+
+
+@law(*ALL, bug="default dtype", inputs=({"length": 8, "start": 0}, {"length": 8, "start": 3001}), start=0)
+def default_dtype_does_not_matter(subject: Subject, length: int, start: int) -> Measured:
+    """The same under torch.set_default_dtype(bfloat16) and (float64)."""
+    need_torch(subject)
+    within_reach(subject, start + length)
+    expected = subject.sample(length, start)
+    found = []
+    for dtype in (torch.bfloat16, torch.float64):
+        with _default_dtype(dtype):
+            actual = subject.fresh().sample(length, start)
+        found.append(_compared(subject, actual, expected, start + length, f"default dtype {dtype}"))
+    return worst(*found)
+
+
+@contextlib.contextmanager
+def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+@law(*ALL, bug="autocast", inputs=NEAR_AND_FAR, start=0)
+def autocast_does_not_matter(subject: Subject, length: int, start: int) -> Measured:
+    """The same inside autocast(bfloat16), up to the rounding of tokens to 16 bits that autocast is asked for."""
+    need_torch(subject)
+    within_reach(subject, start + length)
+    expected = subject.sample(length, start)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        actual = subject.fresh().sample(length, start)
+    size = float(expected.detach().abs().nan_to_num(posinf=0.0).max())
+    allowed = budget(subject, expected, start + length) + 16 * BF16 * size
+    return apart(actual.float(), expected.float(), allowed, "inside autocast and outside")
+
+
+@law("rotate", "embed", bug="low precision rotation", inputs=NEAR_AND_FAR, start=0)
+def tokens_of_16_bits_lose_16_bits_only(subject: Subject, length: int, start: int) -> Measured:
+    """bfloat16 tokens give the float32 result up to five roundings: cosine, sine, two products and their sum."""
+    need_torch(subject)
+    within_reach(subject, start + length)
+    at = arange(start, length, 2)
+    x = _tokens(subject, length).bfloat16()
+    expected = subject(x.float(), at)
+    actual = subject(x, at)
+    allowed = budget(subject, expected, start + length) + 5 * BF16 * float(expected.detach().abs().max()) * math.sqrt(2)
+    return apart(actual.float(), expected.float(), allowed, f"bfloat16 (result {actual.dtype}) and float32")
+
+
+@law(
+    "rotate",
+    "embed",
+    bug="low precision rotation",
+    inputs=({"length": 8, "start": 0}, {"length": 8, "start": 500}),
+    start=0,
+)
+def other_dtypes_do_not_matter(subject: Subject, length: int, start: int) -> Measured:
+    """A call on bfloat16 tokens does not change what float32 tokens get afterwards."""
+    need_torch(subject)
+    within_reach(subject, start + length)
+    at, x = arange(start, length, 2), _tokens(subject, length)
+    expected = subject.fresh()(x, at)
+    subject(x.bfloat16(), at)
+    return _compared(subject, subject(x, at), expected, start + length, "float32, after a call on bfloat16")
+
+
+@law("rotate", "embed", "attention", bug="gradient", inputs=({"length": 4, "start": 3}, {"length": 4, "start": 0}), start=0)
+def gradients_are_finite_differences(subject: Subject, length: int, start: int) -> Measured:
+    """The gradient with respect to the tokens is what finite differences give."""
+    need_torch(subject)
+    tensors = list(subject.heads(1, length, length)) if subject.seam == "attention" else [_tokens(subject, length)[:1]]
+    at = arange(start, length)
+    ats = [at, at] if subject.seam == "attention" else [at]
+    dtype, step = (torch.float64, 1e-4) if _computes_in_float64(subject, tensors, ats) else (torch.float32, 1e-2)
+    given = [one.to(dtype).requires_grad_() for one in tensors]
+    out = subject(*given, *ats)
+    upstream = subject.draw("upstream", *out.shape, dtype=dtype)
+    if not out.requires_grad:
+        return Measured(math.inf, 0.0, "no gradient reaches the tokens")
+    gradients = torch.autograd.grad((out * upstream).sum(), given, allow_unused=True)
+    found = []
+    for n, (one, gradient) in enumerate(zip(given, gradients, strict=True)):
+        along = subject.draw(f"along {n}", *one.shape, dtype=dtype)
+        with torch.no_grad():
+            ends = [subject(*[g + s * along if m == n else g for m, g in enumerate(given)], *ats) for s in (step, -step)]
+        numeric = float(((ends[0] - ends[1]) / (2 * step) * upstream).sum())
+        analytic = 0.0 if gradient is None else float((gradient * along).sum())
+        size = float(upstream.norm() * along.norm())
+        allowed = size * (1e-5 if out.dtype == dtype == torch.float64 else 1e-3)
+        what = "gradient and finite differences, along one direction"
+        found.append(Measured(abs(numeric - analytic), allowed, what))
+    return worst(*found)
+
+
+def _computes_in_float64(subject: Subject, tensors: list[Tensor], ats: list[Tensor]) -> bool:
+    """Whether float64 tokens are taken and kept to the last operation: every value that a change of the tokens by 2⁻¹⁰
+    reaches, a change by 2⁻⁴⁰, which float32 rounds away, reaches too. Tried for each of the tensors alone."""
+    given = [one.double() for one in tensors]
+
+    def changed(n: int, by: float) -> Tensor:
+        with torch.no_grad():
+            return subject.fresh()(*[one * (1 + by) if m == n else one for m, one in enumerate(given)], *ats)
+
+    try:
+        plain = changed(-1, 0.0)
+        return all(bool((changed(n, 2.0**-40) != plain)[changed(n, 2.0**-10) != plain].all()) for n in range(len(given)))
+    except Exception:  # float64 is refused
+        return False
+
+
+@law("rotate", "embed", "attention", bug="inference mode", inputs=({"length": 6},))
+def training_works_after_inference_mode(subject: Subject, length: int) -> Measured:
+    """A call under inference_mode leaves nothing behind that a later call with gradients cannot use."""
+    need_torch(subject)
+    expected = subject.fresh().sample(length, 0)
+    with torch.inference_mode():
+        subject.sample(length, 0)
+    tensors = list(subject.heads(1, length, length)) if subject.seam == "attention" else [_tokens(subject, length)[:1]]
+    ats = [arange(0, length)] * (2 if subject.seam == "attention" else 1)
+    try:
+        out = subject(*[one.requires_grad_() for one in tensors], *ats)
+        out.sum().backward()
+    except RuntimeError as error:
+        if "nference" not in str(error):
+            raise
+        return Measured(math.inf, 0.0, f"after inference mode it raises {str(error)[:90]}")
+    return _compared(subject, subject.sample(length, 0), expected, length, "before and after inference mode")
+
+
+@law(*ALL, bug="threads", inputs=({"length": 5},), length=5)
+def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
+    """A call that another thread interrupts by a call of its own gives what it gives alone; so does the other.
+
+    The interruption is placed at one line of the implementation's Python after another, so that it always happens again.
+    """
+    need_torch(subject)
+    within_reach(subject, length + 120)
+    other = 3
+    try:
+        subject.fresh().sample(length, other)
+    except NotImplementedError:  # it takes no offset
+        other = 0
+    points = [point for point in lines_of(lambda: subject.fresh().sample(length, 0)) for _ in range(2)]
+    found = [Measured(0.0, 0.0, "two calls at once")]
+    for n, point in enumerate(points):
+        shared = subject.fresh()
+        sizes = (length + n % 7, 0), (length + 40 + n % 7, other)
+        sizes = sizes if n % 2 else sizes[::-1]
+        results = preempted(partial(shared.sample, *sizes[0]), partial(shared.sample, *sizes[1]), point)
+        for (size, start), result in zip(sizes, results, strict=True):
+            if isinstance(result, BaseException):
+                return Measured(math.inf, 0.0, f"two calls at once: {type(result).__name__}: {str(result)[:120]}")
+            alone = subject.fresh().sample(size, start)
+            found.append(_compared(subject, result, alone, size + start, "two calls at once and one after the other"))
+        if not found[-1].holds:
+            break
+    return worst(*found)
+
+
+# What happens to a module ---------------------------------------------------------------------------------------------
+
+
+def _parameters(module: nn.Module) -> list[str]:
+    """The names of trained parameters; a single number is an amplitude and holds no table."""
+    return [name for name, one in module.named_parameters() if one.requires_grad and one.numel() > 1]
+
+
+def _with_module(subject: Subject, change: Any) -> Subject:
+    """A copy of the subject whose module is the result of `change(module)`."""
+    fresh = subject.fresh()
+    if fresh.function is subject.function:
+        raise Declined("not applicable", "the callable cannot be copied, and so its module cannot be changed")
+    module = need_module(fresh)
+    changed = change(module)
+    if isinstance(fresh.function, nn.Module):
+        return replace(fresh, function=changed)
+    if changed is not module:
+        fresh.function.module = changed  # type: ignore[attr-defined]
+    return fresh
+
+
+@law(*ALL, bug="cast state", inputs=({"length": 8, "start": 0}, {"length": 8, "start": 3001}), start=0)
+def casting_a_module_does_not_round_its_angles(subject: Subject, length: int, start: int) -> Measured:
+    """module.to(bfloat16).float() gives what the module gave before, where it has no trained parameters."""
+    module = need_module(subject)
+    if _parameters(module):
+        raise Declined("not applicable", "it has trained parameters, which a cast rounds by right")
+    within_reach(subject, start + length)
+    cast = _with_module(subject, lambda one: one.to(torch.bfloat16).float())  # before any call fills a cache
+    expected = subject.sample(length, start)
+    return _compared(
+        subject, cast.sample(length, start), expected, start + length, "before and after .to(bfloat16).float()"
+    )
+
+
+@law(*ALL, bug="construction", inputs=({"length": 8, "start": 3}, {"length": 8, "start": 0}), start=0)
+def tables_survive_to_empty(subject: Subject, length: int, start: int) -> Measured:
+    """to("meta"), to_empty, poison, the saved state dict, and reset_parameters() where there is one: the same as before."""
+    need_module(subject)
+
+    def emptied(module: nn.Module) -> nn.Module:
+        saved = copy.deepcopy(module.state_dict())
+        made = module.to("meta").to_empty(device="cpu")
+        with torch.no_grad():
+            for one in (*made.parameters(), *made.buffers()):
+                one.fill_(77 if not one.is_floating_point() else 7.7e4)
+        for part in made.modules():
+            reset = getattr(part, "reset_parameters", None)
+            if callable(reset):
+                reset()
+        made.load_state_dict(saved)
+        return made
+
+    made = _with_module(subject, emptied)  # before any call fills a cache
+    expected = subject.sample(length, start)
+    return _compared(subject, made.sample(length, start), expected, start + length, "before and after to_empty and loading")
+
+
+@law("rotate", "embed", "table", bug="trainable constant", inputs=({"length": 8},))
+def fixed_tables_are_not_trained(subject: Subject, length: int) -> Measured:
+    """A sinusoid or a rotation by a known formula has no trainable parameters."""
+    module = need_module(subject)
+    from posenc.checking.identify import identity
+
+    if not _parameters(module):
+        return Measured(0.0, 0.0, "trainable parameters")
+    known = identity(subject)
+    if known.facts.get("base") is None:
+        raise Declined("not applicable", "it is no fixed formula that is known, so that it may be learned")
+    names = _parameters(module)
+    return Measured(
+        math.inf, 0.0, f"the parameters {', '.join(names[:4])} hold a formula ({known.sentence}) and are trainable"
+    )

@@ -1,0 +1,259 @@
+"""Several encodings: at once, Stack(Learned(...), T5(...)), or one for each layer, PerLayer([...])."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from collections.abc import Iterable, Iterator
+
+import torch
+from torch import Tensor, nn
+
+from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
+from posenc.frequencies.layouts import Planes
+from posenc.positions import Positions
+from posenc.support.checked import explained
+
+
+class Stack(PositionalEncoding):
+    """Every part acts at its own seams, in the order given; biases and addends are summed.
+
+    Raises ValueError for no parts, and where the parts ask for different softmax scales.
+    """
+
+    @explained
+    def __init__(self, *parts: PositionalEncoding) -> None:
+        if not parts:
+            raise ValueError("parts: expected at least one encoding, got none; no encoding at all is NoPE()")
+        for part in parts:
+            if not isinstance(part, PositionalEncoding):
+                raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
+        if sum(bool(part.sites & Site.WEIGHTS) for part in parts) > 1:
+            raise ValueError("parts: expected at most one that takes the place of the softmax, got several")
+        super().__init__()
+        self.parts = nn.ModuleList(parts)
+        self.traits = _surviving(parts)
+        self.of_one_layer = all(part.of_one_layer for part in parts)
+        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.sites)])  # type: ignore[misc]
+
+    @property
+    def owner(self) -> str:
+        return f"Stack({', '.join(part.owner for part in self)})"
+
+    @property
+    def query_copies(self) -> int:  # type: ignore[override]
+        return math.prod(part.query_copies for part in self)
+
+    @property
+    def replaces_products(self) -> bool:  # type: ignore[override]
+        return any(part.replaces_products for part in self)
+
+    @property
+    def blocks_beyond(self) -> int | None:  # type: ignore[override]
+        """Of the one part that replaces q·k; the biases of the others are added to its blocks."""
+        replacing = [part for part in self if part.replaces_products]
+        return replacing[0].blocks_beyond if len(replacing) == 1 else None
+
+    def __iter__(self) -> Iterator[PositionalEncoding]:
+        return iter(self.parts)  # type: ignore[arg-type]
+
+    @property
+    def sites(self) -> Site:  # type: ignore[override]
+        return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
+
+    @property
+    def turned_sides(self) -> frozenset[Side]:  # type: ignore[override]
+        return frozenset(side for part in self if part.sites & Site.ROTATE for side in part.turned_sides)
+
+    @property
+    def turned_planes(self) -> tuple[Planes, ...] | None:
+        return _all_planes([part.turned_planes for part in self])
+
+    @property
+    def mixed_planes(self) -> tuple[Planes, ...] | None:
+        return _all_planes([part.mixed_planes for part in self])
+
+    @property
+    def reads_vectors(self) -> bool:
+        return any(part.reads_vectors for part in self)
+
+    def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
+        for part in self:
+            at = part.prepare(at, dtype)
+        return at
+
+    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+        for part in self:
+            at = part.read(x, at, past)
+        return at
+
+    def embed(self, x: Tensor, at: Positions) -> Tensor:
+        for part in self:
+            x = part.embed(x, at)
+        return x
+
+    def rotate(self, x: Tensor, at: Positions, side: Side, out: Tensor | None = None) -> Tensor:
+        for part in self:
+            x = part.rotate(x, at, side, out)
+        return x
+
+    def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
+        given = [part.bias(q, k, at_q, at_k) for part in self]
+        terms = [term for term in given if term is not None]
+        if not terms:
+            return None
+        return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
+
+    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
+        terms: tuple[DistanceBias, ...] = ()
+        for part in self:
+            if (more := part.distance_terms()) is None:
+                return None
+            terms += more
+        return terms
+
+    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+        if self.blocks_beyond is None:
+            return super().logits_by_blocks(q, k, at)
+        (product,) = (part for part in self if part.replaces_products)
+        given = [part.bias(q, k, at, at) for part in self if part is not product]
+        return _with_terms(product.logits_by_blocks(q, k, at), [term for term in given if term is not None])
+
+    def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
+        for part in self:
+            logits = part.context(logits, q, at_q, at_k, may_attend)
+        return logits
+
+    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
+        given = [part.value(probs, at_q, at_k) for part in self]
+        addends = [addend for addend in given if addend is not None]
+        return functools.reduce(operator.add, addends) if addends else None
+
+    def weights(self, logits: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
+        given = [part.weights(logits, at_q, at_k, may_attend) for part in self if part.sites & Site.WEIGHTS]
+        return given[0] if given else None
+
+    def bypass(self, v: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
+        given = [part.bypass(v, at_q, at_k, may_attend) for part in self if part.sites & Site.BYPASS]
+        return functools.reduce(operator.add, given) if given else None
+
+    def softmax_scale(self, d_head: int) -> float:
+        scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
+        if len(scales) > 1:
+            raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
+        return scales.pop() if scales else super().softmax_scale(d_head)
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        return Stack(*(part.at_layer(n) for part in self))
+
+    def at_length(self, n: int) -> PositionalEncoding:
+        return Stack(*(part.at_length(n) for part in self))
+
+    def largest_position(self, dtype: torch.dtype = torch.float32) -> int | None:
+        """The smallest of the parts' largest positions."""
+        return min((limit for part in self if (limit := part.largest_position(dtype)) is not None), default=None)
+
+    def heads(self, start: int, stop: int) -> PositionalEncoding:
+        return Stack(*(part.heads(start, stop) for part in self))
+
+
+class PerLayer(PositionalEncoding):
+    """The encodings of a model's layers, first layer first; a layer takes its own with `at_layer(n)`.
+
+        encoding = PerLayer([local, local, local, NoPE()] * 8)
+        at = encoding.prepare(positions)                    # every layer's tables, each computed once
+        out = attend(q, k, v, encoding.at_layer(3), at)
+
+    It acts at no seam itself, and attention refuses it. The same encoding may stand for several layers.
+    Raises TypeError for what is no encoding, ValueError for no layers and for a layer that there is not.
+    """
+
+    of_one_layer = False
+
+    @explained
+    def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
+        layers = list(layers)
+        if not layers:
+            raise ValueError("layers: expected the encoding of at least one layer, got none")
+        for layer in layers:
+            if not isinstance(layer, PositionalEncoding):
+                raise TypeError(f"layers: expected encodings such as posenc.create('rope', …), got {type(layer).__name__}")
+        super().__init__()
+        self.layers = nn.ModuleList(layers)
+
+    @property
+    def owner(self) -> str:
+        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.owner for layer in self))})"
+
+    def __iter__(self) -> Iterator[PositionalEncoding]:
+        return iter(self.layers)  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        return len(self.layers)
+
+    def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
+        for layer in {layer.owner: layer for layer in self}.values():
+            at = layer.prepare(at, dtype)
+        return at
+
+    def at_layer(self, n: int) -> PositionalEncoding:
+        if not 0 <= n < len(self.layers):
+            raise ValueError(f"n: expected a layer from 0 to {len(self) - 1}, this PerLayer has {len(self)}, got {n}")
+        layer: PositionalEncoding = self.layers[n]  # type: ignore[assignment]
+        return layer.at_layer(n)
+
+    def at_length(self, n: int) -> PerLayer:
+        return PerLayer(layer.at_length(n) for layer in self)
+
+    def heads(self, start: int, stop: int) -> PerLayer:
+        return PerLayer(layer.heads(start, stop) for layer in self)
+
+
+def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:
+    """The traits that all parts have, as far as they have them together too. One causal part makes the stack causal."""
+    each = [part.traits for part in parts]
+    lost: set[Trait] = set() if _relative_together(parts) else {"shift_invariant"}
+    return (frozenset.intersection(*each) - lost - {"causal_only"}) | (frozenset.union(*each) & {"causal_only"})
+
+
+def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
+    """Whether parts that depend on distances alone, each by itself, do so together.
+
+    Embeddings, biases and weights do. Rotations A and then B do if B changes what A turned in the same planes or in others:
+
+        (B(i) A(i) q)·(B(j) A(j) k) = (B(i-j) A(i-j) q)·k   if A and B commute
+
+    A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
+    output that another part turns back.
+    """
+    for n, later in enumerate(parts):
+        if not all(_commute(earlier.turned_planes, later.mixed_planes) for earlier in parts[:n]):
+            return False
+    for n, part in enumerate(parts):
+        others = [other.turned_sides for other in (*parts[:n], *parts[n + 1 :]) if other.turned_planes != ()]
+        if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
+            return False
+        if part.sites & (Site.VALUE | Site.BYPASS) and any("output" in sides for sides in others):
+            return False
+    return True
+
+
+def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -> bool:
+    if one is None or other is None:
+        return one == () or other == ()
+    return all(first.commute(second) for first in one for second in other)
+
+
+def _all_planes(parts: list[tuple[Planes, ...] | None]) -> tuple[Planes, ...] | None:
+    """The planes of all parts, or None where those of one are not known."""
+    return None if None in parts else tuple(plane for of_part in parts for plane in of_part or ())
+
+
+def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:
+    """Logits of one block of queries after the other, and the terms of their pairs."""
+    for logits in blocks:
+        b, h, n, keys = (torch.arange(size, device=logits.device) for size in logits.shape)
+        i = n + (logits.shape[3] - logits.shape[2])  # the last query of a block stands at its last key
+        grid = [b.view(-1, 1, 1, 1), h.view(1, -1, 1, 1), i.view(1, 1, -1, 1), keys.view(1, 1, 1, -1)]
+        yield functools.reduce(operator.add, (term(*grid) for term in terms), logits)

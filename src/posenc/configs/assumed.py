@@ -1,0 +1,49 @@
+"""Defaults of configuration classes for keys that a file lacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.keys import Keys
+from posenc.configs.spec import Use
+
+
+def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
+    """The same keys, with the class's default rope_parameters if the file has neither these nor rope_scaling.
+
+    If the defaults have a base, rope_theta is ignored, as in the class. Raises ConfigError unless the caller allows
+    defaults.
+    """
+    if keys.has("rope_parameters") or keys.has("rope_scaling"):
+        return keys
+    owner = keys.facts["class"]
+    said = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    if not keys.base_may_be_default:
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
+            "read without defaults=False"
+        )
+    keys.note("rope_parameters", f"missing: {owner} assumes {said}", f"缺失：{owner} 默认为 {said}")
+    fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
+    if fixed and keys.has("rope_theta"):
+        keys.error(
+            "rope_theta",
+            f"{owner} does not read it if rope_parameters is missing",
+            f"rope_parameters 缺失时，{owner} 不读这个键",
+        )
+    gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
+    defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
+    return keys.replaced(without=gone, facts={"defaults": defaults})
+
+
+def scaled_without_width(keys: Keys, use: Use | None) -> None:
+    """Remarks that head_dim is missing where neither class nor file has it and the scaling needs it: transformers fails."""
+    kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
+    if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
+        keys.error(
+            "head_dim",
+            f"missing: transformers 5.23 fails with {kind} scaling in this family; add it",
+            f"缺失：在这一家族中使用 {kind} 缩放时 transformers 5.23 会出错；请补上",
+        )

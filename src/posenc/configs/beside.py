@@ -1,0 +1,123 @@
+"""What the weights beside a config.json say: the rotary layout that a conversion recorded, and sizes the file is silent on.
+
+`posenc convert` records the layout as rope_layout, in the metadata of the weights and in config.json.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from posenc.configs import headers
+from posenc.configs.errors import ConfigError
+from posenc.configs.headers import Header
+from posenc.configs.keys import Keys
+from posenc.configs.spec import PositionSpec, Use
+
+RECORD = "rope_layout"
+SWITCH = "rope_interleave"  # in families whose code reads either layout
+TEXT_PARTS = ("text_config", "llm_config", "language_config")
+HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
+LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks?|layer)\.(\d+)\.")
+TABLES = (r"\.?(wpe|embed_positions|position_embeddings|embd_pos)\.weight$", r"(embed_tokens|wte|word_embeddings)\.weight$")
+
+
+def with_weights_beside(keys: Keys, folder: Path) -> Keys:
+    """The same keys with what the safetensors files of `folder` add; contradictions become errors of the report."""
+    try:
+        found = headers.of_folder(folder)
+    except ConfigError as error:
+        keys.error("", f"{error}", f"权重不能读取：{error}")
+        return keys
+    if not found:
+        return keys
+    return _with_sizes(_with_layout(keys, found), found)
+
+
+def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
+    recorded = {header.metadata.get(RECORD) for header in found.values()}
+    if recorded == {None}:
+        if keys.has(RECORD) or any(keys.has(part) and RECORD in keys.table(part) for part in TEXT_PARTS):
+            keys.error(
+                RECORD,
+                "the weights beside this file do not record a layout: they may not have been converted",
+                "旁边的权重没有记录布局：可能没有转换过",
+            )
+        return keys
+    if len(recorded) > 1:
+        said = ", ".join(sorted(str(one or "none") for one in recorded))
+        keys.error(
+            RECORD,
+            f"the weights record different layouts ({said}): convert them again from the original",
+            f"权重记录的布局不一致（{said}）：请从原始权重重新转换",
+        )
+        return keys
+    layout = str(recorded.pop())
+    part = None if any(keys.has(name) for name in HEADS) else next((name for name in TEXT_PARTS if keys.has(name)), None)
+    inside = keys.table(part) if part else keys.data
+    key = SWITCH if SWITCH in inside else RECORD
+    told = inside.get(key)
+    if key == SWITCH:
+        told = "interleaved" if told else "half"
+    if told is not None:
+        if told != layout:
+            keys.error(
+                f"{part}.{key}" if part else key,
+                f"{told!r} here, but the weights record {layout!r}",
+                f"此处为 {told!r}，而权重记录的是 {layout!r}",
+            )
+        return keys
+    return keys.replaced({part: {**inside, RECORD: layout}} if part else {RECORD: layout})
+
+
+def _with_sizes(keys: Keys, found: Mapping[str, Header]) -> Keys:
+    """Sizes that the file leaves to the class, from the shapes of a text model's weights."""
+    if any(keys.has(part) for part in TEXT_PARTS):
+        return keys
+    shapes = {name: shape for header in found.values() for name, shape in header.shapes.items()}
+    layers = {int(match[1]) for name in shapes if (match := LAYER.search(name))}
+    sizes = {"num_hidden_layers": len(layers)} if layers == set(range(len(layers))) else {}
+    for pattern, axis, key in ((TABLES[0], 0, "max_position_embeddings"), (TABLES[1], 1, "hidden_size")):
+        tables = [shape for name, shape in shapes.items() if re.search(pattern, name) and len(shape) == 2]
+        if len(tables) == 1:
+            sizes[key] = tables[0][axis]
+    added = {}
+    for key, size in sizes.items():
+        name = keys.facts["names"].get(key, key)
+        known = any(keys.has(one) for one in keys.spellings(name))
+        if size and not known and name in keys.facts["defaults"]:
+            added[name] = size
+            if keys.facts["defaults"][name] != size:
+                keys.note(
+                    name, f"not in the file: {size} by the shapes of the weights", f"文件中没有：由权重的形状得 {size}"
+                )
+    return keys.replaced(added)
+
+
+def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
+    """The spec in the layout that rope_layout names, if it is in this section. Raises ConfigError for another word."""
+    if keys.get(RECORD, None) is None:
+        return spec
+    layout = keys.text(RECORD, among=("half", "interleaved"))
+    turned = {use: _turned(use, layout) for one in spec.layers for use in one.uses}
+    if any(use != made for use, made in turned.items()):
+        keys.warning(
+            RECORD,
+            f"converted weights: channels pair as {layout}, unlike transformers' code for {keys.family}; only a program "
+            "that reads this layout may load them",
+            f"权重已转换：通道按 {layout} 成对，与 transformers 的 {keys.family} 代码不同；只有读这种布局的程序才能载入",
+        )
+    layers = tuple(replace(one, uses=tuple(turned[use] for use in one.uses)) for one in spec.layers)
+    return replace(spec, layers=layers)
+
+
+def _turned(use: Use, layout: str) -> Use:
+    """The same rotation with the other pairs; a family that returns another layout than it reads is left as it is."""
+    arguments: dict[str, Any] = dict(use.arguments)
+    if use.rotation is None or arguments.get("layout") in (None, layout) or "returns" in arguments:
+        return use
+    said = dict(use.said_by) | {"layout": RECORD}
+    return replace(use, arguments=tuple((arguments | {"layout": layout}).items()), said_by=tuple(said.items()))

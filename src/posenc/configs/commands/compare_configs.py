@@ -1,0 +1,53 @@
+"""`posenc compare-configs`: compares how two models use positions."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+
+def command(
+    a: Annotated[str, typer.Argument(help="A config.json, a folder with one, a GGUF file, or - for standard input.")],
+    b: Annotated[str, typer.Argument(help="The other one.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Every difference as JSON.")] = False,
+) -> None:
+    """Compare how two models use positions: every difference, and the first position where outputs differ.
+
+    GGUF files of architectures whose queries and keys llama.cpp permutes are compared as if they were not permuted. Outputs
+    differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
+    positions are the same, 1 otherwise, also if a file cannot be read.
+
+    Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
+    """
+    from posenc.configs import read_config
+    from posenc.configs.commands.inspect import each
+    from posenc.configs.report.difference import differences
+
+    if a == b == "-":
+        raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
+    one, other = each([a, b], read_config)
+    if isinstance(one, str) or isinstance(other, str):
+        raise typer.Exit(1)
+    found = differences(one, other)
+    if as_json:
+        typer.echo(json.dumps({"same": not found, "differences": [asdict(apart) for apart in found]}, ensure_ascii=False))
+    elif not found:
+        typer.echo("the same: all layers have the same positions")
+    else:
+        from rich.console import Console
+        from rich.table import Table
+
+        from posenc.terminal.wrapped import Wrapped
+
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        for heading in ("where", "what", "parts at"):
+            table.add_column(heading)
+        for apart in found:
+            at = "" if apart.position is None else f"position {apart.position:,}"
+            at += "" if apart.pair is None else f", pair {apart.pair}"
+            table.add_row(apart.where or "the model", Wrapped(apart.what), at)
+        Console(highlight=False, emoji=False).print(table)
+    raise typer.Exit(1 if found else 0)

@@ -1,0 +1,221 @@
+"""`posenc inspect`: how a model's config.json encodes position, and what happens beyond its training length."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from posenc.configs import PositionSpec
+    from posenc.configs.report.extension import Extension
+    from posenc.support.languages import Language
+
+T = TypeVar("T")
+METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
+
+
+def command(
+    configs: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG…",
+            help="A config.json, a folder with one, a GGUF file, or - for standard input. Several: one table.",
+            show_default=False,
+        ),
+    ] = None,
+    length: Annotated[int | None, typer.Option(min=1, help="What happens at this length.", show_default=False)] = None,
+    extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for this length.", show_default=False)] = None,
+    method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
+    facts: Annotated[bool, typer.Option("--facts", help="Also what holds for nearly every model.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
+    out: Annotated[Path | None, typer.Option(help="New folder for report, fragments, plot.", show_default=False)] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Wavelengths against the lengths as .png, .svg or .pdf.", show_default=False)
+    ] = None,
+    weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
+    families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """How a model encodes position: its usable length, every layer, what the configuration gets wrong.
+
+    Every model family of transformers 5.23 is supported, and the best-known families of remote code. Only the configuration
+    is read. The exit code is 1 if a finding is an error, or a file cannot be read; the others are shown nevertheless.
+
+    [bold]Examples[/bold]
+
+    posenc inspect my-model/
+
+    posenc inspect config.json --length 131072
+
+    posenc inspect config.json --extend-to 131072 --method yarn --out longer/
+
+    posenc inspect llama/ qwen/ gemma.gguf
+
+    cat config.json | posenc inspect - --json
+    """
+    if families:
+        _print_families(as_json)
+        return
+    if not configs:
+        raise typer.BadParameter("missing; give a config.json, a folder with one, or -", param_hint="CONFIG")
+    from posenc.configs.report.extension_methods import METHODS as KNOWN
+
+    language = chosen_language(lang)
+    if method and (method not in KNOWN or extend_to is None):
+        known = f"expected one of {', '.join(KNOWN)}, together with --extend-to"
+        raise typer.BadParameter(f"{known}; got {method!r}", param_hint="--method")
+    if out is not None and out.exists():
+        raise FileExistsError(f"--out {out}: exists; give a new folder")
+    if len(configs) > 1:
+        alone = {"--extend-to": extend_to, "--out": out, "--weights": weights}
+        for option, value in alone.items():
+            if value is not None:
+                raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
+        _several(configs, length, as_json, language, picture)
+        return
+    found, spec = _read(configs[0])
+    from posenc.configs.report.report import report
+
+    data = report(spec, length, language)
+    extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
+    if extensions:
+        from posenc.configs.report.runtimes import runtimes
+
+        data["extensions"] = [
+            {
+                "method": e.method,
+                "factor": e.factor,
+                "fragment": e.fragment,
+                "note": e.note.in_language(language),
+                "runtimes": [
+                    {
+                        "name": one.name,
+                        "version": one.version,
+                        "command": one.command,
+                        "ignores": one.ignores.in_language(language),
+                    }
+                    for one in runtimes(e)
+                ],
+                "frequencies": list(e.after),
+                "cos_sin_scale": e.after.cos_sin_scale,
+            }
+            for e in extensions
+        ]
+    if weights is not None:
+        from posenc.configs.report.tables import measured
+
+        data["weights"] = measured(spec, weights)
+    if out is not None:
+        from posenc.configs.report.folder import write
+
+        write(out, data, extensions, language)
+        typer.echo(f"wrote {out}", err=as_json)
+    if picture is not None:
+        _draw(picture, data, length, extensions)
+    if as_json:
+        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+    else:
+        from rich.console import Console
+
+        from posenc.configs.report.page import Page
+
+        Page(Console(highlight=False, emoji=False), language, facts=facts).show(data, extensions)
+    _exit([data])
+
+
+def _exit(reports: list[dict[str, Any]], failed: bool = False) -> None:
+    """Ends with exit code 1 if a file could not be read or a finding is an error."""
+    if failed or any(remark["grade"] == "error" for data in reports for remark in data["remarks"]):
+        raise typer.Exit(1)
+
+
+def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
+    """What `read` makes of each file, or why it cannot be read, which is also printed: the others are read nevertheless."""
+    found: list[T | str] = []
+    for name in names:
+        try:
+            found.append(read(name))
+        except (ValueError, OSError) as error:
+            typer.echo(f"posenc: {error}", err=True)
+            found.append(str(error))
+    return found
+
+
+def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
+    """The file as data, and what it says about positions."""
+    from posenc.configs import gguf, read_config, source
+
+    if gguf.is_gguf(Path(config)):
+        return {}, gguf.spec_of_gguf(config)
+    found = source.load(config)
+    return found, read_config(found if config == "-" else config)
+
+
+def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list[Extension]) -> None:
+    """Saves the picture of one model. Raises ValueError for a model without rotary frequencies."""
+    from posenc.configs.report.folder import picture
+    from posenc.pictures.plots.figures import save
+
+    drawn = picture(data, extensions, length)
+    if drawn is None:
+        raise ValueError(f"--picture {path}: {data['family']} has no rotary frequencies to draw")
+    save(drawn, path)
+    typer.echo(f"wrote {path}", err=True)
+
+
+def _several(configs: list[str], length: int | None, as_json: bool, language: Language, picture: Path | None) -> None:
+    """One table of all models, or a JSON list of their reports; of a file that cannot be read, the reason."""
+    if configs.count("-") > 1:
+        raise typer.BadParameter("only one of them can be standard input", param_hint="CONFIG")
+    from posenc.configs.report.report import report
+
+    def reported(config: str) -> dict[str, Any]:
+        data = report(_read(config)[1], length, language)
+        if picture is not None:
+            name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
+            _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])
+        return data
+
+    found = list(zip(configs, each(configs, reported), strict=True))
+    reports = {config: data for config, data in found if not isinstance(data, str)}
+    if as_json:
+        listed = [{"config": config, "error": data} if isinstance(data, str) else data for config, data in found]
+        typer.echo(json.dumps(listed, ensure_ascii=False, allow_nan=False))
+    elif reports:
+        from rich.console import Console
+
+        from posenc.configs.report.side_by_side import show
+
+        show(Console(highlight=False, emoji=False), reports, language)
+    _exit(list(reports.values()), failed=any(isinstance(data, str) for _, data in found))
+
+
+def _print_families(as_json: bool) -> None:
+    from posenc.configs.family import reader_paths
+
+    paths = reader_paths()
+    width = max(map(len, paths))
+    text = json.dumps(paths, indent=1) if as_json else "\n".join(f"{name:{width}}  {path}" for name, path in paths.items())
+    typer.echo(text)
+
+
+def _extensions(
+    config: dict[str, Any], spec: PositionSpec, length: int | None, methods: tuple[str, ...]
+) -> list[Extension]:
+    """Extensions of the part of the model that reads text; fragments are nested as in the file."""
+    if length is None:
+        return []
+    from posenc.configs.report.extension import extend, extensible
+
+    if not config:
+        raise ValueError(
+            "--extend-to: a GGUF file is not changed; llama.cpp takes the settings: give the config.json it is from"
+        )
+    path, part = extensible(spec)
+    return extend(config, part, length, methods, path)

@@ -1,0 +1,162 @@
+"""DeepSeek-V2 and V3: multi-head latent attention. One slice of each head rotates, [nope | rope]; all heads share its key.
+
+The softmax scale is (qk_nope + qk_rope)^(-1/2), times mscale² if YaRN sets mscale_all_dim. The scale applies to the
+unrotated slice too. DeepSeek-V2, sections 2.1.3 and 3.1.4, and its released code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.family import decoder, family, layer_kinds
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.spec import PositionSpec, Rotation, Use
+
+
+def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
+    """RoPE over the last qk_rope_head_dim channels.
+
+    whole       as in Mistral 4: frequencies are computed for a fraction of the whole head, not for the rotated channels
+    interleave  interleaved pairs in, half pairs out; None: as rope_interleave says. `options` go to RoPE instead, if given
+    """
+    rotary_dim, still = keys.whole("qk_rope_head_dim", least=2), keys.whole("qk_nope_head_dim")
+    if rotary_dim % 2:
+        raise ConfigError(f"{keys.where('qk_rope_head_dim')}: expected an even number of channels, got {rotary_dim}")
+    if not options:
+        pairs = keys.flag("rope_interleave") if interleave is None else interleave
+        options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
+    also: tuple[str, ...] = ("mscale_all_dim",)
+    if whole:
+        keys = without_fraction(keys, rotary_dim, still + rotary_dim)
+        also += ("llama_4_scaling_beta", "max_position_embeddings")
+    use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True, also_read=also, **options)
+    if use is None:
+        return None
+    said = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
+    if interleave is None and "returns" in options:
+        said["layout"] = keys.said_by("rope_interleave")
+    return with_softmax_scale(keys, replace(use, said_by=tuple((dict(use.said_by) | said).items())))
+
+
+def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:
+    """The same keys without partial_rotary_factor in the rotary settings, which is checked here.
+
+    Frequencies are computed for int(width · factor) channels; the model fails unless this equals rotary_dim.
+    """
+    made = keys
+    for name in ("rope_scaling", "rope_parameters"):
+        settings = keys.table(name) if keys.has(name) else {}
+        inner = settings.get(label) if label else settings
+        if not isinstance(inner, dict) or "partial_rotary_factor" not in inner:
+            continue
+        factor = Keys(inner, "", f"{keys.where(name)}.{label}" if label else keys.where(name)).number(
+            "partial_rotary_factor"
+        )
+        if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
+            keys.error(
+                f"{name}.partial_rotary_factor",
+                f"{factor:g} of {width} gives frequencies for {int(width * factor)} channels, but {rotary_dim} "
+                "rotate: the model fails",
+                f"{width} 的 {factor:g} 给出 {int(width * factor)} 个通道的频率，而旋转的是 {rotary_dim} 个：模型出错",
+            )
+        rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
+        made = made.replaced({name: settings | {label: rest} if label else rest})
+    return made
+
+
+def with_softmax_scale(keys: Keys, use: Use) -> Use:
+    """Adds the softmax scale of mscale_all_dim.
+
+    For YaRN, one of mscale and mscale_all_dim alone has no effect on cos and sin.
+    """
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    rotation = use.rotation
+    if rotation is None or rotation.kind == "rotary":
+        return use
+    given = dict(rotation.parameters)
+    weight, factor = settings.get("mscale_all_dim"), settings.get("factor")
+    if weight:
+        Keys(settings, "", keys.where("rope_parameters")).number("mscale_all_dim")
+    if weight and (rotation.kind in ("dynamic", "longrope") or factor is None):
+        raise ConfigError(
+            f"{keys.where('rope_parameters')}.mscale_all_dim: a softmax scale by factor={factor} with "
+            f"{rotation.kind}, which depends on length, is not supported"
+        )
+    if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
+        given = {name: value for name, value in given.items() if not name.startswith("mscale")}
+        keys.warning(
+            f"rope_parameters.{'mscale_all_dim' if weight else 'mscale'}",
+            "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
+            "by 1 + 0.1·ln factor" + (", in addition to the softmax scale" if weight else ""),
+            "mscale 和 mscale_all_dim 只有同时给出才影响 cos 和 sin；这里 cos 和 sin 乘以 1 + 0.1·ln factor"
+            + ("，此外 softmax 也有缩放" if weight else ""),
+        )
+    scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
+    made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
+    return with_rotation(use, made)
+
+
+def with_rotation(use: Use, made: Rotation) -> Use:
+    """The same use with other frequencies."""
+    arguments = tuple((name, made if isinstance(value, Rotation) else value) for name, value in use.arguments)
+    return replace(use, arguments=arguments)
+
+
+def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **about: Any) -> PositionSpec:
+    """A decoder of latent attention; linear attention layers are recurrent and have no positions."""
+    kinds = layer_kinds(keys) if kinds is None else kinds
+    linear = sum(kind == "linear_attention" for kind in kinds)
+    if use is not None and linear:
+        keys.note(
+            "layer_types",
+            f"{linear} of {len(kinds)} layers are linear attention, which is recurrent",
+            f"{len(kinds)} 层中有 {linear} 层是线性注意力，逐步递推",
+        )
+    d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
+    return decoder(keys, use, kinds=kinds, d_head=d_head, **about)
+
+
+def wide_enough(keys: Keys, use: Use | None) -> int:
+    """index_head_dim. Raises ConfigError if it is smaller than the rotated channels."""
+    width = int(keys.whole("index_head_dim"))
+    turning = use.rotation.width if use is not None and use.rotation is not None else 0
+    if width < turning:
+        raise ConfigError(f"{keys.where('index_head_dim')}: expected at least the {turning} rotated channels, got {width}")
+    return width
+
+
+@family("deepseek_v3", "youtu", "glm4_moe_lite", "axk1")
+def deepseek_v3(keys: Keys) -> PositionSpec:
+    """rope_interleave: interleaved pairs in, half pairs out; otherwise half pairs."""
+    return stack(keys, latent(keys), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("deepseek_v2")
+def deepseek_v2(keys: Keys) -> PositionSpec:
+    """Interleaved pairs in and out (complex numbers in its code)."""
+    return stack(keys, latent(keys, layout="interleaved"), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("minicpm3")
+def minicpm3(keys: Keys) -> PositionSpec:
+    return stack(keys, latent(keys, interleave=False), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("longcat_flash")
+def longcat_flash(keys: Keys) -> PositionSpec:
+    """Two attentions per layer; rotated queries are scaled by (hidden_size/q_lora_rank)^½, rotated keys are not."""
+    if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
+        keys.error(
+            "head_dim",
+            "frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal",
+            "频率按 head_dim 个通道计算，而旋转的是 qk_rope_head_dim 个通道：两者必须相等",
+        )
+    keys.note(
+        "num_layers",
+        "each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model",
+        "每层有两个注意力：这里的第 2n 和 2n + 1 层是模型的第 n 层",
+    )
+    return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

@@ -1,0 +1,36 @@
+"""GLM-4 and GLM-4.5: RoPE over half of each head."""
+
+from __future__ import annotations
+
+from posenc.configs.family import decoder, family, head_width
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.spec import PositionSpec
+
+
+@family("glm", "glm4")
+def glm(keys: Keys) -> PositionSpec:
+    """RoPE over the first half of each head, unless partial_rotary_factor is set."""
+    return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved", partial=True, partial_default=0.5))
+
+
+@family("glm4_moe")
+def glm4_moe(keys: Keys) -> PositionSpec:
+    """GLM-4.5: as GLM-4, but half pairs."""
+    keys.note(
+        "rope_parameters",
+        "half pairs, unlike GLM-4, which has interleaved pairs",
+        "按 half 成对，不同于按 interleaved 成对的 GLM-4",
+    )
+    d_head = keys.whole("head_dim", None)
+    if d_head is None:
+        d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
+        d_head = d_model // n_heads
+        if d_model % n_heads:
+            keys.warning(
+                "hidden_size",
+                f"{d_model} is not a multiple of num_attention_heads={n_heads}, and head_dim is missing: "
+                f"the code rounds the head width down to {d_head}",
+                f"{d_model} 不是 num_attention_heads={n_heads} 的倍数，又没有 head_dim：代码把头的宽度向下取整为 {d_head}",
+            )
+    return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)

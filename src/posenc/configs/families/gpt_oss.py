@@ -1,0 +1,67 @@
+"""gpt-oss and CWM: RoPE in all layers, alternately with and without a window; scaled frequencies by default."""
+
+from __future__ import annotations
+
+from posenc.configs.assumed import with_assumed
+from posenc.configs.family import decoder, family, head_width, stack_of
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.schedule import sliding_where
+from posenc.configs.spec import Layer, PositionSpec
+
+
+@family("openai_privacy_filter")
+def openai_privacy_filter(keys: Keys) -> PositionSpec:
+    """An encoder: each token attends to sliding_window tokens on each side."""
+    keys = with_assumed(
+        keys,
+        {
+            "rope_type": "yarn",
+            "factor": 32.0,
+            "beta_fast": 32.0,
+            "beta_slow": 1.0,
+            "truncate": False,
+            "original_max_position_embeddings": 4096,
+        },
+    )
+    d_head, side = head_width(keys), keys.whole("sliding_window")
+    keys.note(
+        "sliding_window",
+        f"{side} tokens on each side and the token itself: {2 * side + 1} in all",
+        f"两侧各 {side} 个词元和自身：共 {2 * side + 1} 个",
+    )
+    use = rope(keys, d_head=d_head, layout="interleaved")
+    layer = Layer((use,) if use else (), "sliding_attention", 2 * side + 1, causal=False)
+    return stack_of(keys, [layer] * keys.whole("num_hidden_layers"), d_head=d_head)
+
+
+@family("cwm")
+def cwm(keys: Keys) -> PositionSpec:
+    """Layers 0, 4, 8, … are full. Scaled as Llama 3.1 by default."""
+    keys = with_assumed(
+        keys,
+        {
+            "rope_theta": 1000000.0,
+            "factor": 16.0,
+            "high_freq_factor": 4.0,
+            "low_freq_factor": 1.0,
+            "original_max_position_embeddings": 8192,
+            "rope_type": "llama3",
+        },
+    )
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 4 != 0))
+
+
+@family("gpt_oss")
+def gpt_oss(keys: Keys) -> PositionSpec:
+    """Every second layer is full, the first slides. YaRN by default; half pairs."""
+    yarn = {
+        "rope_type": "yarn",
+        "factor": 32.0,
+        "beta_fast": 32.0,
+        "beta_slow": 1.0,
+        "truncate": False,
+        "original_max_position_embeddings": 4096,
+    }
+    keys = with_assumed(keys, yarn)
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=sliding_where(keys, lambda n: n % 2 == 0))

@@ -1,0 +1,120 @@
+"""Inkling: a bias from learned profiles of distance that each token mixes. Queries and keys are not rotated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.families.llama4_vision import COLUMNS_ROWS
+from posenc.configs.family import family, stack_of
+from posenc.configs.keys import Keys
+from posenc.configs.patches import axial, even_head, grid, tower
+from posenc.configs.schedule import schedule
+from posenc.configs.spec import Layer, PositionSpec, Use, Weight
+from posenc.support.languages import Words
+
+FULL, SLIDING = "hybrid", "hybrid_sliding"
+
+
+@family("inkling_text")
+def inkling_text(keys: Keys) -> PositionSpec:
+    """Full layers may scale queries and bias by the number of tokens; local_layer_ids are the sliding layers."""
+    local = keys.numbers("local_layer_ids", None)
+    kinds = schedule(
+        keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
+    )
+    keys.note(
+        "log_scaling_n_floor",
+        "distances and temperature count cached tokens, not position_ids",
+        "距离和温度按缓存的词元数计，不按 position_ids",
+    )
+    return _stack(keys, kinds, squared=True)
+
+
+@family("inkling2_text")
+def inkling2_text(keys: Keys) -> PositionSpec:
+    """Full layers always scale queries; the norm of each token's mixing vector is limited."""
+    kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
+    keys.note(
+        "log_scaling_n_floor",
+        "distances count cached tokens, the temperature counts position_ids",
+        "距离按缓存的词元数计，温度按 position_ids 计",
+    )
+    limit = keys.number("rel_l2_clip_threshold")
+    said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
+    return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
+
+
+def _stack(
+    keys: Keys,
+    kinds: tuple[str, ...],
+    *,
+    squared: bool,
+    more: dict[str, Any] | None = None,
+    said: tuple[tuple[str, str], ...] = (),
+    mixing: str | None = None,
+) -> PositionSpec:
+    """`squared`: q·k is divided by d_head instead of its root."""
+    window = keys.whole("sliding_window_size")
+    floor = keys.whole("log_scaling_n_floor", None)
+    if floor is None and not squared:
+        raise ConfigError(f"{keys.where('log_scaling_n_floor')}: null; the code divides by it and fails")
+    found = {}
+    for kind in (FULL, SLIDING):
+        prefix = "swa_" if kind == SLIDING else ""
+        heads, width = f"{prefix}num_attention_heads", f"{prefix}head_dim"
+        extent = "sliding_window_size" if kind == SLIDING else "rel_extent"
+        arguments = {
+            "n_heads": keys.whole(heads),
+            "d_in": keys.whole("hidden_size"),
+            "profiles": keys.whole("d_rel"),
+            "extent": keys.whole(extent),
+        } | (more or {})
+        sources = [
+            ("n_heads", keys.said_by(heads)),
+            ("d_in", keys.said_by("hidden_size")),
+            ("profiles", keys.said_by("d_rel")),
+            ("extent", keys.said_by(extent)),
+            *said,
+        ]
+        if kind == FULL and floor is not None:
+            arguments |= {"floor": floor, "alpha": keys.number("log_scaling_alpha", positive=False)}
+            sources += [("floor", keys.said_by("log_scaling_n_floor")), ("alpha", keys.said_by("log_scaling_alpha"))]
+        d_head = keys.whole(width)
+        if squared:
+            arguments["scale"] = 1 / d_head
+            sources.append(("scale", f"1 / {keys.said_by(width)}"))
+        stem = "layers.{layer}.self_attn"
+        weights = [Weight("project", f"{stem}.r_proj.weight", reshape=True), Weight("bank", f"{stem}.rel_logits_proj.proj")]
+        weights += [Weight("mixing", f"{stem}.{mixing}")] if mixing else []
+        use = Use("encodings.bases.distance_bank.DistanceBank", tuple(arguments.items()), tuple(sources), tuple(weights))
+        found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
+    widths = {found[kind][1] for kind in kinds}
+    spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
+    keys.note(
+        "conv_kernel_size",
+        "short causal convolutions over keys and values, and around layers, depend on order too",
+        "键和值上、以及层的前后都有短的因果卷积，它们也依赖次序",
+    )
+    return spec
+
+
+@family("inkling2_vision")
+def inkling2_vision(keys: Keys) -> PositionSpec:
+    """Interleaved pairs; the learned grid is interpolated bilinearly; the class token has its own learned vector."""
+    side = keys.whole("posemb_grid_size")
+    table = grid(
+        keys, "embeddings.position_embedding.weight", side, side, keys.said_by("posemb_grid_size"), mode="bilinear"
+    )
+    where = Words(
+        "rotation: (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, "
+        "the class token first, at (0, 0); learned grid: (row, column, height, width) from 0, "
+        "nothing for the class token, at (-1, -1)",
+        (
+            "旋转：图块的（行, 列），从 1 起，按 spatial_merge_size × spatial_merge_size 的块排列，"
+            "类别词元在前，位于 (0, 0)；学习的网格：（行, 列, 高, 宽），从 0 起，类别词元没有，"
+            "位于 (-1, -1)"
+        ),
+    )
+    use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
+    return tower(keys, [use], embedding=[table], coordinates=where)

@@ -1,0 +1,131 @@
+"""Llama and models with the same RoPE in every layer: the whole head, half pairs, one base, full causal attention."""
+
+from __future__ import annotations
+
+from posenc.configs.assumed import scaled_without_width, with_assumed
+from posenc.configs.coordinates import LIKE_TEXT
+from posenc.configs.family import decoder, family, head_width, parts
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.spec import PositionSpec
+from posenc.support.languages import Words, clauses
+
+NORMALISED = Words(
+    "queries and keys are normalised after the rotation, so a scale of cos and sin has no effect",
+    "查询和键在旋转之后归一化，因此 cos 和 sin 的缩放不起作用",
+)
+
+
+@family(
+    "llama",
+    "arcee",
+    "aria_text",
+    "bitnet",
+    "diffllama",
+    "emu3_text_model",
+    "flex_olmo",
+    "granite",
+    "granite4_vision_text",
+    "granite_docling_text",
+    "granitemoe",
+    "granitemoeshared",
+    "hy_v3",
+    "hyperclovax",
+    "internlm3",
+    "iquestcoder",
+    "jais2",
+    "jetmoe",
+    "olmo",
+    "olmo2",
+    "olmoe",
+    "seed_oss",
+)
+def llama(keys: Keys) -> PositionSpec:
+    return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=same_kind(keys))
+
+
+@family("hunyuan_v1_dense", "hunyuan_v1_moe")
+def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
+    """Queries and keys are normalised after the rotation; "dynamic" with alpha is a fixed, larger base."""
+    keys.note("rope_parameters", *NORMALISED)
+    use = rope(keys, d_head=head_width(keys))
+    scaled_without_width(keys, use)
+    return decoder(keys, use, kinds=same_kind(keys))
+
+
+@family("nanochat")
+def nanochat(keys: Keys) -> PositionSpec:
+    """The rotation is R(-p), the reverse of Llama's; queries and keys are normalised afterwards."""
+    keys.note(
+        "rope_parameters",
+        *clauses(
+            Words("the reverse of Llama's rotation: sin has the opposite sign", "与 Llama 的旋转方向相反：sin 的符号相反"),
+            NORMALISED,
+        ),
+    )
+    return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
+
+
+@family("apertus")
+def apertus(keys: Keys) -> PositionSpec:
+    """By default scaled as Llama 3.1 with base 12 000 000."""
+    llama3 = {
+        "rope_type": "llama3",
+        "rope_theta": 12000000.0,
+        "factor": 8.0,
+        "original_max_position_embeddings": 8192,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+    }
+    return decoder(keys, rope(with_assumed(keys, llama3), d_head=head_width(keys)), kinds=same_kind(keys))
+
+
+@family("dbrx")
+def dbrx(keys: Keys) -> PositionSpec:
+    """The base is rope_theta; the one inside attn_config, as in published files, is not used."""
+    use = rope(keys, d_head=head_width(keys))
+    inner = keys.table("attn_config").get("rope_theta")
+    if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
+        keys.error(
+            "attn_config.rope_theta",
+            f"{inner:g} here, but transformers uses the base {use.rotation.base:g} ({keys.origins['base']}); "
+            f"models trained with {inner:g} give wrong results",
+            (
+                f"此处为 {inner:g}，而 transformers 用基数 {use.rotation.base:g}（{keys.origins['base']}）"
+                f"；按 {inner:g} 训练的模型会给出错误结果"
+            ),
+        )
+    if inner is None:
+        keys.warning(
+            "attn_config.rope_theta",
+            "missing: transformers requires it and fails, though it rotates with another base",
+            "缺失：transformers 要求有它，否则出错，尽管旋转用的是另一个基数",
+        )
+    return decoder(keys, use, kinds=same_kind(keys), length="max_seq_len")
+
+
+def same_kind(keys: Keys, kind: str = "full_attention") -> list[str]:
+    """One kind for all layers, whatever layer_types says."""
+    said = keys.data.get("layer_types")
+    if isinstance(said, (list, tuple)) and set(said) != {kind}:
+        keys.error(
+            "layer_types",
+            f"{keys.facts['class']}'s code does not read it: all layers are {kind}",
+            f"{keys.facts['class']} 的代码不读它：所有层都是 {kind}",
+        )
+    return [kind] * keys.whole("num_hidden_layers")
+
+
+def all_full(keys: Keys) -> list[str]:
+    return ["full_attention"] * keys.whole("num_hidden_layers")
+
+
+@family("chameleon")
+def chameleon(keys: Keys) -> PositionSpec:
+    return decoder(
+        keys,
+        rope(keys, d_head=head_width(keys)),
+        kinds=same_kind(keys),
+        parts=parts(keys, "vq_config"),
+        coordinates=LIKE_TEXT,
+    )

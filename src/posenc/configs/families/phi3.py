@@ -1,0 +1,71 @@
+"""Phi-3 and Phi-MoE: LongRoPE, with one set of factors up to the trained length and another beyond."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.families.llama import same_kind
+from posenc.configs.family import decoder, family, head_width
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.spec import PositionSpec, Use
+
+
+@family("phi3")
+def phi3(keys: Keys) -> PositionSpec:
+    """original_max_position_embeddings at the top level, 4096 by default, overrides the one in the rotary settings."""
+    return decoder(keys, longrope(keys), kinds=window_kinds(keys))
+
+
+@family("phimoe")
+def phimoe(keys: Keys) -> PositionSpec:
+    """The long factors are never used; beyond the trained length only the scale of cos and sin changes."""
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    use = rope(keys, d_head=head_width(keys), also_read=("short_mscale", "long_mscale"))
+    if kind == "default" or use is None or use.rotation is None:
+        return decoder(keys, use, kinds=window_kinds(keys))
+    if use.rotation.kind != "longrope":
+        raise ConfigError(f"{keys.where('rope_scaling')}: expected longrope, got {kind!r}; Phimoe scales by nothing else")
+    inner = Keys(settings, "", keys.where("rope_scaling"))
+    scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
+    rotation = replace(
+        use.rotation,
+        kind="configs.short_factors.short_factors_at_any_length",
+        parameters=(*use.rotation.parameters, *scales),
+    )
+    keys.warning(
+        "rope_scaling.long_factor",
+        "never used: the code computes frequencies without a length, and so with short_factor; "
+        "only long_mscale depends on length",
+        "从不使用：代码计算频率时不带长度，因此总用 short_factor；只有 long_mscale 取决于长度",
+    )
+    use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
+    return decoder(keys, use, kinds=window_kinds(keys))
+
+
+def longrope(keys: Keys) -> Use | None:
+    """LongRoPE from the rotary settings. "su" and "yarn" are old names of longrope.
+
+    Other types are refused, as in the class.
+    """
+    keys.whole("original_max_position_embeddings", None)
+    where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
+    settings = keys.table(where)
+    kind = settings.get("rope_type", settings.get("type", "default"))
+    if kind == "yarn":
+        keys.warning(
+            f"{where}.rope_type", "yarn is read as longrope, its old name here", "yarn 按 longrope 读，这里是它的旧名"
+        )
+        keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
+    elif kind not in ("default", "longrope", "su"):
+        raise ConfigError(
+            f"{keys.where(where)}.rope_type: expected longrope or default, got {kind!r}; "
+            f"{keys.facts['class']} takes nothing else"
+        )
+    return rope(keys, d_head=head_width(keys), partial=True)
+
+
+def window_kinds(keys: Keys) -> list[str]:
+    return same_kind(keys, "sliding_attention" if keys.whole("sliding_window", None) else "full_attention")

@@ -1,0 +1,70 @@
+"""Pix2Struct and Kosmos-2.5: patches with learned row and column vectors; T5's bias in the text model."""
+
+from __future__ import annotations
+
+from posenc.configs.coordinates import EACH_PART
+from posenc.configs.families.t5 import bucketed
+from posenc.configs.family import family
+from posenc.configs.keys import Keys
+from posenc.configs.own_parts import own_parts
+from posenc.configs.patches import tower
+from posenc.configs.spec import Layer, PositionSpec, Use, Weight
+from posenc.support.languages import Words
+
+CARRIED = Words(
+    "(row, column) of the patch, from 1, stored in its first two channels; padding at (0, 0)",
+    "图块的（行, 列），从 1 起，存在它的前两个通道中；填充在 (0, 0)",
+)
+
+
+@family("pix2struct_vision_model", "kosmos_2_5_vision_model")
+def pix2struct_vision_model(keys: Keys) -> PositionSpec:
+    """Both tables have as many rows as an image may have patches."""
+    key, assumed = ("seq_len", 4096) if keys.family == "pix2struct_vision_model" else ("max_num_patches", 4096)
+    rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
+    said = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
+    width = keys.whole("d_kv" if key == "seq_len" else "head_dim")
+    use = Use(
+        "encodings.bases.learned_axes.LearnedAxes",
+        (("d_model", d_model), ("max_positions", (rows, rows))),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (
+            Weight("axis_tables.0", "embeddings.row_embedder.weight"),
+            Weight("axis_tables.1", "embeddings.column_embedder.weight"),
+        ),
+    )
+    keys.note(
+        key,
+        "an image is scaled to at most this many patches, so the same row or column is a different place in another image",
+        "图像缩放到最多这么多图块，因此同一行或列在另一图像中是不同的地方",
+    )
+    return tower(keys, [], embedding=[use], coordinates=CARRIED, d_head=width)
+
+
+@family("pix2struct_text_model")
+def pix2struct_text_model(keys: Keys) -> PositionSpec:
+    """T5's bias with causal buckets, one table for all layers, even if is_decoder is false."""
+    use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
+    causal = bool(keys.flag("is_decoder"))
+    if not causal:
+        keys.warning(
+            "is_decoder",
+            "false: later tokens are visible, and all share the bucket of distance 0",
+            "false：后面的词元可见，且都在距离 0 的桶中",
+        )
+    keys.note(
+        "relative_attention_num_buckets", "cross-attention to image patches has no bias", "对图块的交叉注意力没有偏置"
+    )
+    layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
+    return PositionSpec(
+        keys.family,
+        layers=layers,
+        d_model=keys.whole("hidden_size"),
+        d_head=keys.whole("d_kv"),
+        n_heads=keys.whole("num_heads"),
+    )
+
+
+@family("pix2struct")
+def pix2struct(keys: Keys) -> PositionSpec:
+    return PositionSpec(keys.family, parts=own_parts(keys, "text_config", "vision_config"), coordinates=EACH_PART)

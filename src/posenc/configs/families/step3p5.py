@@ -1,0 +1,129 @@
+"""Step 3.5 and 3.7: each kind of layer has its own base and its own rotated part of the head, half pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.family import decoder, family, parts
+from posenc.configs.keys import Keys
+from posenc.configs.rotary import rope
+from posenc.configs.schedule import FULL, SLIDING, schedule
+from posenc.configs.spec import PositionSpec
+
+LABELS = (FULL, SLIDING)
+
+
+@family("step3p5")
+def step3p5(keys: Keys) -> PositionSpec:
+    """Layers are full unless layer_types is set; published files list a base and a fraction for every layer."""
+    count = keys.whole("num_hidden_layers")
+    extra = keys.whole("num_nextn_predict_layers", 0, least=0)
+    keys = _cut(keys, count, count + extra)
+    kinds = schedule(keys, lambda n: FULL)
+    keys = _by_kind(keys, kinds)
+    d_head = keys.whole("head_dim")
+    by_kind = {kind: rope(keys, d_head=d_head, label=kind, labels=LABELS, partial=True) for kind in dict.fromkeys(kinds)}
+    spec = decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_head)
+    if SLIDING in kinds and keys.whole("sliding_window", None) is None:
+        raise ConfigError(
+            f"{keys.where('sliding_window')}: missing; there are sliding layers, and the code fails without it"
+        )
+    if not keys.flag("use_bidirectional_attention", False):
+        return spec
+    layers = [replace(layer, causal=False, window=2 * layer.window - 1 if layer.window else None) for layer in spec.layers]
+    return replace(spec, layers=tuple(layers))
+
+
+def _cut(keys: Keys, count: int, padded: int) -> Keys:
+    """The lists without the entries of the layers that predict further tokens."""
+    long = [
+        name
+        for name in ("layer_types", "rope_theta", "partial_rotary_factors")
+        if isinstance(keys.data.get(name), list) and len(keys.data[name]) == padded > count
+    ]
+    return keys.replaced({name: keys.data[name][:count] for name in long})
+
+
+def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
+    """The same keys with rope_parameters for each kind.
+
+    Of a list, the first layer of a kind counts; rope_scaling is for full layers only; rope_parameters that lack a kind are
+    not read.
+    """
+    there = set(kinds)
+    said = keys.table("rope_parameters")
+    if all(isinstance(said.get(kind), Mapping) for kind in there):
+        for name in ("rope_scaling", "rope_theta", "partial_rotary_factors"):
+            if keys.has(name):
+                keys.warning(
+                    name,
+                    "not read: rope_parameters has an entry for each kind of layer",
+                    "不读：rope_parameters 已为每种层各设一项",
+                )
+            keys.get(name, None)
+        return _with_parameters(keys, {kind: said[kind] for kind in there})
+    if said:
+        keys.error(
+            "rope_parameters",
+            f"has no entry for each of {', '.join(sorted(there))}, and is not read",
+            f"没有为 {', '.join(sorted(there))} 各设一项，因此不读",
+        )
+    bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
+    if bases is None and not keys.base_may_be_default:
+        raise ConfigError(
+            f"{keys.where('rope_theta')}: missing; {keys.facts['class']} would assume 10000, others "
+            "something else. Add it to the file, or read without defaults=False"
+        )
+    if bases is None:
+        keys.note(
+            "rope_theta", f"missing: {keys.facts['class']} assumes 10000", f"缺失：{keys.facts['class']} 默认为 10000"
+        )
+    settings: dict[str, Any] = {}
+    for kind in there:
+        first = list(kinds).index(kind)
+        settings[kind] = {"rope_type": "default", "rope_theta": bases[first] if bases else 10000.0}
+        if parts:
+            settings[kind]["partial_rotary_factor"] = parts[first]
+    if FULL in settings:
+        settings[FULL] |= keys.table("rope_scaling")
+        if isinstance(settings[FULL].get("type"), str) and "rope_type" not in keys.table("rope_scaling"):
+            keys.error(
+                "rope_scaling.type", "the class reads rope_type only: nothing is scaled", "类只读 rope_type：不做任何缩放"
+            )
+            settings[FULL].pop("type")
+    return _with_parameters(keys, settings)
+
+
+def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | None:
+    """A number for each layer; a single number applies to all. Remarks on layers of one kind that differ."""
+    if not isinstance(keys.data.get(name), list):
+        one = keys.number(name, None)
+        return None if one is None else (one,) * len(kinds)
+    numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
+    for kind in dict.fromkeys(kinds):
+        if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
+            keys.error(
+                name,
+                f"differs among {kind} layers: the class uses the first one's for all of them",
+                f"在 {kind} 层之间不同：类对所有这些层用第一层的值",
+            )
+    return numbers
+
+
+def _with_parameters(keys: Keys, settings: Mapping[str, Any]) -> Keys:
+    dropped = ("rope_theta", "rope_scaling", "partial_rotary_factors")
+    return keys.replaced({"rope_parameters": dict(settings)}, without=dropped)
+
+
+@family("step3p7")
+def step3p7(keys: Keys) -> PositionSpec:
+    """The parts have Step 3.7's own model types, whatever the file says."""
+    plain = keys.replaced({name: _untyped(value) for name, value in keys.data.items()})
+    return PositionSpec(keys.family, parts=parts(plain, text_config="step3p5", vision_config="step3p5_vision"))
+
+
+def _untyped(value: Any) -> Any:
+    return {key: inner for key, inner in value.items() if key != "model_type"} if isinstance(value, Mapping) else value

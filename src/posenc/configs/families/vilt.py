@@ -1,0 +1,148 @@
+"""ViLT, TVP and GIT: one stack over words and patches, each with its own table."""
+
+from __future__ import annotations
+
+from posenc.configs.families.bert import learned_table
+from posenc.configs.families.layoutlm import embedded
+from posenc.configs.families.vit import CLASS
+from posenc.configs.family import family, parts, stack_of
+from posenc.configs.keys import Keys
+from posenc.configs.own_parts import own_parts, typed
+from posenc.configs.patches import RASTER, grid, side_of
+from posenc.configs.spec import Layer, PositionSpec, Use, Weight
+from posenc.support.languages import Words, clauses
+
+WORDS = Words("0, 1, 2, … over the words", "对词 0, 1, 2, …")
+
+
+@family("vilt")
+def vilt(keys: Keys) -> PositionSpec:
+    """The grid is interpolated bilinearly with aligned corners, to the size of each image in pixel_mask."""
+    height, width, said = side_of(keys)
+    use = grid(
+        keys,
+        "embeddings.position_embeddings",
+        height,
+        width,
+        said,
+        mode="bilinear",
+        align_corners=True,
+        prefix=1,
+        reshape=True,
+    )
+    keys.note(
+        "max_image_length",
+        "patches are in random order, with their positions; if there are more than this, random ones are dropped",
+        "图块的次序是随机的，各带自己的位置；超过此数时随机丢弃",
+    )
+    words = learned_table(keys, "text_embeddings.position_embeddings.weight")
+    inside = (
+        embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
+        embedded(
+            keys,
+            "patches",
+            use,
+            clauses(Words("(row, column, height, width) of the patch", "图块的（行, 列, 高, 宽）"), CLASS),
+        ),
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(
+        keys,
+        layers,
+        length=None,
+        parts=inside,
+        coordinates=Words("words, then the class token, then patches", "先是词，再是类别词元，再是图块"),
+    )
+
+
+@family("tvp")
+def tvp(keys: Keys) -> PositionSpec:
+    """Frames are averaged before learned row and column vectors are added."""
+    rows, columns = keys.whole("max_grid_row_position_embeddings"), keys.whole("max_grid_col_position_embeddings")
+    d_model, both = keys.whole("hidden_size"), "max_grid_row_position_embeddings, max_grid_col_position_embeddings"
+    use = Use(
+        "encodings.bases.learned_axes.LearnedAxes",
+        (("d_model", d_model), ("max_positions", (rows, columns))),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", both)),
+        (
+            Weight("axis_tables.0", "visual_embeddings.row_position_embeddings.weight"),
+            Weight("axis_tables.1", "visual_embeddings.col_position_embeddings.weight"),
+        ),
+    )
+    keys.warning(
+        "max_grid_col_position_embeddings",
+        "the code makes one row of vectors into a batch, and fails for more than one video at a time",
+        "代码把一行向量变成一批，一次处理多个视频时会出错",
+    )
+    keys.note(
+        "max_grid_row_position_embeddings",
+        f"images with more than {rows} × {columns} cells fail, unless the call sets interpolate_pos_encoding: "
+        "sums are then interpolated bicubically, unlike here",
+        (
+            f"超过 {rows} × {columns} 格的图像会出错，除非调用时设 interpolate_pos_encoding："
+            "那时对和做双三次插值，与这里不同"
+        ),
+    )
+    keys.note(
+        "max_position_embeddings",
+        "the encoder's table of that name, visual_embeddings.position_embeddings, is not read",
+        "编码器中同名的表 visual_embeddings.position_embeddings 不读",
+    )
+    words = learned_table(keys, "embeddings.position_embeddings.weight")
+    inside = (
+        embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
+        embedded(keys, "patches", use, clauses(RASTER, Words("the mean of all frames", "所有帧的平均"))),
+    )
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
+    where = Words(
+        "ten learned tokens without positions, then words, then patches", "先是十个没有位置的学习词元，再是词，再是图块"
+    )
+    return stack_of(keys, layers, length=None, parts=(*inside, *parts(keys, "backbone_config")), coordinates=where)
+
+
+@family("git")
+def git(keys: Keys) -> PositionSpec:
+    """Patches of the image, or of video frames, precede the words; attention among patches is bidirectional."""
+    frames = keys.whole("num_image_with_embedding", None)
+    keys.warning(
+        "max_position_embeddings",
+        "with a cache and without position_ids, words continue the count of the cached patches, "
+        "not of the words; generate() gives position_ids",
+        "有缓存而没有 position_ids 时，词接着缓存的图块计数，而不是接着词；generate() 会给出 position_ids",
+    )
+    layers = [Layer()] * keys.whole("num_hidden_layers")
+    inside: tuple[PositionSpec, ...] = (
+        embedded(
+            keys,
+            "words",
+            learned_table(keys, "embeddings.position_embeddings.weight"),
+            WORDS,
+            keys.whole("max_position_embeddings"),
+        ),
+    )
+    if frames is not None:
+        width = typed(keys, "vision_config").section("vision_config").whole("hidden_size")
+        use = Use(
+            "encodings.learned.Learned",
+            (("d_model", width), ("max_positions", frames)),
+            (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
+            tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
+        )
+        inside += (
+            embedded(
+                keys,
+                "frames",
+                use,
+                Words("the index of the frame, the same for all its patches", "帧的编号，同一帧的图块相同"),
+                frames,
+            ),
+        )
+    else:
+        keys.note("num_image_with_embedding", "null: one image; videos fail", "null：一张图像；视频会出错")
+    return stack_of(
+        keys,
+        layers,
+        length=None,
+        parts=(*inside, *own_parts(keys, "vision_config")),
+        coordinates=Words("patches, without positions here, then words", "图块（这里没有位置），然后是词"),
+    )

@@ -1,0 +1,49 @@
+"""V-JEPA 2: frame, row and column, by a map that is not a rotation."""
+
+from __future__ import annotations
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.family import family, stack_of
+from posenc.configs.keys import Keys
+from posenc.configs.spec import Layer, PositionSpec, Rotation, Use
+from posenc.support.languages import Words
+
+WHERE = Words(
+    "(frame, row, column) of the tubelet, from 0, frame by frame, row by row", "时空块的（帧, 行, 列），从 0 起，逐帧、逐行"
+)
+
+
+@family("vjepa2")
+def vjepa2(keys: Keys) -> PositionSpec:
+    """Interleaved pairs with angles in half order, a third of the head for each axis; encoder and predictor."""
+    side = keys.whole("crop_size", 256) // keys.whole("patch_size")
+    keys.warning(
+        "crop_size",
+        f"rows and columns are counted with {side} per row, crop_size / patch_size, whatever the size of the clip",
+        f"行和列按每行 {side} 个（crop_size / patch_size）计数，无论片段的大小",
+    )
+    keys.warning(
+        "model_type",
+        "the two channels of a pair rotate by different angles, so this is not a rotation: norms "
+        "change, and scores depend on more than distance. Reproduced, since the weights were trained "
+        "with it",
+        (
+            "一对中的两个通道按不同的角度旋转，因此这不是旋转：范数会变，注意力分数不只取决于距离。"
+            "照原样复现，因为权重就是这样训练的"
+        ),
+    )
+    encoder = _stack(keys, "encoder", "num_hidden_layers", "hidden_size", "num_attention_heads")
+    predictor = _stack(keys, "predictor", "pred_num_hidden_layers", "pred_hidden_size", "pred_num_attention_heads")
+    return PositionSpec(keys.family, parts=(encoder, predictor), coordinates=WHERE)
+
+
+def _stack(keys: Keys, part: str, layers: str, width: str, heads: str) -> PositionSpec:
+    d_model, n_heads = keys.whole(width), keys.whole(heads)
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.where(width)}: {d_model} is not a multiple of {heads}={n_heads}")
+    d_head = d_model // n_heads
+    rotation = Rotation(2 * (d_head // 3 // 2), 10000.0)
+    said = (("d_head", f"{keys.said_by(width)} / {keys.said_by(heads)}"), ("base", "constant of the code"))
+    use = Use("configs.quirks.tiled", (("d_head", d_head), ("f", rotation), ("axes", 3)), said)
+    stack = [Layer((use,), causal=False)] * keys.whole(layers)
+    return stack_of(keys, stack, width=width, heads=heads, length=None, part=part, coordinates=WHERE)

@@ -1,0 +1,179 @@
+"""The registry of readers, and helpers for them.
+
+A reader turns the keys of one section into a PositionSpec. It is registered for model types and named after the first:
+
+    @family("llama", "mistral")
+    def llama(keys: Keys) -> PositionSpec:
+        return decoder(keys, rope(keys, d_head=head_width(keys)))
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from posenc.configs.beside import with_recorded_layout
+from posenc.configs.errors import ConfigError
+from posenc.configs.keys import Keys
+from posenc.configs.remote import REMOTE, with_remote_code
+from posenc.configs.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
+
+Reader = Callable[[Keys], PositionSpec]
+READERS: dict[str, Reader] = {}
+
+
+def family(*model_types: str) -> Callable[[Reader], Reader]:
+    """Registers a reader. Raises ValueError if a model type already has one."""
+
+    def register(reader: Reader) -> Reader:
+        for model_type in model_types:
+            if model_type in READERS:
+                raise ValueError(f"{model_type}: already has a reader, in {READERS[model_type].__module__}")
+            READERS[model_type] = reader
+        return reader
+
+    return register
+
+
+@functools.cache
+def load_readers() -> None:
+    """Imports every file of posenc.configs.families, once, which registers the readers."""
+    from posenc.configs import families
+
+    for module in pkgutil.iter_modules(families.__path__):
+        importlib.import_module(f"posenc.configs.families.{module.name}")
+
+
+def reader_paths() -> dict[str, str]:
+    """Model type -> path of its reader, such as "posenc.configs.families.qwen2:qwen2"; sorted by model type."""
+    load_readers()
+    found = READERS | {name: READERS[about.reader] for name, about in REMOTE.items()}
+    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(found.items())}
+
+
+def read_section(keys: Keys, part: str = "") -> PositionSpec:
+    """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
+    load_readers()
+    keys, reader = with_remote_code(keys, READERS)
+    try:
+        spec = READERS[reader](keys)
+    except ConfigError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # a slip that no check names yet
+        where = f"{keys.path}: " if keys.path else ""
+        raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
+    spec = with_recorded_layout(spec, keys)
+    for key in keys.unread():
+        keys.warning(
+            key,
+            f"{keys.facts['class'] or keys.family}'s code does not read it",
+            f"{keys.facts['class'] or keys.family} 的代码不读这个键",
+        )
+    remarks = tuple(sorted({*spec.remarks, *keys.remarks}, key=lambda f: (GRADES.index(f.grade), f.key)))
+    return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
+
+
+def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]:
+    """The specs of sections: parts(keys, "text_config", "vision_config").
+
+    `otherwise` gives the model type of a section if neither the file nor the class does:
+    parts(keys, vision_config="siglip_vision_model").
+    """
+    named = [(name, None) for name in names] + list(otherwise.items())
+    return tuple(read_section(keys.section(name, model_type), name) for name, model_type in named)
+
+
+def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hidden_size", key: str = "head_dim") -> int:
+    """head_dim if the file or the class has it, otherwise hidden_size / num_attention_heads.
+
+    ConfigError if that is uneven.
+    """
+    said = keys.whole(key, None)
+    if said is not None:
+        return int(said)
+    d_model, n_heads = keys.whole(width), keys.whole(heads)
+    if d_model % n_heads:
+        raise ConfigError(f"{keys.spelt(width)}: {d_model} is not a multiple of {keys.spelt(heads)}={n_heads}")
+    return int(d_model // n_heads)
+
+
+def stack_of(
+    keys: Keys,
+    layers: Sequence[Layer],
+    *,
+    embedding: Sequence[Use] = (),
+    width: str = "hidden_size",
+    heads: str = "num_attention_heads",
+    length: str | int | None = "max_position_embeddings",
+    d_head: int | None = None,
+    **about: Any,
+) -> PositionSpec:
+    """A stack of attention layers; `embedding` becomes uses of the first layer.
+
+    width, heads, length  the family's keys for them; `about` is anything else that PositionSpec takes
+    """
+    layers = list(layers)
+    if embedding:
+        layers[0] = replace(layers[0], uses=(*embedding, *layers[0].uses))
+    d_model, n_heads = keys.whole(width, None), keys.whole(heads, None)
+    if d_head is None and d_model and n_heads:
+        d_head = d_model // n_heads
+    trained = keys.whole(length, None) if isinstance(length, str) else length
+    return PositionSpec(
+        keys.family, layers=tuple(layers), d_model=d_model, n_heads=n_heads, d_head=d_head, trained_length=trained, **about
+    )
+
+
+def decoder(
+    keys: Keys,
+    use: Use | None,
+    *,
+    kinds: Sequence[str] | None = None,
+    by_kind: Mapping[str, Use | None] | None = None,
+    d_head: int | None = None,
+    **about: Any,
+) -> PositionSpec:
+    """A causal stack; all layers have the same use, or that of their kind.
+
+    kinds    the kind of each layer, by default layer_types; "sliding_attention" has a window of sliding_window tokens, and
+             layers that are not attention ("linear_attention", "conv", …) have no use
+    by_kind  the use of each kind, instead of `use`
+    """
+    kinds = layer_kinds(keys) if kinds is None else kinds
+    layers = []
+    for kind in kinds:
+        own = None if kind in RECURRENT else use if by_kind is None else by_kind[kind]
+        layers.append(Layer((own,) if own else (), kind, window_of(keys, kind)))
+    return stack_of(keys, layers, d_head=head_width(keys) if d_head is None else d_head, **about)
+
+
+def bidirectional(spec: PositionSpec) -> PositionSpec:
+    """The same spec with bidirectional attention in every layer; windows are kept."""
+    return replace(spec, layers=tuple(replace(layer, causal=False) for layer in spec.layers))
+
+
+def two_stacks(keys: Keys, encoder: Use | None, decoder: Use | None, **about: Any) -> PositionSpec:
+    """Encoder and decoder of one configuration: encoder_layers, decoder_layers, d_model."""
+    stacks = []
+    for side, use, causal in (("encoder", encoder, False), ("decoder", decoder, True)):
+        layers = [Layer(causal=causal)] * keys.whole(f"{side}_layers")
+        spec = stack_of(
+            keys, layers, embedding=[use] if use else [], width="d_model", heads=f"{side}_attention_heads", **about
+        )
+        stacks.append(spec.with_part(side))
+    return PositionSpec(keys.family, parts=tuple(stacks))
+
+
+def layer_kinds(keys: Keys, n_layers: str = "num_hidden_layers", assumed: str = "full_attention") -> tuple[str, ...]:
+    """layer_types, one for each layer; `assumed` for all layers if neither file nor class has them."""
+    count = keys.whole(n_layers)
+    kinds = keys.names("layer_types", None, length=count)
+    return (assumed,) * count if kinds is None else tuple(kinds)
+
+
+def window_of(keys: Keys, kind: str) -> int | None:
+    return keys.whole("sliding_window", None) if kind == "sliding_attention" else None

@@ -1,0 +1,269 @@
+"""A section of a configuration, read key by key: values are checked, and what was read, and where it came from, is
+recorded."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
+from importlib import resources
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.spec import Grade, Remark
+from posenc.support.languages import Words
+
+MISSING: Any = object()
+POSITIONAL = re.compile(
+    r"rope|rotary|position_|_position|alibi|theta|relative_att|rel_pos|pos_emb|sinusoid|no_rope|nope|_ntk|yarn|max_distance|dual_chunk"
+)
+ROPE = ("rope_scaling", "rope_parameters")
+MOST = {  # sizes beyond are slips
+    "buckets|pos_bins": 2**9,
+    "layer|depth|heads|n_head|head_count|blocks|block_count": 2**14,
+    "hidden|d_model|dim|embd|width|d_kv": 2**22,
+    "": 2**36,
+}
+
+
+@functools.cache
+def facts() -> dict[str, dict[str, Any]]:
+    """The defaults of each configuration class of transformers (defaults.json, generated)."""
+    text = resources.files("posenc.configs").joinpath("defaults.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+class Keys:
+    """One section of a configuration.
+
+    A key is looked up in the file, under the names that its class's constructor takes for it, its own, and those of the
+    class's attribute_map; then among the class's defaults.
+    `said_by(name)` tells which of them it was. Values are not converted: a string is not a number.
+    """
+
+    def __init__(self, data: Mapping[str, Any], family: str, path: str = "", *, defaults: bool = False) -> None:
+        self.data, self.family, self.path, self.base_may_be_default = dict(data), family, path, defaults
+        self.file = dict(data)  # the file itself, which remarks are about; readers change `data` only
+        self.facts = facts().get(family, {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None})
+        self.read: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+        self.remarks: list[Remark] = []
+
+    # Reading.
+
+    def get(self, name: str, default: Any = MISSING) -> Any:
+        """The value of a key.
+
+        Raises ConfigError if it is missing, has no default in the class and `default` is not given.
+        """
+        spellings = self.spellings(name)
+        for key in spellings:
+            if self.data.get(key) is not None:
+                self.read |= {other: self.data[other] for other in spellings if self.data.get(other) is not None}
+                self.origins[name] = key
+                return self.data[key]
+        null = [key for key in spellings if key in self.data]  # a null in the file is no default of the class
+        for key in (name, self.facts["names"].get(name, name)) if not null else ():
+            if self.facts["defaults"].get(key) is not None:
+                self.origins[name] = f"default of {self.facts['class']}"
+                return self.facts["defaults"][key]
+        self.read |= dict.fromkeys(null)
+        if default is MISSING:
+            owner = self.facts["class"] or self.family
+            raise ConfigError(f"{self.where(name)}: missing, and {owner} has no default for it")
+        self.origins[name] = "not in the file"
+        return default
+
+    def spellings(self, name: str) -> list[str]:
+        """The names under which the class takes a key; the first that a file has wins."""
+        names, legacy = self.facts["names"], self.facts.get("legacy", {})
+        real = names.get(name, name)
+        aliases = [new for new, now in names.items() if now == real and new != real]
+        return [*(old for old, now in legacy.items() if now == real), *aliases, real]
+
+    def whole(self, name: str, default: Any = MISSING, *, least: int = 1) -> Any:
+        """A whole number from `least`."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{self.spelt(name)}: expected a whole number from {least}, got {_shown(value)}")
+        most = _most(name)
+        if value > most:
+            raise ConfigError(f"{self.spelt(name)}: {value} is larger than in any model; expected at most {most}")
+        return value
+
+    def number(self, name: str, default: Any = MISSING, *, positive: bool = True) -> Any:
+        """A finite number, above zero unless positive=False."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        ok = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not ok or (positive and value <= 0):
+            raise ConfigError(f"{self.spelt(name)}: expected a {'positive ' * positive}number, got {_shown(value)}")
+        return float(value)
+
+    def flag(self, name: str, default: Any = MISSING) -> Any:
+        value = self.get(name, default)
+        if value is not default and not isinstance(value, bool):
+            raise ConfigError(f"{self.spelt(name)}: expected true or false, got {_shown(value)}")
+        return value
+
+    def text(self, name: str, default: Any = MISSING, *, among: Sequence[str] = ()) -> Any:
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if not isinstance(value, str) or (among and value not in among):
+            expected = f"one of {', '.join(map(repr, among))}" if among else "a string"
+            raise ConfigError(f"{self.spelt(name)}: expected {expected}, got {_shown(value)}")
+        return value
+
+    def numbers(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
+        """A list of finite numbers, as a tuple."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        fits = isinstance(value, (list, tuple)) and all(
+            isinstance(v, (int, float)) and not isinstance(v, bool) and math.isfinite(v) for v in value
+        )
+        if not fits or (length is not None and len(value) != length):
+            many = "numbers" if length is None else f"{length} numbers"
+            raise ConfigError(f"{self.spelt(name)}: expected a list of {many}, got {_shown(value)}")
+        return tuple(value)
+
+    def wholes(self, name: str, default: Any = MISSING, *, length: int | None = None, least: int = 1) -> Any:
+        """A list of whole numbers from `least`, as a tuple."""
+        value = self.numbers(name, default, length=length)
+        if value is default:
+            return value
+        most = _most(name)
+        for one in value:
+            if not isinstance(one, int) or not least <= one <= most:
+                raise ConfigError(f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(one)}")
+        return value
+
+    def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
+        """A list of strings, as a tuple."""
+        value = self.get(name, default)
+        if value is default:
+            return value
+        if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
+            raise ConfigError(f"{self.spelt(name)}: expected a list of names, got {_shown(value)}")
+        if length is not None and len(value) != length:
+            count = [key for key, said in self.read.items() if "layer" in key and said == length]
+            raise ConfigError(
+                f"{self.spelt(name)}: expected {length} names, one for each of "
+                f"{', '.join(count) or 'the layers'}, got {len(value)}"
+            )
+        return tuple(value)
+
+    def table(self, name: str) -> dict[str, Any]:
+        """A JSON object, empty if missing."""
+        value = self.get(name, {})
+        if not isinstance(value, Mapping):
+            raise ConfigError(f"{self.spelt(name)}: expected an object, got {_shown(value)}")
+        return dict(value)
+
+    def section(self, name: str, family: str | None = None) -> Keys:
+        """The configuration inside: text_config, vision_config, …; the class's default if the file has none.
+
+        `family` is its model type if neither the file nor the class gives one.
+        """
+        said = self.data.get(name)
+        if said is not None and not isinstance(said, Mapping):
+            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(said)}")
+        assumed = self.facts["parts"].get(name, {})
+        inside = dict(said) if said is not None else dict(assumed)
+        model_type = inside.get("model_type") or assumed.get("model_type") or family
+        if not isinstance(model_type, str):
+            raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
+        self.read[name] = "…"
+        if said is None:
+            self.note(
+                name,
+                f"not in the file: {self.facts['class']} assumes {model_type}",
+                f"文件中没有：{self.facts['class']} 默认为 {model_type}",
+            )
+        made = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+        made.file = made.file if name in self.file else {}
+        return made
+
+    def has(self, name: str) -> bool:
+        """Whether the file itself has it."""
+        return self.data.get(name) is not None
+
+    def replaced(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        without: Collection[str] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> Keys:
+        """The same section with other content: `without` some keys, then with those of `data`; `facts` about the class.
+
+        Reads and remarks are recorded with this section too.
+        """
+        made = copy(self)
+        made.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
+        made.facts = self.facts | dict(facts or {})
+        return made
+
+    # Telling.
+
+    def where(self, name: str) -> str:
+        return f"{self.path}.{name}".strip(".")
+
+    def spelt(self, name: str) -> str:
+        """The key as the file spells it, with its section."""
+        origin = self.origins.get(name, name)
+        return self.where(origin if origin in self.data else name)
+
+    def said_by(self, name: str) -> str:
+        """The key with its section, or the source of its default. Only for names that were read."""
+        origin = self.origins[name]
+        return self.where(origin) if origin in self.data else origin
+
+    def note(self, key: str, en: str, zh: str) -> None:
+        self.remark("note", key, Words(en, zh))
+
+    def warning(self, key: str, en: str, zh: str) -> None:
+        self.remark("warning", key, Words(en, zh))
+
+    def error(self, key: str, en: str, zh: str) -> None:
+        self.remark("error", key, Words(en, zh))
+
+    def remark(self, grade: Grade, key: str, words: Words) -> None:
+        """Adds a remark, under the name that the file has for the key.
+
+        Of keys that the file does not have, only notes and what is missing carry the name.
+        """
+        named = self._in_file(key)
+        if named is None:
+            named = key if grade == "note" or "missing" in words.en else ""
+        finding = Remark(grade, self.where(named) if named else self.path, words)
+        if finding not in self.remarks:
+            self.remarks.append(finding)
+
+    def _in_file(self, key: str) -> str | None:
+        """The key, or the name in the file for its first part."""
+        first, dot, rest = key.partition(".")
+        same = [first, *self.spellings(first), *(ROPE if first in ROPE else ())]
+        held = next((name for name in same if name in self.file), None)
+        return None if held is None else f"{held}{dot}{rest}"
+
+    def unread(self) -> list[str]:
+        """Keys of the file that look positional and were not read."""
+        return [key for key in self.data if POSITIONAL.search(key) and key not in self.read and self.data[key] is not None]
+
+
+def _most(name: str) -> int:
+    return next(limit for words, limit in MOST.items() if re.search(words, name))
+
+
+def _shown(value: Any) -> str:
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= 60 else text[:57] + "…"

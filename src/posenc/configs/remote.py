@@ -1,0 +1,165 @@
+"""Model types that transformers does not have: their repositories bring their own code, which auto_map names.
+
+Each is read by the reader of the family whose code it repeats, or by one of its own in families/remote_code.py, with the
+names and the defaults of its published configuration class. Nothing of this is compared with that code: it is not run.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.configs.keys import Keys, facts
+from posenc.support.languages import Words, clauses
+
+TASK = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)$")
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A family of remote code.
+
+    reader    the model type whose reader reads it
+    owner     its published configuration class
+    names     other names of keys: the name that the reader asks for -> the one that the class has
+    base      the base that the class assumes
+    also      keys of published files that its code reads, or ignores, and that change nothing here
+    like      the model type of transformers whose class has the same defaults
+    """
+
+    reader: str
+    owner: str
+    names: Mapping[str, str] = field(default_factory=dict)
+    base: float | None = 10000.0
+    also: tuple[str, ...] = ()
+    like: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        own = {"class": self.owner, "names": dict(self.names), "defaults": {}, "parts": {}, "base": self.base}
+        if self.like:
+            about = facts()[self.like]
+            own = {**about, "class": self.owner, "names": about["names"] | dict(self.names)}
+        return own
+
+
+GPT2_NAMES = {
+    "hidden_size": "n_embd",
+    "num_hidden_layers": "n_layer",
+    "num_attention_heads": "n_head",
+    "max_position_embeddings": "n_positions",
+}
+FALCON_NAMES = {"num_attention_heads": "n_head", "num_hidden_layers": "n_layer"}
+GLM_NAMES = {"num_hidden_layers": "num_layers", "max_position_embeddings": "seq_length"}
+OLMO_NAMES = {
+    "hidden_size": "d_model",
+    "num_hidden_layers": "n_layers",
+    "num_attention_heads": "n_heads",
+    "max_position_embeddings": "max_sequence_length",
+}
+ELM_NAMES = {
+    "hidden_size": "model_dim",
+    "num_hidden_layers": "num_transformer_layers",
+    "max_position_embeddings": "max_context_length",
+}
+
+REMOTE = {
+    "Dream": Remote("Dream", "DreamConfig"),
+    "RefinedWeb": Remote("falcon", "RWConfig", FALCON_NAMES, like="falcon"),
+    "RefinedWebModel": Remote("falcon", "RWConfig", FALCON_NAMES, like="falcon"),
+    "Yi": Remote("llama", "YiConfig", base=5000000.0),
+    "aquila": Remote("llama", "AquilaConfig"),
+    "arctic": Remote("llama", "ArcticConfig", base=1000000.0),
+    "baichuan": Remote("baichuan", "BaichuanConfig"),
+    "bailing_moe": Remote("llama", "BailingMoeConfig"),
+    "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
+    "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES, also=("position_embedding_type",)),
+    "deepseek": Remote("llama", "DeepseekConfig"),
+    "exaone": Remote("llama", "ExaoneConfig", {"num_hidden_layers": "num_layers"}),
+    "grok-1": Remote("llama", "Grok1Config"),
+    "hunyuan": Remote("hunyuan_v1_moe", "HunYuanConfig", like="hunyuan_v1_moe"),
+    "internlm": Remote("internlm", "InternLMConfig"),
+    "internlm2": Remote("llama", "InternLM2Config"),
+    "internvl_chat": Remote("internvl_chat", "InternVLChatConfig"),
+    "jais": Remote("jais", "JAISConfig", GPT2_NAMES),
+    "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
+    "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
+    "minicpm": Remote("llama", "MiniCPMConfig"),
+    "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
+    "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
+    "mixformer-sequential": Remote("phi-msft", "MixFormerSequentialConfig", GPT2_NAMES),
+    "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
+    "openelm": Remote("openelm", "OpenELMConfig", ELM_NAMES),
+    "orion": Remote("llama", "OrionConfig"),
+    "phi-msft": Remote("phi-msft", "PhiConfig", GPT2_NAMES),
+    "qwen": Remote("qwen", "QWenConfig"),
+    "skywork": Remote("llama", "SkyworkConfig"),
+    "stablelm_epoch": Remote("stablelm_epoch", "StableLMEpochConfig", {"partial_rotary_factor": "rope_pct"}),
+    "xverse": Remote("llama", "XverseConfig"),
+}
+
+
+def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
+    """The keys as their family's reader takes them, and the model type of that reader, one of `known`.
+
+    A note says where the code comes from. Raises ConfigError for a type that neither its name nor its architecture tells.
+    """
+    code = _code(keys)
+    where = Words(f"remote code{f' ({code})' if code else ''}", f"远程代码{f'（{code}）' if code else ''}")
+    if keys.family in REMOTE:
+        about = REMOTE[keys.family]
+        made = keys.replaced(facts=about.facts())
+        made.read |= {key: made.data[key] for key in about.also if key in made.data}
+        said = Words(
+            f"{where.en}: read from the published code's facts, not compared with it",
+            f"{where.zh}：按公开代码的事实读取，未与其代码对照",
+        )
+        same = Words(f"its code is that of {about.like}", f"其代码与 {about.like} 相同")
+        made.note("model_type", *clauses(said, *[same] * bool(about.like)))
+        return made, about.reader
+    if keys.family in known:
+        if code and not keys.path:
+            keys.note(
+                "auto_map",
+                f"remote code: with trust_remote_code, {code} runs instead of transformers' own code, which is read here",
+                f"远程代码：设 trust_remote_code 时，运行的是 {code}，而不是这里所读的 transformers 自己的代码",
+            )
+        return keys, keys.family
+    for name in _architectures(keys):
+        family = by_architecture().get(TASK.sub("", name))
+        if family in known:
+            made = Keys(keys.data, str(family), keys.path, defaults=keys.base_may_be_default)
+            made.file, made.remarks = keys.file, keys.remarks
+            made.note(
+                "model_type",
+                f"{f'{keys.family!r} is not known' if keys.family else 'missing'}, {where.en}: read as {family}, which "
+                f"{name} in architectures names",
+                f"{f'{keys.family!r} 未知' if keys.family else '缺失'}，{where.zh}：architectures 中写的是 {name}，"
+                f"按 {family} 读取",
+            )
+            return made, str(family)
+    named = f", {where.en}" if code else ""
+    raise ConfigError(
+        f"{keys.where('model_type')}: {keys.family!r} is not a known family{named}; `posenc inspect --families` lists them"
+    )
+
+
+@functools.cache
+def by_architecture() -> dict[str, str]:
+    """The start of a model's class, such as "DeepseekV3" -> the model type of that name."""
+    return {about["class"].removesuffix("Config"): name for name, about in reversed(facts().items())}
+
+
+def _architectures(keys: Keys) -> list[str]:
+    said = keys.data.get("architectures")
+    return [name for name in said if isinstance(name, str)] if isinstance(said, (list, tuple)) else []
+
+
+def _code(keys: Keys) -> str:
+    """The class in the repository that auto_map names, such as "modeling_qwen.QWenLMHeadModel"."""
+    said = keys.data.get("auto_map")
+    named = [value for value in said.values() if isinstance(value, str)] if isinstance(said, Mapping) else []
+    return next((value for value in named if "model" in value.lower() and "configuration" not in value), "")

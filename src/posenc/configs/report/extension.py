@@ -1,0 +1,160 @@
+"""New rotary settings for a longer context, by each method, as a fragment of config.json that transformers reads.
+
+The methods are in extension_methods.py, the spellings of their settings in spellings.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from posenc.configs import ConfigError, PositionSpec, Rotation, read_config
+from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
+from posenc.configs.report.limit import scaling
+from posenc.configs.report.spellings import spellings, standard
+from posenc.frequencies import Frequencies
+from posenc.support.languages import Words
+
+
+@dataclass(frozen=True)
+class Extension:
+    """One method for a longer context.
+
+    fragment   keys that replace those of the file, in the file's own spelling; empty if the code does not support it
+    standard   the same as keys of the configuration that transformers 5 has read
+    before, after  the frequencies of the layers that it changes
+    note       what to know about this method here
+    """
+
+    method: str
+    length: int
+    factor: float
+    fragment: dict[str, Any]
+    standard: dict[str, Any]
+    before: Frequencies
+    after: Frequencies
+    note: Words
+
+
+def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
+    """The part whose context can be extended: the first with RoPE over text positions.
+
+    Raises ValueError if nothing rotates.
+    """
+    for path, part in spec.walk():
+        turns = any(use.rotation is not None for layer in part.layers for use in layer.uses)
+        if turns and part.trained_length:
+            return path, part
+    raise ValueError(f"--extend-to: {spec.family} has no rotary frequencies with a trained length")
+
+
+def extend(
+    config: Mapping[str, Any], spec: PositionSpec, length: int, methods: tuple[str, ...] = METHODS, path: str = ""
+) -> list[Extension]:
+    """The extensions to `length` positions for the part of the model at `path` of the file.
+
+    Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
+    """
+    rotation = rotation_to_change(spec)
+    trained, usable = pretrained_length(spec, rotation), scaling(spec)[1]
+    if rotation.kind == "linear":  # the model was trained with it
+        trained = usable
+    if trained is None:
+        raise ValueError("--extend-to: the file does not give the trained length")
+    if length <= (usable or trained):
+        reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
+        raise ValueError(f"--extend-to: expected more than the {reached}, got {length}")
+    section: Mapping[str, Any] = config
+    inside = [key for key in path.split(".") if key]
+    for key in inside:
+        section = section.get(key) or {}
+    made = []
+    for method in methods:
+        try:
+            made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
+        except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
+            if len(methods) == 1:
+                raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
+            now = rotation.frequencies().at_length(trained)
+            made.append(
+                Extension(
+                    method,
+                    length,
+                    length / trained,
+                    {},
+                    {},
+                    now,
+                    now,
+                    Words(f"not for this family: {error}", f"不适用于该家族：{error}"),
+                )
+            )
+    return [
+        replace(one, fragment=_nested(inside, one.fragment), standard=_nested(inside, one.standard))
+        if one.fragment
+        else one
+        for one in made
+    ]
+
+
+def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
+    if not fragment:
+        return {}
+    for key in reversed(path):
+        fragment = {key: fragment}
+    return fragment
+
+
+def rotation_to_change(spec: PositionSpec) -> Rotation:
+    """The rotary settings of the full-attention layers; layers with a window never look further."""
+    wide = [layer for layer in spec.layers if layer.reach is None] or list(spec.layers)
+    found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
+    if not found:
+        rotates = any(use.rotation is not None for layer in spec.layers for use in layer.uses)
+        said = "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
+        raise ValueError(f"--extend-to: {spec.family} {said}")
+    if len(found) > 1:
+        raise ValueError(
+            f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "
+            "one method cannot set them all"
+        )
+    return found.pop()
+
+
+def pretrained_length(spec: PositionSpec, rotation: Rotation) -> int | None:
+    """The length before any scaling: the one that the file's scaling names, otherwise the file's length."""
+    said = dict(rotation.parameters).get("original_length")
+    return int(said) if said is not None else spec.trained_length
+
+
+def _extension(
+    method: str, config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, trained: int, factor: float, length: int
+) -> Extension:
+    settings, note = SETTINGS[method](rotation, trained, factor)
+    fragment, changed = _changed(config, spec, rotation, settings, length, trained)
+    more = remarks(rotation, settings)
+    before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
+    return Extension(
+        method,
+        length,
+        factor,
+        fragment,
+        standard(config, fragment, changed),
+        before.at_length(trained),
+        after.at_length(length),
+        Words(" ".join((note.en, *(one.en for one in more))), "".join((note.zh, *(one.zh for one in more)))),
+    )
+
+
+def _changed(
+    config: Mapping[str, Any], spec: PositionSpec, rotation: Rotation, settings: dict[str, Any], length: int, trained: int
+) -> tuple[dict[str, Any], PositionSpec]:
+    """The fragment in the first spelling that the family's code reads, and what it makes of the file.
+
+    Raises ConfigError if it reads none, or refuses one.
+    """
+    for fragment in spellings(config, spec, settings, length, trained, rotation.base):
+        changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
+        if rotation_to_change(changed) != rotation:
+            return fragment, changed
+    raise ConfigError(f"rope_parameters: {spec.family}'s code does not read such settings")

@@ -1,0 +1,205 @@
+"""How far a model's positions go: the length it was trained on, what scales it, what fails first beyond, what to do.
+
+For rotary encodings, training has seen the angles 0 … ω·N of a pair, all of them if the pair completes a turn. Beyond, the
+first pair of a layer that sees far enough to meet a new angle ends the usable length. A layer with a window or chunks sees
+no distance beyond it.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from posenc.configs import Layer, PositionSpec, Rotation, Use
+from posenc.frequencies import Frequencies
+from posenc.support.languages import Words
+
+# Their files give the length with the factor of their linear scaling included; other files give the length before it.
+LENGTH_AFTER_LINEAR = ("gemma3_text", "t5gemma2_text", "t5gemma2_decoder")
+NAMES = {
+    "dynamic": Words("dynamic NTK", "动态 NTK"),
+    "linear": Words("linear", "线性缩放"),
+    "llama3": Words("Llama 3's scaling", "Llama 3 的缩放"),
+    "longrope": Words("LongRoPE", "LongRoPE"),
+    "yarn": Words("YaRN", "YaRN"),
+}
+UNSCALED = Words("", "")
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The usable length of one part of a model.
+
+    trained   the length before any scaling; None if the file does not say
+    scaled    the length that the scaling is made for; None without scaling
+    by        the scaling: "YaRN ×4"; empty without one
+    fails     the first length at which something fails; None if nothing in the encoding does
+    why, remedy   in one sentence each
+    """
+
+    trained: int | None
+    scaled: int | None
+    by: Words
+    fails: int | None
+    why: Words
+    remedy: Words
+
+    @property
+    def usable(self) -> int | None:
+        return self.trained if self.scaled is None else self.scaled
+
+
+def limit(spec: PositionSpec) -> Limit:
+    """The usable length of this part's own layers."""
+    trained, scaled, by = scaling(spec)
+    fails, why, remedy = _failure(spec, trained, scaled)
+    return Limit(trained, scaled, by, fails, why, remedy)
+
+
+def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
+    """The length before scaling, the one it is made for, and the name of the scaling."""
+    length = spec.trained_length
+    rotation = next((one for _, one in rotations(spec, everywhere=False)), None)
+    if rotation is None:
+        return length, None, UNSCALED
+    given = dict(rotation.parameters)
+    original, factor = int(given.get("original_length", 0)), float(given.get("factor") or 1)
+    kind = "longrope" if "short_factor" in given else rotation.kind
+    times = f" ×{factor:g}" if given.get("factor") else ""
+    by = Words(*(name + times for name in NAMES.get(kind, Words(kind, kind))))
+    if kind == "yarn":
+        return original, _times(original, factor), by
+    if kind in ("llama3", "longrope"):
+        longer = length if length is not None and length > original else None
+        return original, longer or (_times(original, factor) if kind == "llama3" else None), by
+    if kind == "linear" and length is not None and factor != 1:
+        after = spec.family in LENGTH_AFTER_LINEAR
+        return (None, length, by) if after else (length, _times(length, factor), by)
+    if kind == "dynamic":
+        known = int(given["trained_length"])
+        return known, _times(known, factor) if factor > 1 else None, by
+    return length, None, by if kind == "ntk_alpha" else UNSCALED
+
+
+def _times(length: int, factor: float) -> int:
+    return max(1, round(length * factor))
+
+
+def rotations(spec: PositionSpec, *, everywhere: bool) -> list[tuple[Layer, Rotation]]:
+    """Layers with rotary frequencies, one of each kind; those without a window or chunk alone if there are any."""
+    found = {
+        (layer, use.rotation): None
+        for layer in spec.layers
+        for use in layer.uses
+        if use.rotation is not None and "d_head" in dict(use.arguments)
+    }
+    wide = [one for one in found if one[0].reach is None]
+    return list(found) if everywhere or not wide else wide
+
+
+def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tuple[int | None, Words, Words]:
+    rows = [int(n) for layer in spec.layers for use in layer.uses if (n := _rows(use)) is not None]
+    if rows:
+        n = min(rows)
+        return n, *(
+            Words(f"position {n} and later have no row in the learned table", f"位置 {n} 及以后在学习的表中没有对应的行"),
+            Words("a longer input needs a longer table, trained or interpolated", "更长的输入需要更长的表：重新训练或插值"),
+        )
+    usable = trained if scaled is None else scaled
+    every = rotations(spec, everywhere=True)
+    wide = [(one, rotation) for one, rotation in every if one.reach is None or (usable is not None and one.reach > usable)]
+    if wide and usable is not None:
+        return _rotary_failure(spec, wide, trained, usable)
+    if wide:
+        return None, *(
+            Words("the file does not say for which length it was trained", "文件没有给出训练长度"),
+            Words("give --length to see a length", "用 --length 查看某个长度"),
+        )
+    return (
+        None,
+        _harmless(spec),
+        Words("evaluate the model at a longer length before you use it there", "使用更长的输入前先评测"),
+    )
+
+
+def _rows(use: Use) -> int | None:
+    rows = dict(use.arguments).get("max_positions")
+    return rows if isinstance(rows, int) else None
+
+
+def _harmless(spec: PositionSpec) -> Words:
+    """Why no length fails."""
+    turning = rotations(spec, everywhere=True)
+    if turning:
+        reach = max(layer.reach or 0 for layer, _ in turning)
+        return Words(
+            f"no new angle: layers that rotate see at most {reach:,} tokens",
+            f"没有新的角度：旋转的层最多看 {reach:,} 个词元",
+        )
+    far = [
+        int(n)
+        for layer in spec.layers
+        for use in layer.uses
+        if isinstance(n := dict(use.arguments).get("max_distance"), int)
+    ]
+    if far:
+        n = max(far)
+        return Words(
+            f"no length is an error: distances from {n} on share a bucket", f"任何长度都不出错：距离 {n} 以上共用一个桶"
+        )
+    if any(layer.uses for layer in spec.layers):
+        return Words("the encoding is defined for any length", "编码对任何长度都有定义")
+    return Words("attention has no positions that could run out", "注意力没有会用尽的位置")
+
+
+def _rotary_failure(
+    spec: PositionSpec, wide: list[tuple[Layer, Rotation]], trained: int | None, usable: int
+) -> tuple[int | None, Words, Words]:
+    grows = next((rotation for _, rotation in wide if rotation.kind == "dynamic"), None)
+    if grows is not None:
+        n = int(dict(grows.parameters)["trained_length"])
+        return n, *(
+            Words(
+                f"all frequencies change with the length of the request past {n:,}",
+                f"请求超过 {n:,} 后，所有频率随长度改变",
+            ),
+            Words(
+                "choose the frequencies once per request: encoding.at_length(n)",
+                "每个请求只选一次频率：encoding.at_length(n)",
+            ),
+        )
+    first: int | None = None
+    pairs = moving = layers = 0
+    for layer, rotation in wide:
+        made = rotation.frequencies().at_length(usable)
+        at, new = new_angles(rotation, made, trained, usable)
+        if at is not None:
+            first = at if first is None else min(first, at)
+            pairs, moving = max(pairs, new), max(moving, sum(1 for value in made if value))
+            layers += spec.layers.count(layer)
+    if first is None:
+        return None, *(
+            Words("every pair completes a turn in training: no new angle beyond", "训练中每对都转满一圈：之后没有新的角度"),
+            Words("evaluate the model at a longer length before you use it there", "使用更长的输入前先评测"),
+        )
+    return first, *(
+        Words(
+            f"{pairs} of {moving} pairs in {layers} layers reach angles not seen in training",
+            f"{layers} 层中，{moving} 对里有 {pairs} 对出现训练中没有的角度",
+        ),
+        Words("posenc inspect … --extend-to N writes settings for N", "posenc inspect … --extend-to N 给出 N 的设置"),
+    )
+
+
+def new_angles(rotation: Rotation, made: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:
+    """The first length with an angle not seen in training, and how many pairs meet one past the usable length.
+
+    YaRN and linear scaling extend a model that saw the unscaled frequencies to `trained`; with any other scaling, or where
+    `trained` is not known, it was trained up to `usable`.
+    """
+    seen = Rotation(rotation.width, rotation.base).frequencies().at_length(1)
+    if rotation.kind in ("yarn", "linear") and trained is not None and len(made) == len(seen):
+        ends = [trained * was / now for was, now in zip(seen, made, strict=True) if now and 2 * math.pi / was > trained]
+    else:
+        ends = [float(usable) for value in made if value and 2 * math.pi / abs(value) > usable]
+    return (math.floor(min(ends) + 0.5), len(ends)) if ends else (None, 0)

@@ -1,0 +1,309 @@
+"""The report as a terminal page: the verdict, the layers with their encodings and figures, findings."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from posenc.configs.report.extension import Extension
+from posenc.configs.report.labels import LABELS
+from posenc.configs.report.names import kind as kind_in_words
+from posenc.configs.report.remarks import listed
+from posenc.configs.report.runtimes import runtimes
+from posenc.support.languages import Language
+from posenc.terminal.wrapped import Wrapped
+
+COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+Row = tuple[str, str, str]  # what, value, who said it
+
+
+class Page:
+    """One report in one language.
+
+    facts   whether what holds for nearly every model is printed as well
+    """
+
+    def __init__(self, console: Console, language: Language = "en", *, facts: bool = False) -> None:
+        self.console, self.language, self.facts = console, language, facts
+
+    def say(self, label: str, *values: Any) -> str:
+        return LABELS[label].in_language(self.language).format(*values)
+
+    def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
+        self.verdict(data)
+        for part in data["parts"]:
+            self.part(part)
+        for part in data["without_attention"]:
+            positions = self.say("positions", part["coordinates"])
+            self.console.print(Wrapped(f"{_title(part)}   {positions}"))
+        self.remarks(data["remarks"])
+        self.general(data["facts"])
+        if "weights" in data:
+            self.weights(data["weights"])
+        if extensions:
+            self.extensions(extensions)
+
+    def verdict(self, data: dict[str, Any]) -> None:
+        """Three lines: the usable length, what fails beyond it, what to do."""
+        found = data["verdict"]
+        for number, line in enumerate(self.verdict_lines(data)):
+            failing = (number == 1 and found["fails"] is not None) or (found["errors"] and number == 2)
+            self.console.print(Wrapped(line, "bold" if number == 0 else "yellow" if failing else ""))
+        self.console.print()
+
+    def verdict_lines(self, data: dict[str, Any]) -> list[str]:
+        found = data["verdict"]
+        if "why" not in found:
+            return [f"{data['family']}: {self.say('nothing')}"]
+        comma = self.say("comma")
+        lengths = [] if found["trained"] is None else [self.say("trained", found["trained"])]
+        if found["scaled"] is not None:
+            lengths.append(self.say("scaled", found["scaled"], found["by"]))
+        elif found["by"]:
+            lengths.append(self.say("by", found["by"]))
+        model = data["family"] + (f" · {found['part']}" if found["part"] else "")
+        fails = found["fails"]
+        errors = self.say("error") if found["errors"] == 1 else self.say("many errors", found["errors"])
+        return [
+            f"{model}: {comma.join(lengths) or self.say('not said')}",
+            self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"]),
+            self.say("do", found["remedy"]) if not found["errors"] else self.say("errors", errors),
+        ]
+
+    def part(self, part: dict[str, Any]) -> None:
+        heads = self.say("heads", part["n_heads"], part["d_head"]) if part["n_heads"] and part["d_head"] else ""
+        layers = self.say("layer") if part["n_layers"] == 1 else self.say("layers", part["n_layers"])
+        self.console.print(Text.assemble((_title(part), "bold"), f"   {layers}{heads}"))
+        self.console.print(Wrapped(self.say("positions", part["coordinates"]), "dim"))
+        self.console.print()
+        if part["input"]:
+            self.console.print(f"  [bold]{self.say('input')}[/bold]")
+        for encoding in part["input"]:
+            self.encoding(encoding)
+        for group in part["groups"]:
+            self.group(group, part)
+        self.console.print()
+
+    def group(self, group: dict[str, Any], part: dict[str, Any]) -> None:
+        kind = kind_in_words(group["kind"]).in_language(self.language)
+        which = self.which(group["layers"], part["n_layers"])
+        comma = self.say("comma")
+        if not group["attends"]:
+            self.console.print(_indented(f"{which}   {kind}{comma}{self.say('not attention')}", "bold"))
+            return
+        seen = self.say("causal") if group["causal"] else self.say("both")
+        window = self.say("window", group["window"]) if group["window"] else ""
+        window += self.say("chunk", group["chunk"]) if group["chunk"] else ""
+        self.console.print(_indented(f"{which}   {kind}{comma}{seen}{window}", "bold"))
+        if not group["encodings"]:
+            self.console.print("    " + self.say("from embeddings" if part["input"] else "no positions"))
+        for encoding in group["encodings"]:
+            self.encoding(encoding, group)
+
+    def which(self, layers: list[int], n_layers: int) -> str:
+        others = [number for number in range(n_layers) if number not in layers]
+        if not others:
+            return self.say("every layer")
+        if len(layers) == 1:
+            return self.say("layer n", layers[0])
+        if 2 < len(others) < len(layers) and len({b - a for a, b in itertools.pairwise(others)}) == 1:
+            return self.say("every layer but", listed(others))
+        return self.say("layers n", listed(layers))
+
+    def encoding(self, encoding: dict[str, Any], group: dict[str, Any] | None = None) -> None:
+        lines = Table.grid(padding=(0, 2))
+        lines.add_column()
+        lines.add_column(ratio=1)
+        lines.add_row(Text("    " + encoding["encoding"], style="bold blue"), Wrapped(encoding["idea"]))
+        self.console.print(lines)
+        for rows in (list(self.does(encoding)), list(self.means(encoding, group)), list(self.beyond(encoding))):
+            if rows:
+                self.console.print(_rows(rows))
+
+    def does(self, encoding: dict[str, Any]) -> Iterator[Row]:
+        said, arguments = encoding["said_by"], encoding["arguments"]
+        rotation = encoding.get("rotation")
+        if rotation:
+            yield self.say("pairs"), self.pairs(arguments, rotation), said.get("rotary_dim", "")
+            yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
+            if rotation["kind"] != "rotary":
+                numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
+                keys = sorted(
+                    {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
+                )
+                yield self.say("scaling"), f"{rotation['kind']}: {numbers}", ", ".join(keys)
+            if rotation["axes"]:
+                shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
+                yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""
+            for which, label in (("cos_sin_scale", "cos and sin"), ("softmax_scale", "softmax scale")):
+                if rotation[which] != 1 or rotation["kind"] == "yarn":
+                    yield self.say(label), f"× {rotation[which]:.7g}", rotation[f"{which}_from"]
+        for name, value in arguments.items():
+            if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
+                yield name.replace("_", " "), _number(value), said.get(name, "")
+        if encoding["note"]:
+            yield self.say("note"), encoding["note"], ""
+
+    def pairs(self, arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
+        d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
+        which = "all" if turning == d_head else "last" if arguments.get("trailing") else "first"
+        semicolon = "；" if self.language == "zh" else "; "
+        text = self.say(arguments.get("layout", "interleaved")) + semicolon + self.say(which, d_head, turning)
+        if arguments.get("reverse"):
+            text += self.say("reverse")
+        sides = [side for side in arguments.get("sides", []) if side in ("value", "output")]
+        return text + (self.say("too", self.say("and").join(sides)) if sides else "")
+
+    def means(self, encoding: dict[str, Any], group: dict[str, Any] | None) -> Iterator[Row]:
+        found = encoding.get("meaning")
+        if not found:
+            return
+        yield self.say("wavelengths"), self.say("from to", _long(found["shortest"]), _long(found["longest"])), ""
+        if found["still"]:
+            yield "", self.say("still", found["still"], found["pairs"]), ""
+        text = self.say("unfinished are", found["unfinished"], found["pairs"] - found["still"], found["length"])
+        if group and found["length"] == (group["window"] or group["chunk"]):
+            text += self.say("the window")
+        text += self.say("from pair", found["first_unfinished"]) if found["unfinished"] else ""
+        yield self.say("unfinished"), text, ""
+        yield self.say("largest angle"), self.say("angle is", f"{found['largest_angle']:,.6g}", found["length"] - 1), ""
+        yield self.say("error there"), self.say("error is", found["float32_error"], found["bfloat16_error"]), ""
+
+    def beyond(self, encoding: dict[str, Any]) -> Iterator[Row]:
+        beyond = encoding.get("beyond")
+        if not beyond:
+            return
+        what = self.say("at", beyond["length"])
+        if "text" in beyond:
+            yield what, beyond["text"], ""
+        elif beyond["pairs"]:
+            yield what, self.say("new", len(beyond["pairs"]), beyond["of"], listed(beyond["pairs"])), ""
+        else:
+            yield what, self.say("none new"), ""
+
+    def remarks(self, remarks: list[dict[str, str]]) -> None:
+        self.console.print(f"[bold]{self.say('findings' if remarks else 'no findings')}[/bold]")
+        table = Table.grid(padding=(0, 2))
+        table.add_column(no_wrap=True)
+        table.add_column()
+        for remark in remarks:
+            key = f"{remark['key']}: " if remark["key"] else ""
+            grade = Text(f"  {self.say('grade ' + remark['grade'])}", style=COLOURS[remark["grade"]])
+            table.add_row(grade, Wrapped(key + remark["text"]))
+        self.console.print(table)
+
+    def general(self, facts: list[str]) -> None:
+        if not facts:
+            return
+        if not self.facts:
+            self.console.print(Wrapped(f"  {self.say('more facts')}", "dim"))
+            return
+        self.console.print(f"\n[bold]{self.say('facts')}[/bold]")
+        for fact in facts:
+            self.console.print(_indented(fact))
+
+    def weights(self, measured: list[dict[str, Any]]) -> None:
+        self.console.print(f"\n[bold]{self.say('learned tables')}[/bold]   {self.say('mean cosine')}")
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        for number, heading in enumerate(self.say("columns").split(",")):
+            table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
+        for one in measured:
+            alike = one["similarity"]
+            lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
+            table.add_row(
+                Wrapped(one["weight"]),
+                f"{one['rows']:,}",
+                *lags,
+                f"{one['by_distance']:.0%}",
+                f"{one['offset_symmetry']:.3f}",
+                f"{len(one['dead_rows'])}",
+            )
+        self.console.print(table)
+        self.console.print(Wrapped(self.say("explained"), "dim"))
+
+    def extensions(self, extensions: list[Extension]) -> None:
+        first = extensions[0]
+        self.console.print(f"\n[bold]{self.say('to', first.length)}[/bold]   {self.say('factor', first.factor)}")
+        table = Table(box=None, pad_edge=False, padding=(0, 2))
+        headings = self.say("frequencies").split(",")
+        for number, heading in enumerate(headings):
+            table.add_column(heading, justify="right" if 0 < number < len(headings) - 1 else "left", overflow="fold")
+        rows = [(self.say("now"), first.before, "")]
+        rows += [(one.method, one.after, one.note.in_language(self.language)) for one in extensions]
+        for name, found, note in rows:
+            table.add_row(
+                name,
+                f"{found[0]:.4g}",
+                f"{found[len(found) // 2]:.4g}",
+                f"{found[-1]:.4g}",
+                f"{found.cos_sin_scale:.5g}",
+                Wrapped(note),
+            )
+        self.console.print(table)
+        for extension in [one for one in extensions if one.fragment]:
+            self.console.print(f"\n[bold]{extension.method}[/bold]")
+            self.console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
+        self.runtimes(extensions)
+        if any(len(json.dumps(e.fragment)) > 600 for e in extensions):
+            self.console.print(f"[dim]{self.say('shortened')}[/dim]")
+
+    def runtimes(self, extensions: list[Extension]) -> None:
+        """How to run the first method that the family supports."""
+        chosen = next((one for one in extensions if one.fragment), None)
+        if chosen is None:
+            return
+        others = self.say("other methods") if len(extensions) > 1 else ""
+        self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
+        for one in runtimes(chosen):
+            ignores = self.say("ignores", one.ignores.in_language(self.language))
+            self.console.print(_indented(f"{one.name} {one.version}{self.say('comma')}{ignores}"))
+            if one.command:
+                self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)
+
+
+def _indented(text: str, style: str = "") -> Padding:
+    return Padding(Wrapped(text, style), (0, 0, 0, 2))
+
+
+def _title(part: dict[str, Any]) -> str:
+    return f"{part['part']} · {part['family']}" if part["part"] else str(part["family"])
+
+
+def _rows(rows: list[Row]) -> RenderableType:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(width=4)
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(ratio=3)
+    table.add_column(ratio=1, style="dim italic")
+    for what, value, said_by in rows:
+        table.add_row("", what, Wrapped(value), Wrapped(said_by))
+    return table
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, list) and len(value) > 6:
+            return f"[{_number(value[0])}, {_number(value[1])}, … {_number(value[-1])}] ({len(value)})"
+        return str(value).replace("'", "")
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}"
+
+
+def _long(wavelength: float | None) -> str:
+    if wavelength is None:
+        return "∞"
+    return f"{wavelength:.3g}" if wavelength < 100 else f"{wavelength:,.0f}" if wavelength < 1e7 else f"{wavelength:.3g}"
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shortened(inner) for key, inner in value.items()}
+    if isinstance(value, list) and len(value) > 8:
+        return [*value[:3], "…", value[-1]]
+    return value

@@ -1,0 +1,221 @@
+"""The report of posenc inspect as plain data: one dict, from which the page is drawn."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+import torch
+
+from posenc.configs import Layer, PositionSpec, Remark, Rotation, Use
+from posenc.configs.report.limit import limit
+from posenc.configs.report.meaning import leaving, meaning
+from posenc.configs.report.names import origin, sentence
+from posenc.configs.report.remarks import facts, remarks
+from posenc.configs.spec import GRADES
+from posenc.frequencies import Frequencies
+from posenc.support.languages import Language, Words
+
+
+def report(spec: PositionSpec, length: int | None = None, language: Language = "en") -> dict[str, Any]:
+    """The report on the model and every part with attention layers; with `length`, also what happens there.
+
+    Its sentences are in `language`; keys and names are the same in both.
+    """
+    walked = [(path, part) for path, part in spec.walk() if part.layers]
+    found = [{"grade": one.grade, "key": one.key, "text": one.words.in_language(language)} for one in all_remarks(spec)]
+    return {
+        "family": spec.family,
+        "config_class": spec.config_class,
+        "verdict": verdict(spec, found, language),
+        "parts": [described(path, part, length, language) for path, part in walked],
+        "without_attention": [
+            {"part": path, "family": part.family, "coordinates": part.coordinates.in_language(language)}
+            for path, part in spec.walk()
+            if not part.layers and not part.parts
+        ],
+        "remarks": found,
+        "facts": list(dict.fromkeys(said.in_language(language) for _, part in walked for said in facts(part))),
+    }
+
+
+def main_part(spec: PositionSpec) -> tuple[str, PositionSpec] | None:
+    """The part that the verdict is about: the first that generates text, otherwise the first that attends."""
+    walked = [(path, part) for path, part in spec.walk() if part.layers]
+    generating = [one for one in walked if any(layer.causal for layer in one[1].layers)]
+    turning = [one for one in generating if any(layer.uses for layer in one[1].layers)]
+    return next(iter(turning or generating or walked), None)
+
+
+def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language) -> dict[str, Any]:
+    """Trained and usable length of the main part, what fails first beyond it, what to do, and errors in the file."""
+    part = main_part(spec)
+    errors = sum(remark["grade"] == "error" for remark in found)
+    if part is None:
+        return {"part": "", "errors": errors, "trained": None, "usable": None, "fails": None}
+    made = limit(part[1])
+    return {
+        "part": part[0],
+        "trained": made.trained,
+        "scaled": made.scaled,
+        "by": made.by.in_language(language),
+        "usable": made.usable,
+        "fails": made.fails,
+        "why": made.why.in_language(language),
+        "remedy": made.remedy.in_language(language),
+        "errors": errors,
+    }
+
+
+def all_remarks(spec: PositionSpec) -> list[Remark]:
+    """Remarks on the file's keys and on the encodings, errors first, without duplicates."""
+    found: list[Remark] = []
+    for path, part in spec.walk():
+        found += part.remarks
+        found += [replace(one, key=_of_part(path, one.key)) for one in remarks(part)]
+    once = list(dict.fromkeys(found))
+    return sorted(once, key=lambda remark: GRADES.index(remark.grade))
+
+
+def _of_part(path: str, key: str) -> str:
+    """The part of a remark, or the key, which has its part in it already."""
+    return key if key.startswith(path) else f"{path}.{key}".strip(".")
+
+
+def described(path: str, spec: PositionSpec, length: int | None, language: Language) -> dict[str, Any]:
+    usable = limit(spec).usable
+    return {
+        "part": path,
+        "family": spec.family,
+        "n_layers": len(spec.layers),
+        "n_heads": spec.n_heads,
+        "d_head": spec.d_head,
+        "d_model": spec.d_model,
+        "trained_length": spec.trained_length,
+        "usable_length": usable,
+        "coordinates": spec.coordinates.in_language(language),
+        "input": [_use(use, usable, spec.layers[0], length, language) for use in at_input(spec)],
+        "groups": [
+            {
+                "layers": numbers,
+                "kind": layer.kind,
+                "attends": layer.attends,
+                "window": layer.window,
+                "chunk": layer.chunk,
+                "causal": layer.causal,
+                "encodings": [_use(use, usable, layer, length, language) for use in layer.uses],
+            }
+            for layer, numbers in grouped(inside(spec))
+        ],
+    }
+
+
+def at_input(spec: PositionSpec) -> list[Use]:
+    """The encodings added to the embeddings, before the first layer."""
+    return [use for use in spec.layers[0].uses if acts(use)[0] == ("embed",)]
+
+
+def inside(spec: PositionSpec) -> tuple[Layer, ...]:
+    """The layers without what is added to the embeddings."""
+    added = at_input(spec)
+    first = replace(spec.layers[0], uses=tuple(use for use in spec.layers[0].uses if use not in added))
+    return (first, *spec.layers[1:])
+
+
+@functools.lru_cache(maxsize=1024)
+def acts(use: Use) -> tuple[tuple[str, ...], str]:
+    """The sites where it acts ("embed", "rotate", "bias", …, in small letters), and the first sentence of its docstring."""
+    with torch.device("meta"):  # sizes of a file cost nothing here
+        made = use.build()
+    idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
+    return tuple(site.name.lower() for site in made.sites if site.name), idea
+
+
+def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
+    """Equal layers grouped together, in order of first appearance."""
+    groups: dict[Layer, list[int]] = {}
+    for number, layer in enumerate(layers):
+        groups.setdefault(layer, []).append(number)
+    return list(groups.items())
+
+
+def _use(use: Use, usable: int | None, layer: Layer, length: int | None, language: Language) -> dict[str, Any]:
+    seams, idea = acts(use)
+    about: dict[str, Any] = {
+        "encoding": use.name,
+        "idea": sentence(use.name, idea).in_language(language),
+        "seams": list(seams),
+        "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
+        "said_by": {name: origin(said, language) for name, said in use.said_by},
+        "note": use.note.in_language(language) if use.note else "",
+    }
+    if use.rotation is not None and "d_head" in dict(use.arguments):
+        made = use.rotation.frequencies().at_length(usable or 1)
+        about["rotation"] = _rotation(use.rotation, made, language)
+        if usable:
+            within = usable if layer.reach is None else min(usable, layer.reach)
+            about["meaning"] = _finite(asdict(meaning(made, within)))
+            if length is not None:
+                about["beyond"] = _there(use.rotation, usable, length, layer)
+    elif length is not None:
+        about["beyond"] = {"length": length, "text": _beyond(use, length).in_language(language)}
+    return about
+
+
+def _there(rotation: Rotation, usable: int, length: int, layer: Layer) -> dict[str, Any]:
+    """The pairs that have an angle at `length` which training, up to the usable length, has not seen."""
+    there = rotation.frequencies().at_length(length)
+    reach = length if layer.reach is None else min(length, layer.reach)
+    return {
+        "length": length,
+        "pairs": list(leaving(there, usable, length, layer.reach)),
+        "of": len(there),
+        "meaning": _finite(asdict(meaning(there, reach))),
+    }
+
+
+def _beyond(use: Use, length: int) -> Words:
+    arguments = dict(use.arguments)
+    rows = arguments.get("max_positions")
+    if isinstance(rows, int):
+        if length <= rows:
+            return Words("within the table", "在表的范围内")
+        return Words(
+            f"the table ends at {rows}: position {rows} and later are errors", f"表到 {rows} 为止：位置 {rows} 及以后会出错"
+        )
+    if "max_distance" in arguments:
+        far = arguments["max_distance"]
+        return Words(f"distances from {far} on share one bucket", f"距离 {far} 以上共用一个桶")
+    return Words("defined for any length", "对任何长度都有定义")
+
+
+def _rotation(rotation: Rotation, made: Frequencies, language: Language) -> dict[str, Any]:
+    return {
+        "kind": rotation.kind,
+        "base": rotation.base,
+        "width": rotation.width,
+        "parameters": {name: _plain(value) for name, value in rotation.parameters},
+        "frequencies": list(made),
+        "axes": list(made.axes),
+        "values_from": made.values_from,
+        "cos_sin_scale": made.cos_sin_scale,
+        "cos_sin_scale_from": origin(made.cos_sin_scale_from, language),
+        "softmax_scale": made.softmax_scale,
+        "softmax_scale_from": origin(made.softmax_scale_from, language),
+    }
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(inner) for inner in value]
+    return value if isinstance(value, (str, int, float, bool, type(None))) else str(value)
+
+
+def _finite(numbers: dict[str, Any]) -> dict[str, Any]:
+    """Replaces infinities by None, since JSON has none: the wavelength of a pair that never rotates is null."""
+    return {key: None if isinstance(value, float) and not math.isfinite(value) else value for key, value in numbers.items()}

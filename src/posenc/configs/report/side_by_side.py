@@ -1,0 +1,100 @@
+"""Several models in one table: a column for each, as many beside each other as the terminal is wide for, at most four."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from posenc.support.languages import Language, Words
+from posenc.terminal.wrapped import Wrapped
+
+ABREAST, NARROWEST = 4, 16  # columns beside each other, and the width of one in characters
+ROWS = {
+    "family": Words("family", "家族"),
+    "layers": Words("layers", "层"),
+    "heads": Words("heads", "头"),
+    "encoding": Words("encoding", "编码"),
+    "base": Words("base", "基数"),
+    "scaling": Words("scaling", "缩放"),
+    "windows": Words("windows", "窗口"),
+    "trained": Words("trained", "训练长度"),
+    "usable": Words("usable", "可用长度"),
+    "fails": Words("first failure", "最先出错"),
+    "why": Words("because", "原因"),
+    "findings": Words("findings", "发现"),
+}
+
+
+def show(console: Console, reports: Mapping[str, dict[str, Any]], language: Language) -> None:
+    """The table of all reports, by the path of each."""
+    columns = [(path, column(data, language)) for path, data in reports.items()]
+    fitting = max(1, min(ABREAST, (console.width - NARROWEST) // NARROWEST))
+    abreast = math.ceil(len(columns) / math.ceil(len(columns) / fitting))  # five are three and two
+    for start in range(0, len(columns), abreast):
+        if start:
+            console.print()
+        table = Table(box=None, pad_edge=False, padding=(0, 1))
+        table.add_column(style="dim", no_wrap=True)
+        for path, _ in columns[start : start + abreast]:
+            table.add_column(Wrapped(_name(path), "bold"), ratio=1)
+        for row, label in ROWS.items():
+            table.add_row(
+                label.in_language(language), *(Wrapped(cells[row]) for _, cells in columns[start : start + abreast])
+            )
+        console.print(table)
+
+
+def column(data: dict[str, Any], language: Language) -> dict[str, str]:
+    """One model's cells: those of the part that its verdict is about."""
+    found = data["verdict"]
+    part = next((one for one in data["parts"] if one["part"] == found["part"]), None)
+    if part is None:
+        return dict.fromkeys(ROWS, "–") | {"family": data["family"]}
+    uses = [*part["input"], *(use for group in part["groups"] for use in group["encodings"])]
+    bases = [f"{use['rotation']['base']:,.10g}" for use in uses if "rotation" in use]
+    windows = {group["window"] or group["chunk"]: None for group in part["groups"] if group["window"] or group["chunk"]}
+    grades = [remark["grade"] for remark in data["remarks"]]
+    counted = {grade: grades.count(grade) for grade in ("error", "warning", "note") if grade in grades}
+    none = Words("none", "无").in_language(language)
+    return {
+        "family": data["family"],
+        "layers": _layers(part),
+        "heads": f"{part['n_heads']} × {part['d_head']}" if part["n_heads"] and part["d_head"] else "–",
+        "encoding": ", ".join(dict.fromkeys(use["encoding"] for use in uses)) or none,
+        "base": ", ".join(dict.fromkeys(bases)) or "–",
+        "scaling": found["by"] or none,
+        "windows": ", ".join(f"{window:,}" for window in windows) or none,
+        "trained": _length(found["trained"]),
+        "usable": _length(found["usable"]),
+        "fails": none if found["fails"] is None else f"{found['fails']:,}",
+        "why": found["why"],
+        "findings": ", ".join(counted_words(grade, count).in_language(language) for grade, count in counted.items())
+        or none,
+    }
+
+
+GRADES = {"error": Words("error", "错误"), "warning": Words("warning", "警告"), "note": Words("note", "说明")}
+
+
+def counted_words(grade: str, count: int) -> Words:
+    return Words(f"{count} {GRADES[grade].en}{'s' * (count > 1)}", f"{count} 个{GRADES[grade].zh}")
+
+
+def _layers(part: dict[str, Any]) -> str:
+    attending = sum(len(group["layers"]) for group in part["groups"] if group["attends"])
+    return str(part["n_layers"]) if attending == part["n_layers"] else f"{part['n_layers']} ({attending} attend)"
+
+
+def _length(length: int | None) -> str:
+    return "–" if length is None else f"{length:,}"
+
+
+def _name(path: str) -> str:
+    """The folder of a config.json, or the file."""
+    found = Path(path)
+    return found.parent.name if found.name == "config.json" and found.parent.name else found.name or path

@@ -1,0 +1,68 @@
+"""Loads a configuration from a file, a folder, standard input or a mapping, as data and within limits."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from posenc.configs.errors import ConfigError
+from posenc.support import strict_json
+
+LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobytes
+CONSTANTS = {"Infinity": math.inf}  # time_step_limit of Mamba 2 and its hybrids; no key that posenc reads
+
+
+def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration as a dict. `source` is a file, a folder with config.json, "-" for standard input, or a mapping.
+
+    Raises ConfigError for what is no model's configuration, FileNotFoundError if there is no file.
+    """
+    if isinstance(source, Mapping):
+        return checked(dict(source), "the mapping")
+    if str(source) == "-":
+        return parsed(sys.stdin.buffer.read(LARGEST + 1), "standard input")
+    path = Path(source)
+    if path.is_dir():
+        path = path / "config.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file; give a config.json, a folder with one, or -")
+    if not path.is_file():
+        raise ConfigError(f"{path}: not a regular file; give a config.json, a folder with one, or -")
+    with path.open("rb") as file:
+        return parsed(file.read(LARGEST + 1), str(path))
+
+
+def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:
+    """The folder whose config.json `source` is; None for anything else."""
+    if isinstance(source, Mapping) or str(source) == "-":
+        return None
+    path = Path(source)
+    return path if path.is_dir() else path.parent if path.name == "config.json" else None
+
+
+def parsed(text: bytes, name: str) -> dict[str, Any]:
+    if len(text) > LARGEST:
+        raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")
+    try:
+        found = strict_json.loads(text, CONSTANTS)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}") from None
+    return checked(found, name)
+
+
+def checked(found: Any, name: str) -> dict[str, Any]:
+    if not isinstance(found, dict):
+        raise ConfigError(f"{name}: expected a JSON object such as a model's config.json, got {_kind(found)}")
+    try:
+        strict_json.check_depth(found)
+    except ValueError as error:
+        raise ConfigError(f"{name}: {error}, too deep for a model's configuration") from None
+    return found
+
+
+def _kind(value: Any) -> str:
+    return {list: "a list", str: "a string", bool: "true or false", type(None): "null"}.get(type(value), "a number")

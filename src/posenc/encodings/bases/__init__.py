@@ -1,0 +1,1 @@
+"""What several encodings are made of: base classes and shared tables. `posenc.create` does not name them."""

@@ -1,0 +1,289 @@
+"""Encodings that read hidden states: q and k no longer show them, so the positions carry what they say.
+
+    at_layer = encoding.read(x, at)      once a layer, with the tokens that go into its projections; `Attention` does
+    attend(q, k, v, encoding, at_layer, …)
+
+What was read travels with the positions: gathered by take, joined by cat, unknown to every other layer's encoding.
+Legend: b batch, t tokens, h query heads, m d_model, s what is read for every head (no axis, or one).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from posenc.encoding import (
+    BiasFn,
+    PositionalEncoding,
+    check_tokens,
+    check_width,
+    exact_dtype,
+    full_precision,
+    working_dtype,
+)
+from posenc.positions import Positions, readable
+from posenc.support import checks
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Float, Int
+
+COPIED = 2**16  # entries of a matrix that are looked up one by one, whatever is asked for
+Reads = Literal["hidden", "query"]
+
+
+class FromHidden(PositionalEncoding):
+    """Says for every token and head a state of its hidden state ("hidden"), or of its rotated query ("query").
+
+    "query" needs no `read` and serves where a model has no say in the matter; families read hidden states.
+    Raises ValueError where positions carry nothing read by this very module.
+    """
+
+    def __init__(self, *, reads: Reads, **configuration: Any) -> None:
+        checks.one_of(get_args(Reads), reads=reads)
+        super().__init__(reads=reads, **configuration)
+        self.reads = reads
+        self.learned_tables = reads == "hidden"
+
+    @property
+    def reads_vectors(self) -> bool:
+        return self.reads == "query"
+
+    @abstractmethod
+    def of_hidden(self, x: Float[Tensor, "b t m"]) -> Float[Tensor, "b t h *s"]:
+        """The state of every token and head, from hidden states."""
+
+    @abstractmethod
+    def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t *s"]:
+        """The state of every token and head, from queries."""
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        """The same positions carrying the state of every token and head; `at` itself where queries are read."""
+        if self.reads != "hidden":
+            return at
+        check_tokens(self, x, at, axis=1)
+        with full_precision(x):
+            state = self.of_hidden(x.to(working_dtype(x.dtype)))
+        at = at.expand(x.shape[0])
+        return at.replaced(states={**at.states, self.owner: (state,)})
+
+    def state(self, q: Float[Tensor, "b h t d"], at_q: Positions) -> Float[Tensor, "b h t *s"]:
+        """What was read for the queries of this call."""
+        if self.reads == "query":
+            return self.of_query(q)
+        if self.owner not in at_q.states:
+            raise ValueError(
+                f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
+                "with its hidden states"
+            )
+        return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)
+
+
+class FromEarlierTokens(PositionalEncoding):
+    """Says for every token a state that depends on the hidden states of this token and of those before it.
+
+    A class says `state_of`; `read` puts the state into the positions, and `state` takes it out again.
+    """
+
+    traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    learned_tables = True
+    d_model: int
+
+    @abstractmethod
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        """The state kept for these tokens, each [b, t, …]; `past` carries the state of earlier tokens."""
+
+    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+        """The same positions carrying the state of every token."""
+        check_tokens(self, x, at, axis=1)
+        check_width(self, "d_model", x.shape[-1], self.d_model)
+        at = at.expand(x.shape[0])
+        with full_precision(x):
+            state = self.state_of(x.to(working_dtype(x.dtype)), at, past)
+        return at.replaced(states={**at.states, self.owner: state})
+
+    def state(self, at: Positions) -> tuple[Tensor, ...]:
+        """The state that `read` put into these positions. Raises ValueError if they carry none from this module."""
+        if self.owner not in at.states:
+            raise ValueError(
+                f"at: carries nothing read by {self.owner}; "
+                "call read(x, at) of this layer's encoding with its hidden states"
+            )
+        return at.states[self.owner]
+
+
+class ForgetGates(FromEarlierTokens):
+    """S of every token: the running sum of ln σ(w·x + b) over the tokens of a document, for each gate of each head.
+
+    d_model    channels of the hidden states that go into the projections
+    n_heads    query heads
+    per_head   gates of a head
+    offset     b at the start
+
+    Parameters: weight [n_heads·per_head, d_model], N(0, 0.02²) at the start, and offset [n_heads·per_head]. Sums are kept
+    in fp64, so that neighbours are told apart after a million tokens.
+    """
+
+    exact_parameters = ("offset",)
+
+    def __init__(self, d_model: int, n_heads: int, *, per_head: int = 1, offset: float = 0.0, **configuration: Any) -> None:
+        super().__init__(d_model=d_model, n_heads=n_heads, **configuration)
+        self.d_model, self.n_heads, self.per_head = d_model, n_heads, per_head
+        self.weight = nn.Parameter(torch.empty(n_heads * per_head, d_model))
+        self.offset = nn.Parameter(torch.full((n_heads * per_head,), float(offset), dtype=exact_dtype()))
+        nn.init.normal_(self.weight, std=0.02)
+
+    def log_gates(self, logits: Float[Tensor, "b t n"]) -> Float[Tensor, "b t n"]:
+        """The logarithms of the gates, from w·x + b."""
+        return F.logsigmoid(logits)
+
+    def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
+        gates = self.log_gates(F.linear(x, self.weight.to(x.dtype), self.offset.to(x.dtype)))
+        return (running_sum(gates, at, None if past is None else self.sums(past)),)
+
+    def sums(self, at: Positions) -> Float[Tensor, "b t n"]:
+        """S of every token and gate, in fp64."""
+        return self.state(at)[0]
+
+    @torch.no_grad()
+    def heads(self, start: int, stop: int) -> Self:
+        part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
+        mine = slice(start * self.per_head, stop * self.per_head)
+        part.weight.copy_(self.weight[mine])
+        part.offset.copy_(self.offset[mine])
+        return part
+
+
+def running_sum(
+    steps: Float[Tensor, "b t *s"], at: Positions, before: Float[Tensor, "b s *s"] | None = None
+) -> Float[Tensor, "b t *s"]:
+    """The sum of `steps` up to every token, itself included, along the causal order, in fp64. Padding adds nothing.
+
+    before   the sums up to the tokens before these in the same rows; the last of them is where these begin
+
+    Only differences within a document mean something: the sum goes on from one document of a row to the next.
+    """
+    steps = steps.double()
+    steps = steps.masked_fill((at.document < 0).view(*at.document.shape, *[1] * (steps.ndim - 2)), 0.0)
+    if at.consecutive_in is not None:
+        total = steps.cumsum(dim=1)
+    else:
+        index = by_document_and_order(at).view(*at.order.shape, *[1] * (steps.ndim - 2)).expand_as(steps)
+        total = torch.empty_like(steps).scatter(1, index, steps.gather(1, index).cumsum(dim=1))
+    return total if before is None or not before.shape[1] else total + before[:, -1:].double()
+
+
+def by_document_and_order(at: Positions) -> Int[Tensor, "b t"]:
+    """The indices of the tokens of every row, document by document, each in causal order."""
+    by_order = at.order.argsort(dim=1, stable=True)
+    return by_order.gather(1, at.document.gather(1, by_order).argsort(dim=1, stable=True))
+
+
+def along_the_path(at_q: Positions, at_k: Positions) -> tuple[Int[Tensor, "b j"] | None, Int[Tensor, "b i"]]:
+    """Keys as a path: the index that puts them in document and causal order, None where they stand so; and for every query
+    the place on that path of the last key that is not after it, -1 where there is none.
+    """
+    if at_q.consecutive_in == at_k.consecutive_in == "row":
+        return None, at_q.order - at_k.order[:, :1]
+    index = by_document_and_order(at_k)
+    if at_q is at_k:
+        return index, index.argsort(dim=1)
+    query, key = (torch.stack([at.document, at.order], dim=-1) for at in (at_q, at_k))
+    same = query[:, :, None, 0] == key[:, None, :, 0]
+    before = (query[:, :, None, 0] > key[:, None, :, 0]) | (same & (query[:, :, None, 1] >= key[:, None, :, 1]))
+    return index, before.sum(dim=-1) - 1
+
+
+def short_convolution(
+    x: Float[Tensor, "b t c"], taps: Float[Tensor, "c s"], at: Positions, past: tuple[Positions, Tensor] | None = None
+) -> Float[Tensor, "b t c"]:
+    """Each token with those before it in its document, channel by channel: the last of s taps is for the token itself.
+
+    past   the positions and the x of the tokens before these in the same rows
+    """
+    index = None if at.consecutive_in is not None else by_document_and_order(at)
+    document, back = at.document, taps.shape[1] - 1
+    if index is not None:
+        x, document = taken(x, index), document.gather(1, index)
+    row, before = x.new_zeros(x.shape[0], back, x.shape[2]), document.new_full((x.shape[0], back), -2)
+    if past is not None and back:
+        at_past, held = past
+        last = by_document_and_order(at_past)[:, -back:]
+        row = torch.cat([row, taken(held.to(x.dtype), last)], dim=1)[:, last.shape[1] :]
+        before = torch.cat([before, at_past.document.gather(1, last)], dim=1)[:, last.shape[1] :]
+    row, documents = torch.cat([row, x], dim=1), torch.cat([before, document], dim=1)
+    out = torch.zeros_like(x)
+    for step in range(back + 1):
+        reached = slice(step, step + x.shape[1])
+        same = (documents[:, reached] == document)[..., None]
+        out = out + row[:, reached] * taps[:, step].to(x.dtype) * same
+    return out if index is None else taken(out, index.argsort(dim=1))
+
+
+def filled_up(count: int, block: int, device: torch.device) -> Int[Tensor, "n"]:
+    """0 … count - 1, and the last one again until blocks of that size are full. A graph over lengths needs it: padding by
+    nothing is another graph.
+    """
+    whole = (count + block - 1) // block * block
+    return torch.arange(whole, device=device).clamp(max=count - 1)
+
+
+def carried(
+    queries: Float[Tensor, "b h n i d"],
+    keys: Float[Tensor, "b h n j d"],
+    near: Float[Tensor, "b h n i j"],
+    carry: Callable[[Tensor, int], Tensor],
+) -> Iterator[Float[Tensor, "b h i j"]]:
+    """Products of every block of queries with all keys up to the end of the block, one block after the other.
+
+    queries   as they are seen from the end of the block before
+    keys      as they are seen from the end of their own block
+    near      the products within each block
+    carry     (keys as seen from the end of the block before n, n) -> the same keys as seen from the end of block n
+    """
+    held = keys[:, :, 0]
+    yield near[:, :, 0]
+    for n in range(1, near.shape[2]):
+        yield torch.cat([queries[:, :, n] @ held.transpose(-1, -2), near[:, :, n]], dim=-1)
+        held = torch.cat([carry(held, n), keys[:, :, n]], dim=2)
+
+
+def cut(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Iterator[Float[Tensor, "b h i j"]]:
+    """The blocks without the queries and keys that fill up the last one."""
+    for block in blocks:
+        beyond = max(block.shape[3] - tokens, 0)
+        yield block[:, :, : block.shape[2] - beyond, :tokens] if beyond else block
+
+
+def entries(matrix: Float[Tensor, "b h i j"]) -> BiasFn:
+    """The term of every pair from a matrix of all pairs: a view of it, not a copy, where a large part is asked for."""
+
+    def of_pair(*index: Tensor) -> Tensor:
+        if torch.compiler.is_compiling() or matrix.numel() < COPIED or (part := _ranges(index)) is None:
+            return matrix[index]
+        return matrix[part]
+
+    return of_pair
+
+
+def _ranges(index: tuple[Tensor, ...]) -> tuple[slice, ...] | None:
+    """Indices that count up by one, each along its own of four axes, as slices. None for others, and where they cannot be
+    read."""
+    found = []
+    for axis, one in enumerate(index):
+        if one.ndim != 4 or not 0 < one.shape[axis] == one.numel() or not readable(one):
+            return None
+        first = int(one.flatten()[0])
+        if not torch.equal(one.flatten(), torch.arange(first, first + one.numel())):
+            return None
+        found.append(slice(first, first + one.numel()))
+    return tuple(found)
+
+
+def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
+    """The tokens of every row at its own indices."""
+    return x.gather(1, index.view(*index.shape, *[1] * (x.ndim - 2)).expand(*index.shape, *x.shape[2:]))

@@ -1,0 +1,175 @@
+"""`posenc lab list`: presets and tasks, or the trials of a folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from posenc.lab.commands.folder import Line
+    from posenc.support.languages import Language
+
+HEADINGS = {
+    "en": {
+        "presets": ("preset", "encodings", "tasks", "seeds", "trials", "tokens", "what it is for"),
+        "tasks": ("task", "title", "scored by", "a length counts"),
+        "trials": ("trial", "scores by length", "minutes", "key"),
+    },
+    "zh": {
+        "presets": ("预设", "编码数", "任务数", "种子数", "试验数", "词元数", "用途"),
+        "tasks": ("任务", "名称", "评分", "长度的单位"),
+        "trials": ("试验", "各长度的分数", "分钟", "键"),
+    },
+}
+
+
+def command(
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[DIR]", help="A folder that posenc lab run has written.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """List the presets and tasks; with a folder, its trials and their scores.
+
+    Tokens: the maximum number of training tokens, summed over all models; for a preset with a time budget, the time.
+    Scores use the same targets at every length: bits per target, or the share of rows that are entirely correct. Those of
+    a model trained at random positions are the mean over draws of such positions.
+
+    Examples:  posenc lab list   ·   posenc lab list lab-quick   ·   posenc lab list lab-quick --json
+    """
+    language = chosen_language(lang)
+    if folder is None:
+        described = {"presets": presets(), "tasks": task_list()}
+        show = _show_choice
+    else:
+        described = {"trials": trials(folder)}
+        show = _show_trials
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    show(described, language, Console(highlight=False, emoji=False))
+
+
+def presets() -> list[dict[str, Any]]:
+    from posenc.lab.experiment import PRESETS, read_experiment
+
+    described = []
+    for name in PRESETS:
+        experiment = read_experiment(name)
+        scales = [experiment.at(rung) for rung in experiment.rungs] or [experiment]
+        everything = [trial for scale in scales for trial in (*scale.trials(), *scale.tuning())]
+        tokens = sum(
+            trial.training.steps * trial.training.rows * trial.task.tokens(trial.task.length) for trial in everything
+        )
+        described.append(
+            {
+                "name": name,
+                "about": dict(experiment.about),
+                "encodings": list(experiment.encodings),
+                "tasks": [plan.task.name for plan in experiment.tasks],
+                "seeds": experiment.seeds,
+                "trials": len(everything),
+                "tokens": tokens if experiment.budget is None else None,
+                "budget": experiment.budget,
+            }
+        )
+    return described
+
+
+def task_list() -> list[dict[str, Any]]:
+    from posenc.lab import tasks
+
+    return [
+        {
+            "name": name,
+            "title": task.title._asdict(),
+            "unit": task.unit._asdict(),
+            "measure": task.measure,
+            "causal": task.causal,
+            "reads_text": task.reads_text,
+        }
+        for name in tasks.names()
+        for task in [tasks.load(name)]
+    ]
+
+
+def trials(path: Path) -> list[dict[str, Any]]:
+    from posenc.lab.commands.folder import lines, opened, warn_of_damage
+
+    folder, manifest = opened(path, "DIR")
+    warn_of_damage(folder)
+    return [as_data(line) for line in lines(folder, manifest)]
+
+
+def as_data(line: Line) -> dict[str, Any]:
+    said = {name: getattr(line, name) for name in ("key", "task", "encoding", "seed", "oracle", "state", "seconds")}
+    return {**said, "scores": {str(length): value for length, value in line.scores.items()}}
+
+
+def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
+    from posenc.lab.commands.table import UNIT
+    from posenc.terminal.wrapped import Wrapped
+
+    table = _table(HEADINGS[language]["presets"], range(1, 6))
+    for one in described["presets"]:
+        table.add_row(
+            f"[bold]{one['name']}[/bold]",
+            str(len(one["encodings"])),
+            str(len(one["tasks"])),
+            str(one["seeds"]),
+            str(one["trials"]),
+            amount(one["tokens"]) if one["budget"] is None else f"{one['budget']:g} s",
+            Wrapped(one["about"][language]),
+        )
+    console.print(table)
+    table = _table(HEADINGS[language]["tasks"])
+    for one in described["tasks"]:
+        table.add_row(
+            f"[bold]{one['name']}[/bold]",
+            Wrapped(one["title"][language]),
+            Wrapped(UNIT[one["measure"]].in_language(language)),
+            Wrapped(one["unit"][language]),
+        )
+    console.print(table)
+
+
+def _show_trials(described: dict[str, Any], language: Language, console: Console) -> None:
+    from posenc.terminal.wrapped import Wrapped
+
+    table = _table(HEADINGS[language]["trials"], [2], fixed=[2, 3])
+    for one in described["trials"]:
+        words = f"{one['task']} {one['encoding']} seed\u00a0{one['seed']}{' oracle' * one['oracle']}"
+        scores = "  ".join(f"{length}:\u00a0{value:.2f}" for length, value in one["scores"].items())
+        minutes = "" if one["seconds"] is None else f"{one['seconds'] / 60:.1f}"
+        table.add_row(Wrapped(words), Wrapped(scores if one["scores"] else one["state"]), minutes, (one["key"] or "")[:8])
+    console.print(table)
+
+
+def _table(headings: tuple[str, ...], right: Any = (), fixed: Any = None) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, heading in enumerate(headings):
+        whole = place in ((0, *right) if fixed is None else fixed)
+        table.add_column(heading, justify="right" if place in right else "left", no_wrap=whole)
+    return table
+
+
+def amount(number: int) -> str:
+    """12 k, 3.4 M, 1.2 G."""
+    for power, letter in ((9, "G"), (6, "M"), (3, "k")):
+        if number >= 10**power:
+            return f"{number / 10**power:.3g} {letter}"
+    return str(number)

@@ -1,0 +1,146 @@
+"""The table of word-order sensitivity, exact properties and cost per encoding."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from posenc.support.languages import Language, Words
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FIRST = 15  # width of the names, as long as rope+randomized
+TABLES = "table_bytes_per_token"
+Row = Mapping[str, Any]
+
+
+class Column(NamedTuple):
+    """One column. `cell` returns the text for an encoding, empty if nothing was measured."""
+
+    title: str
+    width: int
+    cell: Callable[[str], Text]
+
+
+def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
+    """One table if it fits the width, otherwise several."""
+    names = list(dict.fromkeys(arm["name"] for task in found["tasks"] for arm in task["arms"]))
+    groups = []
+    if found["properties"]:
+        groups += [_order(found["properties"], language), _exact(found["properties"]["rows"], language)]
+    if found["cost"]:
+        groups.append(_cost(found["cost"]["rows"], language))
+    for columns in _fitting(groups, console.width):
+        console.print(_table(columns, names, language))
+        console.print()
+
+
+def _fitting(groups: list[list[Column]], width: int) -> list[list[Column]]:
+    """Groups of columns, each as wide as fits."""
+    lines: list[list[Column]] = []
+    for group in groups:
+        if lines and FIRST + sum(column.width + 1 for column in [*lines[-1], *group]) <= width:
+            lines[-1] = [*lines[-1], *group]
+        else:
+            lines.append(group)
+    return lines
+
+
+def _table(columns: list[Column], names: list[str], language: Language) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    table.add_column(Words("encoding", "编码").in_language(language), min_width=FIRST, no_wrap=True)
+    for column in columns:
+        table.add_column(column.title, min_width=column.width, justify="right", no_wrap=True)
+    for name in names:
+        table.add_row(name, *(column.cell(name) for column in columns))
+    return table
+
+
+def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
+    from posenc.lab.findings.property_sentences import small
+
+    titles = {
+        "bidirectional": Words("order, both ways\n(without: {})", "词序（双向）\n（无编码：{}）"),
+        "causal": Words("order, causal\n(without: {})", "词序（因果）\n（无编码：{}）"),
+    }
+
+    def column(kind: str, words: Words) -> Column:
+        def write(row: Row) -> Text:
+            value = row["order"][kind]
+            only = Text(Words("causal only", "仅因果").in_language(language), style="dim")
+            return only if value is None else Text(small(value))
+
+        title = words.in_language(language).format(small(properties["order_without"][kind]))
+        return Column(title, 16, _of(properties["rows"], write))
+
+    return [column(kind, words) for kind, words in titles.items()]
+
+
+def _exact(rows: Mapping[str, Row], language: Language) -> list[Column]:
+    def title(en: str, zh: str) -> str:
+        return Words(en, zh).in_language(language)
+
+    def held(name: str) -> Callable[[str], Text]:
+        return _of(rows, lambda row: _holds(row[name], language))
+
+    return [
+        Column(title("shift\ninvariant", "平移\n不变"), 9, held("shift")),
+        Column(title("decode =\nprefill", "解码＝\n预填充"), 9, held("decode")),
+        Column(title("para-\nmeters", "参数"), 6, _of(rows, lambda row: Text(f"{row['parameters']}"))),
+        Column(
+            title("bytes/\ntoken", "每词元\n字节"), 7, _of(rows, lambda row: Text(f"{row['table_bytes_per_token']:.0f}"))
+        ),
+        Column(title("largest\nposition", "最大\n位置"), 8, _of(rows, lambda row: Text(largest(row, language)))),
+    ]
+
+
+def _holds(difference: float, language: Language) -> Text:
+    from posenc.lab.findings.property_sentences import small
+    from posenc.lab.trial.fp64_properties import SAME
+
+    holds = difference <= SAME
+    word = (Words("yes", "是") if holds else Words("no", "否")).in_language(language)
+    return Text(f"{word} {small(difference)}", style="green" if holds else "red")
+
+
+def largest(row: Row, language: Language) -> str:
+    """The largest position, prefixed by 0 if positions may not be negative."""
+    top = row["largest_position"]
+    said = Words("any", "不限").in_language(language) if top is None else str(top)
+    return f"0…{said}" if row["from_zero"] else said
+
+
+def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:
+    titles = {
+        "prefill": Words("prefill\n× NoPE", "预填充\n× NoPE"),
+        "decode": Words("decode\n× NoPE", "解码\n× NoPE"),
+        "training": Words("training\n× NoPE", "训练\n× NoPE"),
+    }
+
+    def column(kind: str, words: Words) -> Column:
+        def write(row: Row) -> Text:
+            from posenc.lab.report.cells import times
+
+            low, median, high = (times(row[kind][part]) for part in ("low", "median", "high"))
+            return Text.assemble(f"{median} ", (f"{low}–{high}", "dim"))
+
+        return Column(words.in_language(language), 14, _of(rows, write))
+
+    return [column(kind, words) for kind, words in titles.items()]
+
+
+def _of(rows: Mapping[str, Row], write: Callable[[Row], Text]) -> Callable[[str], Text]:
+    """A function that formats an encoding's row with `write`, or gives the reason of its failure."""
+
+    def cell(name: str) -> Text:
+        row = rows.get(name)
+        if row is None:
+            return Text("–", style="dim")
+        return Text(row["failed"].partition(":")[0], style="red") if "failed" in row else write(row)
+
+    return cell

@@ -1,0 +1,213 @@
+"""`posenc lab repeat`: runs one trial again and compares its scores with the stored ones."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.lab.commands.trial import TrialFolder, TrialWords, other_seeds, stored
+from posenc.terminal.interruption import interruptible
+
+if TYPE_CHECKING:
+    from posenc.lab.run.repeat import Score, Verdict
+    from posenc.lab.run.verify import Rerun
+
+WHAT_ROUNDS = "torch, the instruction set and the processor"
+
+
+def command(
+    trial: TrialWords,
+    folder: TrialFolder = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(
+            help="The largest difference allowed. If left out: 0.05 bits or 0.1 of the exact match, or the difference "
+            "between the seeds of the encoding where that is more.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None, typer.Option(help="The text that the sweep was given with --text, if any.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every score as JSON.")] = False,
+) -> None:
+    """Run one trial again and compare every score with the stored one. Nothing is written.
+
+    The exit code is 0 if every score is within the tolerance. If not, it is 1 if torch, the instruction set and the
+    processor are those of the record: that is a fault. It is 3 if one of them is another or was not recorded: then the
+    difference may be rounding, which training amplifies, most where a model has broken (there the tolerance is the
+    difference between the seeds), and the command that decides is printed. A reference of posenc lab verify
+    --keep-references counts like the record. ATEN_CPU_CAPABILITY=avx2 makes torch use narrower instructions.
+
+    Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·
+    posenc lab repeat 3fa09c --in results/standard --tolerance 0
+    """
+    if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
+        raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")
+    with interruptible("nothing was written; the same command starts anew"):
+        from posenc.lab import tasks
+        from posenc.lab.experiment import Trial
+        from posenc.lab.records import verified
+        from posenc.lab.records.fingerprint import fingerprint
+        from posenc.lab.run.repeat import EXIT_CODES, as_the_seeds_differ, judged, paired_scores, the_same_everywhere
+        from posenc.lab.run.verify import Kept
+
+        results, line, record = stored(trial, folder)
+        asked = Trial.model_validate(record.about["trial"])
+        kept = Kept(asked, record, fingerprint(asked))
+        rerun = run_again(results.path, kept, text)
+        if rerun.record is None:
+            raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
+        measure = tasks.load(asked.task.name).measure
+        if tolerance is None:
+            allowed = as_the_seeds_differ([record, *other_seeds(results, line)], measure)
+        else:
+            allowed = the_same_everywhere(tolerance)
+        scores = paired_scores(record, rerun.record, measure, allowed)
+        ended_alike = record.about["failed"] == rerun.record.about["failed"]
+        verdict = judged(rerun, ended_alike and all(score.within for score in scores))
+        same_code = verified.stands(record.about, kept.today, verified.pairs(results.path))
+    again = f"posenc lab repeat {kept.key[:9]} --in {results.path}"
+    again += f" --text {text}" * (text is not None) + f" --tolerance {tolerance}" * (tolerance is not None)
+    remedy = how_to_decide(rerun, same_code, again) if verdict == "undecided" else None
+    if as_json:
+        described = [{**score._asdict(), "within": rerun.equal or score.within} for score in scores]
+        found = {
+            "key": kept.key,
+            "measure": measure,
+            "verdict": verdict,
+            "bit_for_bit": rerun.equal,
+            "same": verdict in ("same bits", "within tolerance"),
+            "same_code": same_code,
+            "surroundings": [one._asdict() for one in rerun.around],
+            "to_decide": remedy,
+        }
+        finite = json.loads(json.dumps({**found, "scores": described}), parse_constant=lambda _: None)
+        typer.echo(json.dumps(finite, indent=1, allow_nan=False))
+    else:
+        show(str(line), scores, measure)
+        show_surroundings(rerun, same_code)
+    typer.echo(f"posenc: {line}: {said(verdict, scores, measure, rerun, same_code)}", err=True)
+    if remedy is not None:
+        typer.echo(f"posenc: to decide, {remedy}", err=True)
+    raise typer.Exit(EXIT_CODES[verdict])
+
+
+def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
+    """One worker runs the trial, with the device of the sweep. Raises ValueError if the text is another one."""
+    from dataclasses import replace
+
+    from rich.console import Console
+
+    from posenc.lab import engines
+    from posenc.lab.commands.run import enter, resumed
+    from posenc.lab.commands.verify import bar, hardware
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run import verify
+    from posenc.lab.run.sweep import read_text
+
+    folder, corpus = Folder(path), None
+    if kept.trial.task.reads_text:  # the text of another task may not be here
+        before = replace(resumed(path), text=text)
+        enter(before)
+        corpus = read_text(before.experiment, text)
+    with bar(Console(stderr=True, highlight=False, emoji=False)) as progress:
+        number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
+
+        def share(one: Any, done: float) -> None:
+            if progress is not None and number is not None:
+                progress.update(number, completed=done)
+
+        device = hardware(folder.experiment() or {})
+        (rerun,) = verify.run_again([kept], folder, engines.named("local", 1), corpus, device, share, lambda _: None)
+    return rerun
+
+
+def said(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun, same_code: bool) -> str:
+    """The verdict in one line, with its reason."""
+    if verdict == "same bits":
+        return "equal bit for bit to the record, or to a reference of this folder"
+    other = "; ".join(str(one) for one in rerun.around if one.rounds)
+    rounding = f"may be rounding: {other}" if other else f"is no rounding: {WHAT_ROUNDS} are those of the record"
+    code = "" if same_code else "; the code has changed since"
+    if verdict == "within tolerance":
+        most = largest(scores, measure) or "both trainings failed in the same way"
+        return f"the same to the tolerance: {most}. That the bits differ {rounding}{code}"
+    ended = "one of the two trainings failed" if all(score.within for score in scores) else largest(scores, measure)
+    return f"{ended}. {'A fault' if verdict == 'fault' else 'Not decided'}: this {rounding}{code}"
+
+
+def largest(scores: list[Score], measure: str) -> str:
+    """The largest difference, first among those beyond their tolerance; "" without scores."""
+    if not scores:
+        return ""
+    unit = " bits" if measure == "bits" else " of the exact match"
+    one = max(scores, key=lambda score: (not score.within, abs(score.difference)))
+    if math.isnan(one.difference):
+        return f"one of the two trainings has no score at length {one.length}"
+    where = f"at length {one.length}{f' ({one.change})' if one.change else ''}"
+    size = f"{abs(one.difference):.2g}{unit} {where}, where {one.allowed:.2g} is allowed"
+    return f"the largest difference is {size}" if one.within else f"differs by {size}"
+
+
+def how_to_decide(rerun: Rerun, same_code: bool, again: str) -> str:
+    """A command that tells rounding from a fault. `again` is the command that was given."""
+    from posenc.lab.records.surroundings import capability
+
+    if (wanted := capability(rerun.around)) is not None:
+        return f"run it with the record's instruction set: ATEN_CPU_CAPABILITY={wanted} {again}"
+    if same_code:
+        return (
+            f"run it without posenc's kernels, which change no bit: POSENC_WITHOUT_KERNELS=1 {again}. "
+            "The same scores as now: torch rounds differently here; others: a fault of the kernels"
+        )
+    about = rerun.kept.record.about
+    revision = about["provenance"].get("revision", "").removesuffix("-dirty")
+    source = f"git checkout {revision}" if revision else f"pip install posenc=={about['machine'].get('posenc')}"
+    return (
+        f"run the code of the record on this machine: {source}, then {again} --json. "
+        'The same scores as now in "again": rounding; others: the code has changed them'
+    )
+
+
+def show(name: str, scores: list[Score], measure: str) -> None:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    from posenc.lab.commands.table import UNIT
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("targets", "frequencies", "length", "stored", "again", "differs", "allowed"):
+        table.add_column(heading, justify="left" if heading in ("targets", "frequencies") else "right", no_wrap=True)
+    for score in scores:
+        beyond = "" if score.within else " ✗"
+        numbers = (f"{score.stored:.4f}", f"{score.again:.4f}", f"{score.difference:+.4f}", f"{score.allowed:.2g}{beyond}")
+        table.add_row(score.mode, score.change or "as trained", str(score.length), *numbers)
+    console = Console(highlight=False, emoji=False)
+    console.print(f"{name}: {UNIT[measure].en}", soft_wrap=True, markup=False)
+    console.print(table)
+
+
+def show_surroundings(rerun: Rerun, same_code: bool) -> None:
+    """What besides the trial decides the bits, stored and here."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    code, today = rerun.kept.old, rerun.kept.today
+    today += " (the same numbers)" * (same_code and code != today)
+    rows = [
+        (one.name, one.stored or "not recorded", one.here or "", one.stored is None or one.alike) for one in rerun.around
+    ]
+    rows.append(("code", code, today, same_code))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    for heading in ("decides the bits", "stored", "here"):
+        table.add_column(heading)
+    for name, before, after, alike in rows:
+        table.add_row(name, before, after if alike else f"{after} ≠")
+    Console(highlight=False, emoji=False).print(table)

@@ -1,0 +1,99 @@
+"""`posenc lab report`: computes the findings and writes the report from stored results."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from posenc.support.languages import Language
+
+MOST_LISTED = 12
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder that posenc lab run has written.")],
+    out: Annotated[Path | None, typer.Option(help="Where to write; DIR/report if left out.", show_default=False)] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """Write the report of a folder again, from its results; no training, no text is read.
+
+    One page of HTML in English and Chinese, pictures, CSV and Markdown. Missing trials are listed here and in the report.
+
+    The folder of a ladder gets a report on how the order of encodings changes with the budget.
+
+    Examples:  posenc lab report lab-quick   ·   posenc lab report lab-quick --out paper/figures
+    """
+    if folder.is_dir() and not (folder / "experiment.json").is_file() and list(folder.glob("*/experiment.json")):
+        conclude_ladder(folder, chosen_language(lang))
+        return
+    conclude(folder, out or folder / "report", as_json, chosen_language(lang))
+
+
+def conclude_ladder(path: Path, language: Language) -> None:
+    """Writes and prints the report of a ladder from its rungs: ladder.md, ladder.zh-CN.md, ladder.json and pictures."""
+    from posenc.lab.findings.assemble import findings
+    from posenc.lab.findings.ladder import Scale, ladder
+    from posenc.lab.records import files
+    from posenc.lab.report.ladder import ladder_report
+    from posenc.lab.report.ladder_pictures import ladder_pictures
+
+    folders = [folder for folder in path.iterdir() if (folder / "experiment.json").is_file()]
+    if len(folders) < 2:
+        raise ValueError(f"{path}: expected a folder of posenc lab for every rung, found {len(folders)}")
+    scales = [Scale(folder.name, findings(folder)) for folder in folders]
+    found = ladder(sorted(scales, key=lambda scale: (scale.found["size"]["d_model"], scale.task["training"]["steps"])))
+    out = path / "report"
+    out.mkdir(exist_ok=True)
+    files.write(out / "ladder.json", json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False))
+    for name, drawn in ladder_pictures(found).items():
+        files.write(out / name, drawn)
+    for name, one in (("ladder.md", "en"), ("ladder.zh-CN.md", "zh")):
+        files.write(out / name, ladder_report(found, one))  # type: ignore[arg-type]
+    typer.echo(ladder_report(found, language))
+
+
+def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: bool = True) -> dict[str, Any]:
+    """Writes the report, prints the findings and returns them.
+
+    Without `anew`, an existing report is kept if nothing in the folder has changed.
+    """
+    from rich.console import Console
+
+    from posenc.lab.commands.folder import opened, warn_of_damage
+    from posenc.lab.commands.table import missing, show
+    from posenc.lab.findings import findings_cache
+
+    folder, _ = opened(path, "DIR")
+    warn_of_damage(folder)
+    page = out / "index.html"
+    found = None if anew or not page.exists() else findings_cache.recall(folder.path)
+    if found is None:
+        from posenc.lab.findings.assemble import findings  # importing takes about a second
+        from posenc.lab.report import write
+
+        found = findings(folder.path)
+        write(found, out)
+        if out.parent == folder.path:
+            findings_cache.remember(folder.path, found)
+    if as_json:
+        json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+        print()
+    else:
+        console = Console(highlight=False, emoji=False)
+        show(found, console, language)
+        others = {"en": "and {} other files", "zh": "和另外 {} 个文件"}[language].format(len(list(out.iterdir())) - 1)
+        console.print(f"{page} {others}", style="bold", soft_wrap=True, markup=False)
+    absent = list(missing(found, language))
+    if absent:
+        typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)
+        for line in [*absent[:MOST_LISTED], *["…"] * (len(absent) > MOST_LISTED)]:
+            typer.echo(f"  {line}", err=True)
+    return found

@@ -1,0 +1,398 @@
+"""`posenc lab run`: runs the missing trials of an experiment and writes its report."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.lab.commands.report import conclude
+from posenc.terminal.interruption import interruptible
+from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from posenc.lab.engines import Engine
+    from posenc.lab.experiment import Experiment
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run.sweep import Outcome, Update
+    from posenc.lab.trial.training import Hardware
+    from posenc.support.languages import Language
+
+
+class EngineName(StrEnum):
+    local = "local"
+    ray = "ray"
+    slurm = "slurm"
+
+
+class Device(StrEnum):
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class Shard(StrEnum):
+    rows = "rows"
+    sequence = "sequence"
+
+
+DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
+
+GROWING = ("seeds", "fewer_seeds", "encodings", "about")  # settings that may differ where a folder's experiment grows
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """An experiment, with how and where to run it.
+
+    command   the command that made the folder, when resuming; the folder may then hold another version of the experiment
+    called    the command that the user gave; it begins every line of progress
+    again     how to continue after an interruption
+    repeat    the command that repeats the training, with {steps} for the number of steps; default posenc lab run
+    """
+
+    experiment: Experiment
+    out: Path
+    text: Path | None = None
+    workers: int | None = None
+    engine: str = "local"
+    address: str | None = None
+    device: str = "cpu"
+    shard: str = "rows"
+    command: str = ""
+    named: str = ""
+    as_json: bool = False
+    keep_weights: bool = False
+    language: Language = "en"
+    called: str = "posenc lab"
+    again: str = ""
+    repeat: str = ""
+
+    @property
+    def how_to_go_on(self) -> str:
+        text = f" --text {self.text}" if self.text else ""
+        return self.again or f"posenc lab run --resume --out {self.out}{text} continues"
+
+
+def command(
+    preset: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="PRESET|FILE.yaml",
+            help="A preset of posenc lab list, or a file with the same settings.",
+            show_default=False,
+        ),
+    ] = None,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="A file or folder of text instead of the Python standard library.", show_default=False),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the results; lab-PRESET if left out.", show_default=False)
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Models trained at the same time; one per core or device if left out.", show_default=False
+        ),
+    ] = None,
+    engine: Annotated[EngineName, typer.Option(help="Where trials run.")] = EngineName.local,
+    address: Annotated[
+        str | None,
+        typer.Option(help="HOST:PORT of the Ray cluster; if left out, the local one or a new one.", show_default=False),
+    ] = None,
+    device: Annotated[Device | None, typer.Option(help="cpu or cuda; cpu if left out.", show_default=False)] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the experiment in --out, with its settings and device.")
+    ] = False,
+    keep_weights: Annotated[
+        bool,
+        typer.Option(
+            "--keep-weights",
+            help="Keep trained weights in OUT/weights. If only the scoring changes later, nothing is trained again.",
+        ),
+    ] = False,
+    shard: Annotated[
+        Shard | None,
+        typer.Option(
+            help="Under torchrun: split the rows of a batch (default) or the tokens of each row between processes.",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """Train and score the missing trials of an experiment, then write its report.
+
+    Each finished trial is stored under a hash of all settings that determine it. The same command later trains only the
+    missing trials, also after a failure or interruption, and the same experiment with more seeds or encodings only those.
+    Several runs may share one folder. The report is in OUT/report: a page, pictures, CSV, Markdown.
+    torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
+
+    Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
+    posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
+    """
+    language = chosen_language(lang)
+    if address is not None and engine is not EngineName.ray:
+        raise typer.BadParameter(f"is for --engine ray; got --engine {engine.value}", param_hint="--address")
+    if resume and preset is not None:
+        raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
+    wanted = resumed(out) if resume else asked(preset, out)
+    carry_out(
+        replace(
+            wanted,
+            text=text,
+            workers=workers,
+            engine=engine.value,
+            address=address,
+            as_json=as_json,
+            language=language,
+            keep_weights=keep_weights,
+            device=device.value if device else wanted.device,
+            shard=shard.value if shard else wanted.shard,
+        )
+    )
+
+
+def asked(preset: str | None, out: Path | None) -> Wanted:
+    from posenc.lab.experiment import PRESETS, read_experiment
+
+    if preset is None:
+        raise typer.BadParameter(f"expected one of {', '.join(PRESETS)}, or a .yaml file", param_hint="PRESET|FILE.yaml")
+    if preset not in PRESETS and Path(preset).suffix not in (".yaml", ".yml"):
+        raise typer.BadParameter(
+            f"expected one of {', '.join(PRESETS)}, or a .yaml file; got {preset!r}", param_hint="PRESET|FILE.yaml"
+        )
+    name = Path(preset).name
+    return Wanted(read_experiment(preset), out or Path(f"lab-{Path(preset).stem}"), named=name)
+
+
+def resumed(out: Path | None, argument: str = "--out") -> Wanted:
+    """The experiment, command and device stored in the folder, which the user gave as `argument`."""
+    from posenc.lab.commands.folder import opened, option
+    from posenc.lab.experiment import Experiment
+
+    if out is None:
+        raise typer.BadParameter("needs --out DIR, the folder to continue", param_hint="--resume")
+    _, manifest = opened(out, argument)
+    return Wanted(
+        Experiment.model_validate(manifest["experiment"]),
+        out,
+        device=option(manifest, "--device", "cpu"),
+        shard=option(manifest, "--shard", "rows"),
+        command=manifest["command"],
+    )
+
+
+def carry_out(wanted: Wanted) -> None:
+    """Runs the sweep, or one sweep for every rung, and writes findings and report.
+
+    Exit code 1 if a trial failed or diverged, 130 if interrupted.
+    """
+    if not wanted.experiment.rungs:
+        carry_out_one(wanted)
+        return
+    from posenc.lab.commands.report import conclude_ladder
+
+    for rung in wanted.experiment.rungs:
+        again = f"the same command continues {wanted.out}"
+        carry_out_one(replace(wanted, experiment=wanted.experiment.at(rung), out=wanted.out / rung.name, again=again))
+    if int(os.environ.get("RANK", 0)) == 0:
+        conclude_ladder(wanted.out, wanted.language)
+
+
+def carry_out_one(wanted: Wanted) -> None:
+    if int(os.environ.get("RANK", 0)) > 0:
+        swept(wanted, lambda update: None)
+        return
+    with interruptible(f"finished trials are kept: {wanted.how_to_go_on}") as look:
+        from rich.console import Console
+
+        from posenc.lab.commands.progress import shown
+
+        quiet = Console(stderr=True, highlight=False, emoji=False)
+        folder = enter(wanted)
+        say_plan(wanted, quiet)
+        with shown(wanted.experiment, quiet, wanted.called) as tell:
+
+            def tell_unless_interrupted(update: Update) -> None:
+                look()
+                tell(update)
+
+            outcome = swept(wanted, tell_unless_interrupted)
+        say_end(outcome, wanted.out, quiet, wanted.called)
+        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
+    if broken := [problem.trial for problem in outcome.failed if not problem.not_installed]:
+        names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
+        typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
+    not_run = any(not problem.not_installed for problem in outcome.missing)  # `conclude` has listed them, with the reason
+    for problem in outcome.diverged:
+        typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
+    if broken or not_run or outcome.diverged:
+        raise typer.Exit(1)
+
+
+def enter(wanted: Wanted) -> Folder:
+    """The folder for this experiment. Raises ValueError if it holds another experiment or was trained on another text.
+
+    The same experiment with more seeds or encodings takes its place: it has all trials of the folder.
+    """
+    from posenc.lab.records.results import Folder, expected
+    from posenc.lab.run.budget import planned_before
+    from posenc.lab.run.sweep import read_text
+
+    folder = Folder(wanted.out)
+    manifest = folder.experiment()
+    if manifest is None:
+        return folder
+    experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
+    asked = experiment.model_dump(mode="json")
+    differing = differences(manifest["experiment"], asked)
+    keys = list(expected(experiment, manifest)) if differing else manifest["keys"]
+    grows = set(manifest["keys"]) <= set(keys) and grown_alone(manifest["experiment"], asked)
+    if differing and not wanted.command and not grows:
+        raise ValueError(
+            f"--out: {wanted.out} holds another experiment, {manifest['experiment']['name']!r}: {', '.join(differing)}; "
+            f"posenc lab run --resume --out {wanted.out} continues that one, another --out starts this one"
+        )
+    theirs, ours = manifest["text"], read_text(wanted.experiment, wanted.text)
+    if theirs is not None and ours is not None and theirs["sha256"] != ours.sha256:
+        raise ValueError(
+            f"--text: {wanted.out} was trained on {theirs['source']!r} ({theirs['sha256'][:12]}…), this "
+            f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
+        )
+    if differing:
+        folder.put_experiment({**manifest, "experiment": asked, "keys": keys})
+    return folder
+
+
+def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
+    """Whether two experiments differ in nothing but seeds, encodings and their description."""
+    return not differences(theirs, ours | {name: theirs[name] for name in GROWING if name in theirs})
+
+
+def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
+    """Which settings of two experiments differ: `steps 12 instead of 13`, `other encodings`."""
+    said = list[str]()
+    for name in {**theirs, **ours}:
+        one, other = (given.get(name, DEFAULTS.get(name)) for given in (theirs, ours))
+        if one != other and name != "about":  # which the others imply
+            said += within(name, one, other) or [difference(name, one, other)]
+    return list(dict.fromkeys(said)) or ["other about"] * (theirs != ours)
+
+
+def within(name: str, one: Any, other: Any) -> list[str]:
+    """The settings that differ within one; empty if it is to be named as a whole."""
+    if name in ("size", "task", "training"):
+        return differences(one, other)
+    if name != "tasks" or [plan["task"]["name"] for plan in one] != [plan["task"]["name"] for plan in other]:
+        return []
+    return [said for plan, plan_of_other in zip(one, other, strict=True) for said in differences(plan, plan_of_other)]
+
+
+def difference(name: str, one: Any, other: Any) -> str:
+    """A setting that differs, with its two values if they are short."""
+    if isinstance(one, (dict, list)) or isinstance(other, (dict, list)) or len(f"{one}{other}") > 60:
+        return f"other {name}"
+    return f"{name} {shown(one)} instead of {shown(other)}"
+
+
+def shown(value: Any) -> str:
+    """As in YAML."""
+    if value is None:
+        return "none"
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def say_plan(wanted: Wanted, console: Console) -> None:
+    experiment = wanted.experiment
+    for plan in experiment.tasks:
+        words = plan.encodings or experiment.encodings
+        seeds = f"{number(len(words), 'encoding')} × {number(experiment.seeds, 'seed')}"
+        rates = f", {number(len(plan.learning_rates), 'learning rate')}" if plan.learning_rates else ""
+        oracle = ", also trained at the longest length" if plan.oracle else ""
+        steps = (
+            number(plan.training.steps, "step")
+            if experiment.budget is None
+            else f"steps for {experiment.budget:g} s in all"
+        )
+        console.print(
+            f"{wanted.called}: {plan.task.name}: {seeds}, {steps}{rates}{oracle}",
+            soft_wrap=True,
+            markup=False,
+        )
+
+
+def number(count: int, noun: str) -> str:
+    """1 seed, 2 seeds."""
+    return f"{count} {noun}{'s' * (count != 1)}"
+
+
+def swept(wanted: Wanted, tell: Any) -> Outcome:
+    from posenc.lab.records.results import WEIGHTS, Folder
+    from posenc.lab.run.sweep import sweep
+    from posenc.lab.trial.training import run_trial
+
+    return sweep(
+        wanted.experiment,
+        Folder(wanted.out),
+        engine_of(wanted),
+        text=wanted.text,
+        hardware=hardware_of(wanted),
+        command=wanted.command or wanted.repeat or command_of(wanted),
+        progress=tell,
+        train=partial(run_trial, weights=wanted.out / WEIGHTS) if wanted.keep_weights else None,
+    )
+
+
+def hardware_of(wanted: Wanted) -> Hardware:
+    """Raises ValueError if CUDA is asked for and torch finds no CUDA device."""
+    import torch
+
+    from posenc.lab.trial.training import Hardware
+
+    if wanted.device == "cuda" and wanted.engine == "local" and not torch.cuda.is_available():
+        raise ValueError("--device: torch sees no CUDA device here; leave it out for the CPU")
+    world = int(os.environ.get("WORLD_SIZE", 1))
+    return Hardware(wanted.device, world, wanted.shard)  # type: ignore[arg-type]
+
+
+def engine_of(wanted: Wanted) -> Engine:
+    from posenc.lab import engines
+
+    return engines.named(wanted.engine, wanted.workers, wanted.address)
+
+
+def command_of(wanted: Wanted) -> str:
+    """The command that repeats the experiment: the options that determine the numbers, without local folders."""
+    words = ["posenc", "lab", "run", wanted.named]
+    words += ["--text", wanted.text.resolve().name] if wanted.text else []
+    words += ["--device", wanted.device] if wanted.device != "cpu" else []
+    words += ["--shard", wanted.shard] if wanted.shard != "rows" else []
+    return shlex.join(words)
+
+
+def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
+    others = f"; the folder also holds {number(outcome.others, 'trial')} with other settings or another text"
+    others = others if outcome.others else ""
+    diverged = f", {len(outcome.diverged)} diverged" if outcome.diverged else ""
+    console.print(
+        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.found} found, {len(outcome.failed)} failed{diverged}, "
+        f"{outcome.seconds:.0f} s{others}",
+        soft_wrap=True,
+        markup=False,
+    )
+    if outcome.unverified:
+        console.print(
+            f"{called}: {outcome.unverified} of the trials found were made by other code and are not run again; "
+            f"posenc lab verify {out} checks a sample of them",
+            soft_wrap=True,
+            markup=False,
+        )

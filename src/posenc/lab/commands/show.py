@@ -1,0 +1,155 @@
+"""`posenc lab show`: the record of one trial."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.lab.commands.trial import TrialFolder, TrialWords, stored
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from posenc.lab.commands.folder import Line
+    from posenc.lab.records.learning_curve import Curve
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+WIDEST = 60  # characters of a curve
+
+
+def command(
+    trial: TrialWords,
+    folder: TrialFolder = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Show one trial: settings, scores at every length, training curve, whether it still improved, times, versions.
+
+    Examples:  posenc lab show language_model rope seed 0   ·   posenc lab show 3fa09c --in lab-quick --json
+    """
+    results, line, record = stored(trial, folder)
+    from posenc.lab.records import learning_curve
+
+    key, points = line.key or "", learning_curve.of(record.rows)
+    described = {
+        "key": key,
+        **record.about,
+        "scores": scores(record.rows),
+        "curve": {"step": [step for step, _ in points], "bits": [bits for _, bits in points]},
+        "last_fifth": last_fifth(record.about["trial"], points),
+    }
+    if as_json:
+        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        return
+    from rich.console import Console
+
+    _show(line, described, Console(highlight=False, emoji=False))
+    typer.echo(f"posenc lab repeat {key[:9]} --in {results.path}  # trains it again and compares its scores")
+
+
+def scores(rows: Any) -> list[dict[str, Any]]:
+    """One line for each change, mode and length: means over the targets, exact match over the rows."""
+    import duckdb
+
+    from posenc.lab.records.mean_score import EACH
+
+    with duckdb.connect() as database:
+        database.register("found", rows)
+        answer = database.sql(f"""
+            SELECT coalesce(change, '') AS change, mode, length, kind, sum(value * each) / sum(each), count(*)
+            FROM (SELECT *, {EACH} AS each FROM found WHERE kind IN ('bits', 'right', 'exact'))
+            GROUP BY ALL ORDER BY ALL""").fetchall()
+    lines: dict[tuple[str, str, int], dict[str, Any]] = {}
+    for change, mode, length, kind, value, items in answer:
+        line = lines.setdefault((change, mode, length), {"change": change, "mode": mode, "length": length, "items": items})
+        line[kind] = value
+    return list(lines.values())
+
+
+def last_fifth(described: dict[str, Any], points: Curve) -> dict[str, Any]:
+    """Bits by which the training loss fell in the last fifth of the steps, and whether that counts as still improving.
+
+    Both None where the curve has too few points.
+    """
+    from posenc.lab.experiment import Trial
+    from posenc.lab.findings.criteria import converged
+    from posenc.lab.records import learning_curve
+
+    trial = Trial.model_validate(described)
+    fell = learning_curve.slope(points, trial.arm.phases(trial.training.steps)[-1][0])
+    return {"fell": fell, "still_improving": None if fell is None else not converged([fell])}
+
+
+def sparkline(values: list[float]) -> str:
+    """The curve as characters from ▁ (lowest) to █ (highest): at most WIDEST, each the mean of an interval."""
+    if not values:
+        return ""
+    width = min(WIDEST, len(values))
+    ends = [n * len(values) // width for n in range(width + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(ends)]
+    low, high = min(means), max(means)
+    step = (high - low) / (len(BLOCKS) - 1)
+    return "".join(BLOCKS[round((mean - low) / step) if step else 0] for mean in means)
+
+
+def _show(line: Line, described: dict[str, Any], console: Console) -> None:
+    from rich import box
+    from rich.markup import escape
+    from rich.table import Table
+
+    from posenc.lab import tasks
+    from posenc.terminal.wrapped import Wrapped
+
+    trial, seconds = described["trial"], described["seconds"]
+    bits, steps = described["curve"]["bits"], described["curve"]["step"]
+    about = {
+        "task": _settings(trial["task"]),
+        "settings": _settings(dict(trial.get("settings", ()))),
+        "tuned": _settings(dict(trial.get("options", ()))),
+        "size": _settings(trial["size"]),
+        "training": _settings(trial["training"]),
+        "parameters": f"{described['parameters']:,}, of which the encoding's {described['encoding_parameters']:,}",
+        "trained": f"{described['trained_tokens']:,} tokens in {seconds['training']:.1f} s; "
+        f"scored in {seconds['scoring']:.1f} s; {described['finished']}",
+        "machine": _settings(described["machine"]),
+        "versions": _settings({k: v[:16] for k, v in described["provenance"].items()}),
+        "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
+        "last fifth": _ending(described["last_fifth"]),
+        "failed": described["failed"] or "",
+        "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),
+    }
+    console.print(f"[bold]{escape(str(line))}[/bold]  {described['key']}", soft_wrap=True)
+    grid = Table.grid(padding=(0, 2))
+    for label, text in about.items():
+        if text:
+            grid.add_row(f"[dim]{label}[/dim]", Wrapped(text))
+    console.print(grid)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    kinds = [kind for kind in ("bits", "right", "exact") if any(kind in one for one in described["scores"])]
+    if tasks.load(line.task).measure == "bits" and not any(one.get("exact") for one in described["scores"]):
+        kinds = [kind for kind in kinds if kind != "exact"]
+    for heading in ("frequencies", "targets", "length", "chance", *kinds, "items"):
+        words = heading in ("frequencies", "targets")  # they wrap in a narrow terminal, numbers do not
+        table.add_column(heading, justify="left" if words else "right", no_wrap=not words, min_width=len(heading))
+    for one in described["scores"]:
+        chance = described["chance"].get(str(one["length"]), math.nan)
+        values = ["" if one.get(kind) is None else f"{one[kind]:.3f}" for kind in kinds]
+        table.add_row(
+            one["change"] or "as trained", one["mode"], str(one["length"]), f"{chance:.3g}", *values, str(one["items"])
+        )
+    if described["scores"]:
+        console.print(table)
+
+
+def _ending(found: dict[str, Any]) -> str:
+    if found["fell"] is None:
+        return ""
+    change = f"the loss {'fell' if found['fell'] >= 0 else 'rose'} by {abs(found['fell']):.2f} bits"
+    return f"{change}: {'still improving' if found['still_improving'] else 'finished improving'}"
+
+
+def _settings(given: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {value}" for name, value in given.items() if value is not None)

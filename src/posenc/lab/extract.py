@@ -1,0 +1,116 @@
+"""The extract of results that the package ships: `catalogue/measured.json`, read by `posenc.catalogue.measured`.
+
+python -m posenc.lab.extract results/standard
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from posenc.catalogue.measured import FILE, Json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+DIGITS = 5
+
+
+def made(folder: Path) -> Json:
+    """The digest of a results folder. Raises ValueError if it holds no results."""
+    from posenc.lab.findings.assemble import findings
+    from posenc.lab.records.results import Folder
+
+    found = findings(folder)
+    with Folder(folder).connect() as database:
+        (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
+    return {
+        "experiment": found["name"],
+        "date": date[:10],
+        "command": found["command"],
+        "posenc": found["posenc"],
+        "code": found["provenance"].get("code", found["provenance"].get("revision", "")),
+        "torch": found["provenance"]["torch"],
+        "text": {name: found["text"][name] for name in ("source", "sha256")},
+        "trials": found["trials"]["found"],
+        "size": found["size"],
+        "seeds": found["seeds"],
+        "parameters": {name: row["parameters"] for name, row in found["cost"]["rows"].items()},
+        "tasks": [_task(one) for one in found["tasks"]],
+    }
+
+
+def _task(found: Mapping[str, Any]) -> Json:
+    from posenc.lab.findings.titles import title
+
+    lengths = [str(length) for length in found["lengths"]]
+    return {
+        **{name: found[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
+        "steps": found["training"]["steps"],
+        "rule": found["gate"]["rule"],
+        "limit": _round(found["gate"]["limit"]),
+        "arms": [
+            {
+                "name": arm["name"],
+                "title": title(arm["name"])._asdict(),
+                "learnt": arm["learnt"],
+                "converged": arm["converged"],
+                "why": _reason(arm["state"]),
+                "factor": arm["factor"],
+                "cells": [_of_arm(arm, length, found["length"]) for length in lengths],
+            }
+            for arm in found["arms"]
+        ],
+        "after": [
+            {
+                "name": one["change"] or "none",
+                "title": _change(one["change"]),
+                "cells": [_cell(one["cells"][length]) for length in lengths],
+            }
+            for one in found["after"]
+        ],
+    }
+
+
+def _of_arm(arm: Mapping[str, Any], length: str, trained: int) -> Json:
+    """The cell; beyond the trained length only if that was learnt, because curves are drawn to be compared."""
+    if not arm["learnt"] and arm["state"] is not None and int(length) > trained and arm["cells"][length]["state"] is None:
+        return {"why": _reason(arm["state"])}
+    return _cell(arm["cells"][length])
+
+
+def _cell(cell: Mapping[str, Any]) -> Json:
+    """A mean with its seeds, or the reason why there is none."""
+    if cell["mean"] is None:
+        return {"why": _reason(cell["state"])}
+    seeds = [cell["seeds"][seed] for seed in sorted(cell["seeds"], key=int)]
+    interval = {} if cell["interval"] is None else {"interval": [_round(end) for end in cell["interval"]]}
+    return {"mean": _round(cell["mean"]), "seeds": [_round(seed) for seed in seeds], **interval}
+
+
+def _reason(state: str | None) -> Json | None:
+    from posenc.lab.report.cells import reason
+
+    return None if state is None else reason(state)._asdict()
+
+
+def _change(change: str) -> Json:
+    from posenc.lab.report.words import say
+
+    return say(f"change {change}")._asdict()
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, DIGITS)
+
+
+def main(arguments: Sequence[str]) -> None:
+    if len(arguments) != 1:
+        sys.exit("usage: python -m posenc.lab.extract FOLDER")
+    FILE.write_text(json.dumps(made(Path(arguments[0])), ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,29 @@
+"""The sentence about which change of RoPE's frequencies after training is best."""
+
+from __future__ import annotations
+
+from posenc.lab.findings.comparing import after_training
+from posenc.lab.findings.wording import times
+from posenc.lab.report.cells import Task, unit, value
+from posenc.lab.report.words import change_name, of, say
+from posenc.support.languages import Words
+
+
+def best_change(task: Task) -> Words:
+    """The sentence for 4 times the trained length, or the longest length that all changes have.
+
+    Empty if nothing can be compared.
+    """
+    found = after_training(task)
+    if found is None or "" not in found[1]:
+        return Words("", "")
+    length, means = found
+    first = next(iter(means))
+    numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
+    change, ratio = _spaced(change_name(first)), times(task, length)
+    return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)
+
+
+def _spaced(name: Words) -> Words:
+    """The name; in Chinese with a space behind Latin letters."""
+    return Words(name.en, name.zh + " " * name.zh[-1].isascii())

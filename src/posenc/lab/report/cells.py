@@ -1,0 +1,260 @@
+"""How numbers of the findings are named and written, the same in the page, the pictures and the Markdown.
+
+Bits are written as 2.24 (2.241 where all scores of a column are close), exact match as a percentage, 97.3. A cell without a
+number states the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal, NamedTuple
+
+from posenc.lab.findings.comparing import worse
+from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
+from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers
+from posenc.lab.findings.wording import because
+from posenc.lab.report.words import of, same, say
+from posenc.support.languages import Words, clauses
+
+Findings = Mapping[str, Any]
+Task = Mapping[str, Any]
+Arm = Mapping[str, Any]
+
+Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
+NOTHING = {"en": "", "zh": ""}
+CLOSE = 0.05  # bits between the best and the worst score of a column
+STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
+
+
+class Cell(NamedTuple):
+    """A cell of a table: `words` are its text; `number` and `seeds` are empty if it has no score."""
+
+    kind: Kind
+    words: Words
+    number: float | None = None
+    seeds: tuple[float, ...] = ()
+
+
+def cell(task: Task, arm: Arm, length: int) -> Cell:
+    """The cell at a length."""
+    found = arm["cells"].get(str(length)) or {}
+    state = found.get("state") or (arm["state"] if found.get("mean") is None else None)
+    if state and state != NOT_LEARNT:
+        return Cell(kind_of(state), reason(state))
+    if found.get("mean") is None:
+        return Cell("missing", say("missing")) if arm["learnt"] else Cell("not learnt", say("not learnt"))
+    number = found["mean"]
+    seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
+    return Cell(
+        "number" if arm["learnt"] else "not learnt", same(value(task, number, decimals(task, length))), number, seeds
+    )
+
+
+def kind_of(state: str) -> Kind:
+    """The kind of a cell in a state other than "not learnt"."""
+    return "cannot" if state.startswith("cannot") else "failed" if state.startswith("failed") else "missing"
+
+
+def reason(state: str) -> Words:
+    """A state in both languages; error messages stay as they are."""
+    kind, _, why = state.partition(": ")
+    if state == NOT_LEARNT:
+        return say("not learnt")
+    if kind == "cannot":
+        return say("cannot", why=because(why))
+    return say("failed", why=because(why)) if kind == "failed" else say("missing")
+
+
+def is_bits(task: Task) -> bool:
+    return bool(task["measure"] == "bits")
+
+
+def scale(task: Task) -> float:
+    """Exact match is written in hundredths."""
+    return 1.0 if is_bits(task) else 100.0
+
+
+def value(task: Task, number: float, decimals: int = 2) -> str:
+    """`decimals` are those of bits."""
+    return f"{number:.{decimals}f}" if is_bits(task) else f"{100 * number:.1f}"
+
+
+def decimals(task: Task, length: int) -> int:
+    """Three for scores at a length that differ by less than CLOSE, which would look equal with two."""
+    means = [mean for arm in task["arms"] if (mean := mean_at(arm, str(length))) is not None]
+    return 3 if len(means) > 1 and max(means) - min(means) < CLOSE else 2
+
+
+def unit(task: Task) -> Words:
+    return say("bits" if is_bits(task) else "exact")
+
+
+def gained(task: Task, lost: float) -> str:
+    """A rise in bits; a fall of the exact match in points."""
+    return f"{lost:+z.2f}" if is_bits(task) else f"{-100 * lost:+z.1f}"
+
+
+def times(ratio: float) -> str:
+    return f"{ratio:.2f}" if ratio < 10 else f"{ratio:.0f}"
+
+
+def fold(number: float) -> str:
+    return f"{number:.3g}×"
+
+
+def factor(found: Mapping[str, Any] | None, top: float) -> str:
+    """The factor as text: ">8×" if the longest length, `top` times the trained one, is valid; the interval in brackets."""
+    if found is None:
+        return "–"
+
+    def bound(number: float) -> str:
+        return (">" if number >= top else "") + f"{number:.3g}"
+
+    low, high = found["low"], found["high"]
+    said = (">" if found["censored"] else "") + fold(found["value"])
+    return said if low is None or low == high == found["value"] else f"{said} ({bound(low)}–{bound(high)})"
+
+
+def home(task: Task) -> str:
+    return str(task["length"])
+
+
+def far(task: Task) -> str:
+    return str(max(task["lengths"]))
+
+
+def top(task: Task) -> float:
+    """The longest length as a multiple of the trained length."""
+    return float(max(task["lengths"]) / task["length"])
+
+
+def arms_of(findings: Findings) -> list[str]:
+    """Every encoding of the experiment, in its order."""
+    return list(dict.fromkeys(arm["name"] for task in findings["tasks"] for arm in task["arms"]))
+
+
+def remark(arm: Arm) -> Words:
+    """Why the encoding is not ranked, in short: not learnt, or still improving at the end of training."""
+    if arm["state"] == NOT_LEARNT:
+        return say("not learnt short")
+    return say("improving short") if arm["converged"] is False else Words("", "")
+
+
+def beside(task: Task) -> Iterator[tuple[Arm, str]]:
+    """The encodings in order, each as it is scored, and then at positions 0, 1, 2, … if it is scored at random ones.
+
+    The second part names these positions; it is "" for the first.
+    """
+    for arm in in_order(task):
+        yield arm, ""
+        if arm["contiguous"]:
+            yield {**arm, "cells": arm["contiguous"], "factor": None}, "0, 1, 2, …"
+
+
+def find(task: Task, name: str) -> Arm | None:
+    return next((arm for arm in task["arms"] if arm["name"] == name), None)
+
+
+def mean_at(arm: Arm, length: str) -> float | None:
+    mean: float | None = (arm["cells"].get(length) or {}).get("mean")
+    return mean
+
+
+def learnt(task: Task) -> list[Arm]:
+    """Encodings that learnt the trained length, the best at that length first."""
+    arms = [arm for arm in task["arms"] if arm["learnt"] and mean_at(arm, home(task)) is not None]
+    return sorted(arms, key=lambda arm: worse(task, arm["cells"][home(task)]["mean"]))
+
+
+def in_order(task: Task) -> list[Arm]:
+    """Encodings with a score at every length first, by their mean; then the others by their score at the trained length."""
+
+    def key(arm: Arm) -> tuple[int, float]:
+        at_home = mean_at(arm, home(task))
+        if at_home is None:
+            return 3, 0.0
+        if arm["learnt"] and arm["area"] is not None:
+            return 0, worse(task, arm["area"])
+        return 1 if arm["learnt"] else 2, worse(task, at_home)
+
+    return sorted(task["arms"], key=key)
+
+
+def stretch(task: Task) -> int:
+    """How many neighbouring positions are averaged to one point of the loss by position."""
+    longest = max((arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]), default=0)
+    return max(-(-longest // STRETCHES), 1)
+
+
+def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
+    """Loss by position: mean position and mean bits of each group of neighbouring positions."""
+    width = stretch(task)
+    found: dict[int, list[tuple[float, float]]] = {}
+    for position, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
+        found.setdefault(int(position // width), []).append((position, bits))
+    means = (zip(*found[n], strict=True) for n in sorted(found))
+    return [(sum(positions) / len(positions), sum(bits) / len(bits)) for positions, bits in means]
+
+
+def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
+    """Every number of every seed, and every cell without one."""
+    for task in findings["tasks"]:
+        for arm in task["arms"]:
+            for mode, setting, cells in (
+                ("random positions" if arm["contiguous"] else "same targets", "trained", arm["cells"]),
+                ("same targets", "trained", arm["contiguous"] or {}),
+                ("non-overlapping", "trained", arm["non_overlapping"]),
+                ("same targets", "oracle", arm["oracle"] or {}),
+            ):
+                yield from _cells(task, arm, mode, setting, cells)
+        for after in task["after"]:
+            yield from _cells(task, {"name": "rope"}, "same targets", after["change"] or "unchanged", after["cells"])
+
+
+def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for length, found in cells.items():
+        where = {
+            "task": task["name"],
+            "measure": task["measure"],
+            "encoding": arm["name"],
+            "setting": setting,
+            "mode": mode,
+            "length": int(length),
+        }
+        seeds = found.get("seeds") or {}
+        for seed, number in seeds.items():
+            yield {**where, "seed": int(seed), "value": number, "state": ""}
+        if not seeds:
+            yield {**where, "seed": "", "value": "", "state": found.get("state") or arm.get("state") or ""}
+
+
+def explained(row: Mapping[str, Any]) -> Words:
+    """The reasons of a verdict, and the command of the experiment that would decide an open one."""
+    command = row.get("decided_by")
+    return clauses(reasons(row), say("would decide", command=same(command))) if command else reasons(row)
+
+
+def reasons(row: Mapping[str, Any]) -> Words:
+    """Why a published claim has its verdict: in how many seeds, the cause of a disagreement, what a test would take."""
+    parts = [of(row["why"]), of(row.get("cause", NOTHING))]
+    if (needs := of(row.get("needs", NOTHING))).en:
+        parts.append(say("would take", needs=needs))
+    return clauses(*(part for part in parts if part.en))
+
+
+def source(row: Mapping[str, Any]) -> Words:
+    """The paper of a published claim, or the numbers of the founding notes that state it."""
+    if not from_notes(row["source"]):
+        return same(row["source"])
+    numbers = row["source"].removeprefix(NOTES).strip()
+    return say("source of notes", numbers=Words(numbers, numbers.replace(", ", "、")))
+
+
+def verdicts(findings: Findings) -> Words:
+    """How many published claims have each verdict, and what the verdicts mean."""
+    rows = findings["published"]
+    return say("published text", papers=_verdicts(of_papers(rows)), notes=_verdicts(of_notes(rows)), fewest=FEWEST)
+
+
+def _verdicts(count: Mapping[str, int]) -> Words:
+    return say("verdicts", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})

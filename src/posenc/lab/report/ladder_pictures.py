@@ -1,0 +1,86 @@
+"""The pictures of a ladder: score against the tokens that a model was trained on, at one length a picture.
+
+scores-128.svg, scores-128.zh-CN.svg, scores-1024.svg, …
+
+Curves are those of the smallest model. Rings are the means of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from posenc.lab.findings.wording import counted
+from posenc.lab.report import svg
+from posenc.lab.report.pictures import ENDING, standalone
+from posenc.lab.report.style import label, look
+from posenc.lab.report.words import of, say
+from posenc.support.languages import Words, joined
+
+Json = Mapping[str, Any]
+TOKENS = Words("tokens that a model was trained on", "每个模型训练的词元数")
+
+
+def ladder_pictures(found: Json) -> dict[str, str]:
+    """The SVG files by name; none for a length at which nothing was scored, and none for a single number of tokens."""
+    made = {}
+    for length in dict.fromkeys((found["task"]["length"], found["task"]["lengths"][-1])):
+        chart = _chart(found, length)
+        if chart is not None:
+            drawing = svg.lines(chart, width=940, height=430)
+            for language, ending in ENDING.items():
+                made[f"scores-{length}{ending}.svg"] = standalone(drawing, _title(found, length), _note(found), language)
+    return made
+
+
+def _title(found: Json, length: int) -> Words:
+    called, trained = of(found["task"]["title"]), found["task"]["length"]
+    return Words(
+        f"{called.en}: trained at length {trained}, scored at {length}",
+        f"{called.zh}：训练长度 {trained}，评测长度 {length}",
+    )
+
+
+def _note(found: Json) -> Words:
+    small, *others = dict.fromkeys(_size(rung) for rung in found["rungs"])
+    rings = joined(others, ", ", "、")
+    return Words(
+        f"curves: {small.en}, a dot for each seed" + (f"; rings: {rings.en}" if others else ""),
+        f"曲线：{small.zh}，每个种子一个点" + (f"；圆圈：{rings.zh}" if others else ""),
+    )
+
+
+def _size(rung: Json) -> Words:
+    layers, width = rung["size"]["n_layers"], rung["size"]["d_model"]
+    return Words(f"{counted(layers, 'layer', 'layers')} of width {width}", f"{layers} 层、宽 {width}")
+
+
+def _chart(found: Json, length: int) -> svg.Chart | None:
+    rungs, at = found["rungs"], str(length)
+    tokens = sorted({rung["tokens"] for rung in rungs if rung["tokens"]})
+    scale = 1 if found["task"]["measure"] == "bits" else 100
+    series = []
+    for name, arms in found["arms"].items():
+        points, rings = [], []
+        for rung, arm in zip(rungs, arms, strict=True):
+            if arm["means"][at] is None or not rung["tokens"]:
+                continue
+            if _size(rung) == _size(rungs[0]):
+                seeds = [scale * seed for seed in arm["seeds"][at].values()]
+                points.append((float(rung["tokens"]), scale * arm["means"][at], seeds))
+            else:
+                rings.append((float(rung["tokens"]), scale * arm["means"][at]))
+        if points or rings:
+            series.append(svg.Series(label(name), look(name, list(found["arms"])).classes, points, rings=rings))
+    if not series or len(tokens) < 2:
+        return None
+    return svg.Chart(
+        series,
+        ticks=[(float(count), f"{count:,}") for count in tokens],
+        x_words=TOKENS,
+        y_words=say("bits low" if scale == 1 else "exact high"),
+        described=_title(found, length),
+        trained=None,
+        x_log=True,
+        y_range=None if scale == 1 else (0.0, 100.0),
+    )

@@ -1,0 +1,431 @@
+"""The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
+
+answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ depth ─ attention ─ properties ─
+tuning ─ published ─ how
+"""
+
+from __future__ import annotations
+
+import html
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from importlib.resources import files
+
+from posenc.lab.findings.criteria import ENOUGH
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import counted_seeds
+from posenc.lab.report import charts, depth, svg, tuning
+from posenc.lab.report.attention import attention
+from posenc.lab.report.best_change import best_change
+from posenc.lab.report.cells import (
+    Arm,
+    Cell,
+    Findings,
+    Task,
+    along,
+    arms_of,
+    beside,
+    cell,
+    explained,
+    factor,
+    fold,
+    in_order,
+    is_bits,
+    learnt,
+    remark,
+    source,
+    stretch,
+    top,
+    value,
+    verdicts,
+)
+from posenc.lab.report.costs import costs
+from posenc.lab.report.html import both, document, header, heat, section, span, table, tag
+from posenc.lab.report.properties import properties
+from posenc.lab.report.provenance import how
+from posenc.lab.report.style import look, sheet
+from posenc.lab.report.summary_table import Entry, introduction, stars
+from posenc.lab.report.words import change_name, listed, of, same, say
+from posenc.support.languages import Words
+
+BRAND = "posenc lab"
+VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
+PARTS = (
+    "answer",
+    "stars",
+    "curves",
+    "heat",
+    "after",
+    "cost",
+    "pareto",
+    "positions",
+    "depth",
+    "attention",
+    "properties",
+    "tuning",
+    "published",
+    "how",
+)
+
+
+def page(findings: Findings) -> str:
+    """The whole file."""
+    styles, scripts = [_read("charts.css"), _read("report.css"), sheet()], [_read("report.js")]
+    made: dict[str, Callable[[Findings], str]] = {
+        "answer": _answer,
+        "stars": _stars,
+        "curves": _curves,
+        "heat": _heat,
+        "after": _after,
+        "cost": costs,
+        "pareto": _pareto,
+        "positions": _by_position,
+        "depth": _depth,
+        "attention": attention,
+        "properties": properties,
+        "tuning": _tuning,
+        "published": _published,
+        "how": how,
+    }
+    sections = {name: content for name in PARTS if (content := made[name](findings))}
+    body = "".join(section(say(name), content, name) for name, content in sections.items())
+    return document(
+        f"{BRAND}: {findings['name']}", _header(findings) + _contents(sections) + body, styles=styles, scripts=scripts
+    )
+
+
+def _read(name: str) -> str:
+    return files("posenc.lab.report").joinpath(name).read_text("utf-8")
+
+
+def _header(findings: Findings) -> str:
+    kind = "lead" if len(findings["tasks"]) > 1 else "lead one"
+    lead = say(
+        kind,
+        arms=len(arms_of(findings)),
+        tasks=len(findings["tasks"]),
+        seeds=counted_seeds(findings),
+        name=findings["name"],
+        about=of(findings["about"]),
+    )
+    note = tag("p", say("exploratory"), "small") if findings["exploratory"] else ""
+    return header(BRAND, say("title"), lead) + note
+
+
+def _contents(names: Iterable[str]) -> str:
+    links = "".join(f'<li><a href="#{name}">{span(say(name))}</a></li>' for name in names)
+    label = html.escape(" ".join(say("contents")))
+    return f'<nav class="contents" aria-label="{label}"><ol>{links}</ol></nav>\n'
+
+
+# Sections -------------------------------------------------------------------------------------------------------------
+
+
+def _answer(findings: Findings) -> str:
+    said = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
+    shown = "".join(
+        '<div class="card">' + "".join(tag("div", of(need[part]), part) for part in ("need", "pick", "why")) + "</div>"
+        for need in findings["needs"]
+    )
+    sentences = f'<ul class="said">{said}</ul>' if said else ""
+    return tag("p", say("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences
+
+
+def _stars(findings: Findings) -> str:
+    cost, made = findings["cost"], stars(findings)
+    names = arms_of(findings)
+    text = tag("p", introduction(findings))
+    text += tag(
+        "p",
+        say("stars cost", device=cost.get("device") or findings["provenance"].get("device", ""), rounds=cost["rounds"])
+        if cost
+        else say("no cost"),
+    )
+    head = [span(say("encoding")), *(_head(name, small) for name, small in made.head)]
+    body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
+    return text + table("stars", head, body)
+
+
+def _head(name: Words, small: Words) -> str:
+    return span(name) + (f"<small>{span(small)}</small>" if small.en else "")
+
+
+def _entry(entry: Entry) -> str:
+    kind = f' class="{entry.kind}"' if entry.kind else ""
+    small = tag("small", entry.small) if entry.small.en else ""
+    return f"<td{kind}>{span(entry.words)}{small}</td>"
+
+
+def _curves(findings: Findings) -> str:
+    rings = any(arm["oracle"] for task in findings["tasks"] for arm in task["arms"])
+    text = tag("p", say("curves text")) + (tag("p", say("rings")) if rings else "")
+    return text + _per_task(findings, lambda task, wide: _curve(findings, task, wide))
+
+
+def _curve(findings: Findings, task: Task, wide: bool) -> str:
+    return _lines(findings, task, wide) if len(task["lengths"]) > 1 and learnt(task) else _dots(findings, task)
+
+
+def _dots(findings: Findings, task: Task) -> str:
+    """The chart of a task with one length, or that no encoding learnt: the trained length alone."""
+    made = charts.strips(findings, task)
+    drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
+    note = tag("p", say("hollow" if learnt(task) else "nobody"), "small")
+    return (f'<div class="chart half">{drawing}</div>' if made else "") + note + _learning(findings, task, False)
+
+
+def _lines(findings: Findings, task: Task, wide: bool) -> str:
+    chart, missing = charts.curves(findings, task), charts.not_drawn(task)
+    picture = _drawn(chart, wide, 470) if chart else ""
+    return picture + (tag("p", missing, "small") if missing else "") + _learning(findings, task, wide)
+
+
+def _learning(findings: Findings, task: Task, wide: bool) -> str:
+    chart = charts.learning(findings, task)
+    return details(say("learning"), _drawn(chart, wide, 360)) if chart else ""
+
+
+def _heat(findings: Findings) -> str:
+    text = "heat intervals" if len(findings["seeds"]) >= ENOUGH else "heat text"
+    return tag("p", say(text)) + _per_task(findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task))
+
+
+def _heat_table(findings: Findings, task: Task) -> str:
+    names = arms_of(findings)
+    share = shares(task)
+
+    def td(arm: Arm, length: int) -> str:
+        found = cell(task, arm, length)
+        kind = found.kind.replace(" ", "-")
+        if found.number is None:
+            return f'<td class="none {kind}">{span(found.words)}</td>'
+        seeds = f"<small><span>{_below(task, arm, length, found)}</span></small>"
+        inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
+        if found.kind == "number":
+            return f'<td style="{heat(share(found.number))}">{inside}</td>'
+        return f'<td class="none {kind}">{inside}</td>'
+
+    head = [span(say("encoding"))]
+    head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
+    longer = top(task) > 1
+    body = [
+        [
+            _name(arm["name"], names)
+            + "".join(tag("small", words, "why") for words in (same(at), remark(arm)) if words.en),
+            *_joined([td(arm, length) for length in task["lengths"]]),
+            *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
+        ]
+        for arm, at in beside(task)
+    ]
+    return table(
+        "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
+    )
+
+
+def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
+    """Every seed; for many seeds the interval, if there is one."""
+    interval = arm["cells"][str(length)].get("interval")
+    if len(found.seeds) >= ENOUGH and interval:
+        return "–".join(value(task, bound) for bound in interval)
+    return " ".join(value(task, seed) for seed in found.seeds)
+
+
+def _side_by_side(task: Task) -> str:
+    """The table of scores over non-overlapping windows, whose targets differ between lengths."""
+    arms = [arm for arm in in_order(task) if arm["learnt"] and arm["non_overlapping"]]
+    if not arms:
+        return ""
+
+    def td(arm: Arm, length: int) -> str:
+        mean = (arm["non_overlapping"].get(str(length)) or {}).get("mean")
+        return f"<td>{'–' if mean is None else value(task, mean)}</td>"
+
+    head = [span(say("encoding")), *map(str, task["lengths"])]
+    body = [[span(title(arm["name"])), *(td(arm, length) for length in task["lengths"])] for arm in arms]
+    return details(say("side by side"), tag("p", say("side text"), "small") + table("plain", head, body))
+
+
+def _joined(cells: Sequence[str]) -> list[str]:
+    """Merges neighbouring cells that have no number and the same text."""
+    joined = []
+    for cell_, same_ones in itertools.groupby(cells):
+        count = len(list(same_ones))
+        without = cell_.startswith('<td class="none') and "<b>" not in cell_ and count > 1
+        joined += [cell_.replace("<td", f'<td colspan="{count}"', 1)] if without else [cell_] * count
+    return joined
+
+
+def shares(task: Task) -> Callable[[float], float]:
+    """The shade of a cell: bits from 0 (best) to 1 (worst) of the learnt scores, exact match from all to none."""
+    if not is_bits(task):
+        return lambda number: 1 - number
+    means = [
+        found.number
+        for arm in learnt(task)
+        for length in task["lengths"]
+        if (found := cell(task, arm, length)).number is not None
+    ]
+    low, high = min(means, default=0.0), max(means, default=1.0)
+    return lambda number: (number - low) / max(high - low, 0.5)
+
+
+def _after(findings: Findings) -> str:
+    tasks = [task for task in findings["tasks"] if charts.after(task)]
+    if not tasks:
+        return ""
+    text = "".join(tag("p", words) for words in (say("after text"), *map(best_change, tasks)) if words.en)
+    inside = {"name": findings["name"], "tasks": tasks}
+    return text + _per_task(inside, _changes)
+
+
+def _changes(task: Task, wide: bool) -> str:
+    chart = charts.after(task)
+    assert chart is not None
+    share = shares(task)
+
+    def td(cells: dict[str, dict[str, object]], length: int) -> str:
+        found = cells.get(str(length)) or {}
+        mean, seeds = found.get("mean"), found.get("seeds")
+        if not isinstance(mean, float) or not isinstance(seeds, dict):
+            return f'<td class="none missing">{span(say("missing"))}</td>'
+        small = " ".join(value(task, seed) for seed in seeds.values())
+        return f'<td style="{heat(share(mean))}"><b>{value(task, mean)}</b><small>{small}</small></td>'
+
+    head = [span(say("change")), *(f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"])]
+    body = [
+        [span(change_name(changed["change"])), *(td(changed["cells"], length) for length in task["lengths"])]
+        for changed in task["after"]
+    ]
+    return _drawn(chart, wide, 360) + table("heat", head, body, of(task["title"]))
+
+
+def _pareto(findings: Findings) -> str:
+    panels, fronts = "", []
+    for over in ("factor", "area"):
+        if made := charts.pareto(findings, over):
+            spots, x, y = made
+            described = Words(f"{x.words.en}; {y.words.en}", f"{x.words.zh}；{y.words.zh}")
+            panels += (
+                f'<figure class="chart">{svg.scatter(spots, x, y, width=420, height=360, described=described)}</figure>'
+            )
+            fronts.append((y.words, listed([spot.name for spot in spots if spot.front])))
+    if not panels:
+        return ""
+    text = tag("p", say("pareto text", task=of(main_task(findings)["title"])))
+    said = "".join(
+        tag(
+            "li",
+            Words(f"{words.en}: {say('pareto front', rows=rows).en}", f"{words.zh}：{say('pareto front', rows=rows).zh}"),
+        )
+        for words, rows in fronts
+    )
+    return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
+
+
+def _by_position(findings: Findings) -> str:
+    drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.by_position(findings, task))]
+    found = ""
+    for task, chart in drawn:
+        lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
+        found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
+        found += tag("p", say("positions text", length=max(lengths), width=stretch(task))) + _drawn(
+            chart, task is main_task(findings), 400
+        )
+        found += _position_table(findings, task)
+    return found
+
+
+def _position_table(findings: Findings, task: Task) -> str:
+    names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
+    found = {arm["name"]: dict(along(task, arm)) for arm in arms}
+    positions = sorted({position for bits in found.values() for position in bits})
+    head = [span(say("encoding")), *(f"{position:g}" for position in positions)]
+    body = [
+        [
+            _name(name, names),
+            *(f"<td>{bits[position]:.2f}</td>" if position in bits else "<td>–</td>" for position in positions),
+        ]
+        for name, bits in found.items()
+    ]
+    return details(say("numbers"), table("plain", head, body))
+
+
+def _depth(findings: Findings) -> str:
+    return "".join(
+        tag("p", say("depth text", task=of(task["title"])))
+        + table(
+            "plain",
+            [span(say("encoding")), *depth.head(task)],
+            [[_cell(n, words) for n, words in enumerate(row)] for row in depth.rows(task)],
+        )
+        for task in filter(depth.has_depth, findings["tasks"])
+    )
+
+
+def _tuning(findings: Findings) -> str:
+    head = [span(say(name)) for name in tuning.HEAD]
+    return "".join(
+        tag("p", tuning.introduction(task, found))
+        + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, found)])
+        for task, found in tuning.tuned_tasks(findings)
+    )
+
+
+def _cell(column: int, words: Words) -> str:
+    """The first cell of a row is its heading, which `table` marks."""
+    return span(words) if column == 0 else f"<td>{span(words)}</td>"
+
+
+def _published(findings: Findings) -> str:
+    rows = findings["published"]
+    if not rows:
+        return ""
+    head = [span(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+
+    def verdict(row: Arm) -> str:
+        kind = row["verdict"]
+        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(say(kind))}</td>'
+
+    body = [
+        [
+            span(of(row["claim"])),
+            f"<td>{span(of(row['ours']))}</td>",
+            verdict(row),
+            f"<td>{span(explained(row))}</td>",
+            f"<td>{span(source(row))}</td>",
+        ]
+        for row in rows
+    ]
+    return tag("p", verdicts(findings)) + table("published", head, body)
+
+
+# Pieces ---------------------------------------------------------------------------------------------------------------
+
+
+def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
+    """The chart of the main task over the whole width, the others side by side."""
+    main = main_task(findings)
+    others = [task for task in findings["tasks"] if task is not main]
+    found = _task(main, content(main, True))
+    if others:
+        found += '<div class="tasks">' + "".join(_task(task, content(task, False)) for task in others) + "</div>"
+    return found
+
+
+def _task(task: Task, content: str) -> str:
+    kind = "task long" if len(task["lengths"]) > 3 else "task"
+    return f'<article class="{kind}">{tag("h3", of(task["title"]))}{content}</article>'
+
+
+def _drawn(chart: svg.Chart, wide: bool, height: int) -> str:
+    return both(chart, height) if wide else f'<div class="chart">{svg.lines(chart, width=430, height=370)}</div>'
+
+
+def _name(arm: str, arms: Sequence[str]) -> str:
+    """A name with a sample of its line."""
+    stroke = '<svg class="swatch {}" viewBox="0 0 26 6" aria-hidden="true"><path d="M1 3H25" class="curve"/></svg>'
+    return stroke.format(look(arm, arms).classes) + span(title(arm))
+
+
+def details(words: Words, content: str) -> str:
+    return f"<details><summary>{span(words)}</summary>{content}</details>"

@@ -1,0 +1,157 @@
+r"""The one table and picture of a comparison for a paper: table.tex (booktabs) and figure.pdf.
+
+    \usepackage{booktabs, graphicx}
+    \input{table}  \includegraphics[width=\linewidth]{figure}
+
+The main task, every encoding in the order of the report: mean ± standard deviation over seeds at every scored length. The
+newcomer is bold. Encodings that did not learn the trained length, or still improved at the end of training, are marked.
+"""
+
+from __future__ import annotations
+
+import io
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import counted_seeds
+from posenc.lab.records import files
+from posenc.lab.report.cells import Arm, Findings, Task, cell, factor, in_order, is_bits, scale, top
+from posenc.lab.report.style import LIGHT, look
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+TABLE, FIGURE = "table.tex", "figure.pdf"
+SPECIAL = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "×": r"$\times$",
+}
+LINES = {"solid": "-", "dashed": "--", "dotted": ":", "dashdot": "-."}
+NOT_LEARNT, IMPROVING = r"$^\dagger$", r"$^\ddagger$"
+
+
+def write_paper(findings: Findings, newcomer: str | None, directory: Path) -> str:
+    """Writes table.tex and figure.pdf. Returns the table."""
+    table = latex_table(findings, newcomer)
+    files.write(directory / TABLE, table)
+    files.write(directory / FIGURE, figure(findings, newcomer))
+    return table
+
+
+def latex_table(findings: Findings, newcomer: str | None = None) -> str:
+    """A table environment. `newcomer` is the word of the encoding to print in bold."""
+    task = main_task(findings)
+    arms, longer = in_order(task), top(task) > 1
+    arms = [*arms, *(arm for arm in task["arms"] if arm not in arms)]
+    head = ["", *(f"{length} ({length / task['length']:.3g}$\\times$)" for length in task["lengths"])]
+    rows = [_row(task, arm, arm["name"] == newcomer) for arm in arms]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        f"\\caption{{{caption(findings, task)}}}",
+        f"\\begin{{tabular}}{{l{'r' * (len(task['lengths']) + longer)}}}",
+        r"\toprule",
+        " & ".join(head + ["valid to"] * longer) + r" \\",
+        r"\midrule",
+        *(" & ".join(row) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _row(task: Task, arm: Arm, bold: bool) -> list[str]:
+    name = escaped(title(arm["name"]).en)
+    marks = NOT_LEARNT * (not arm["learnt"]) + IMPROVING * _improving(arm)
+    row = [(f"\\textbf{{{name}}}" if bold else name) + marks]
+    row += [_entry(task, arm, length) for length in task["lengths"]]
+    return row + [escaped(factor(arm["factor"], top(task)))] * (top(task) > 1)
+
+
+def _entry(task: Task, arm: Arm, length: int) -> str:
+    found = cell(task, arm, length)
+    if found.number is None:
+        return "--"
+    digits = 2 if is_bits(task) else 1
+    said = f"{scale(task) * found.number:.{digits}f}"
+    if len(found.seeds) < 2:
+        return said
+    return f"{said}\\,$\\pm$\\,{scale(task) * statistics.stdev(found.seeds):.{digits}f}"
+
+
+def _improving(arm: Arm) -> bool:
+    return bool(arm["learnt"] and arm["converged"] is False)
+
+
+def caption(findings: Findings, task: Task) -> str:
+    """What the numbers are, how the models were trained and tuned, and what the marks mean."""
+    size, seeds, training = findings["size"], len(findings["seeds"]), task["training"]
+    measure = "bits per target, lower is better" if is_bits(task) else "per cent of rows all right, higher is better"
+    spread = ", mean $\\pm$ standard deviation over" if seeds > 1 else ","
+    tuned = ""
+    if len(task["learning_rates"]) > 1:
+        tuned = f" Settings chosen per encoding on a separate seed with {len(task['learning_rates'])} tries each."
+    marks = ""
+    if not all(arm["learnt"] for arm in task["arms"]):
+        marks += f" {NOT_LEARNT}~did not learn the trained length."
+    if any(map(_improving, task["arms"])):
+        marks += f" {IMPROVING}~still improved at the end of training."
+    return (
+        f"{escaped(task['title']['en'])}: {measure}{spread} {counted_seeds(findings).en}; trained at length "
+        f"{task['length']} for {training['steps']} steps of {training['rows']} rows; {size['n_layers']} layers, "
+        f"$d_{{\\mathrm{{model}}}} = {size['d_model']}$, {size['n_heads']} heads.{tuned}{marks}"
+    )
+
+
+def escaped(text: str) -> str:
+    """For LaTeX. The sign ">" stands in mathematics."""
+    return "".join(SPECIAL.get(letter, letter) for letter in text).replace(">", "$>$")
+
+
+def figure(findings: Findings, newcomer: str | None = None) -> bytes:
+    """PDF: mean score against length, a dot for every seed, the newcomer thick. The same findings give the same bytes.
+
+    Raises ModuleNotFoundError without matplotlib, ValueError if nothing has a score.
+    """
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    task = main_task(findings)
+    arms = [arm for arm in in_order(task) if any(cell(task, arm, n).number is not None for n in task["lengths"])]
+    if not arms:
+        raise ValueError(f"{findings['name']}: no trial has a score, so there is nothing to draw")
+    names = [arm["name"] for arm in task["arms"]]
+    sheet = Figure(figsize=(6.3, 3.7), layout="constrained")
+    axes = sheet.add_subplot()
+    for arm in arms:
+        _draw(axes, task, arm, names, arm["name"] == newcomer)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(task["lengths"], list(map(str, task["lengths"])))
+    axes.minorticks_off()
+    axes.axvline(task["length"], color="0.7", linewidth=0.8, zorder=0)
+    axes.set_xlabel(f"length ({task['unit']['en']}); trained at {task['length']}")
+    axes.set_ylabel("bits per target" if is_bits(task) else "rows all right, %")
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
+    sink = io.BytesIO()
+    with rc_context({"pdf.fonttype": 42}):
+        sheet.savefig(sink, format="pdf", metadata={"CreationDate": None, "ModDate": None})
+    return sink.getvalue()
+
+
+def _draw(axes: Axes, task: Task, arm: Arm, names: Sequence[str], thick: bool) -> None:
+    style = look(arm["name"], names)
+    found = [(length, cell(task, arm, length)) for length in task["lengths"]]
+    points = [(length, scale(task) * one.number) for length, one in found if one.number is not None]
+    colour, line = LIGHT[style.colour], LINES[style.dash]
+    width, name = (2.6 if thick else 1.2), title(arm["name"]).en
+    axes.plot(*zip(*points, strict=True), color=colour, linestyle=line, linewidth=width, label=name, zorder=2 + thick)
+    dots = [(length, scale(task) * seed) for length, one in found for seed in one.seeds]
+    if dots:
+        axes.plot(*zip(*dots, strict=True), ".", color=colour, markersize=3, alpha=0.6)

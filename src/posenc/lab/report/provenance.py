@@ -1,0 +1,205 @@
+"""How the numbers were made, which are missing, and how to repeat them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from posenc.lab.experiment import SPREAD
+from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
+from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
+from posenc.lab.findings.titles import main_task, title
+from posenc.lab.findings.wording import because
+from posenc.lab.report.cells import Findings, Task, arms_of, is_bits, reason, unit, value
+from posenc.lab.report.html import span, table, tag
+from posenc.lab.report.words import listed, of, same, say
+from posenc.lab.run.repeat import TOLERANCE
+from posenc.support.languages import Words, joined
+
+
+def how(findings: Findings) -> str:
+    rows = "".join(f'<tr><th scope="row">{span(say(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
+    found = tag("p", say("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    found += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
+    found += tag("h3", say("tasks")) + _tasks(findings)
+    return found + tag("h3", say("lost")) + _lost(findings)
+
+
+def repeating(findings: Findings) -> Words:
+    """The commands that train one model again, and those that are missing."""
+    task = main_task(findings)
+    return say("how repeat", task=task["name"], arm=task["arms"][0]["name"], seed=findings["seeds"][0], **TOLERANCE)
+
+
+def facts(findings: Findings) -> list[tuple[str, str]]:
+    """The rows of the table: the key of a label, and HTML."""
+    trials = findings["trials"]
+    said = say("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
+    seeds = ", ".join(map(str, findings["seeds"]))
+    note = " " + span(say("exploratory")) if findings["exploratory"] else ""
+    return [
+        ("how command", f"<code>{html.escape(findings['command'])}</code>"),
+        ("how trials", span(said)),
+        ("how seeds", seeds + note),
+        ("how model", _pairs(findings["size"])),
+        ("how text used", _text(findings["text"])),
+        ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["provenance"]})),
+        ("how machine", _pairs(findings["machine"])),
+    ]
+
+
+def text_used(findings: Findings) -> Words:
+    """Which text was read, how much of it, and what is scored. Empty where the tasks generate their own rows."""
+    if (text := findings["text"]) is None:
+        return Words("", "")
+    read, kept = text["train"], text["held_out"]
+    counts = {"documents": read["documents"], "bytes": read["bytes"], "others": kept["documents"], "more": kept["bytes"]}
+    told = [say("text used", source=same(text["source"]), **{name: f"{count:,}" for name, count in counts.items()})]
+    told += [of(note) for note in text.get("notes") or ()]
+    for task in findings["tasks"]:
+        if (scored := task["scored"])["targets"]:
+            told.append(say("text scored", task=of(task["title"]), rows=scored["rows"], targets=scored["targets"]))
+    said = joined(told, "; ", "；")
+    return Words(f"{said.en}.", f"{said.zh}。")
+
+
+def limits(findings: Findings) -> Iterator[Words]:
+    """The limitations of these numbers."""
+    task, names = main_task(findings), arms_of(findings)
+    trained, longest = row_tokens(task, task["length"]), row_tokens(task, max(task["lengths"]))
+    numbers = {"trained": trained, "last": longest - 1, "drawn": SPREAD * longest - 1, "task": of(task["title"])}
+    yield say("limit size")
+    yield say("limit gate")
+    if any(name.endswith(RANDOMIZED) for name in names):
+        drawn = any(arm["contiguous"] for arm in task["arms"])
+        yield say("limit random" if drawn else "limit random in training", **numbers)
+    if "learned" in names:
+        yield say("limit learned", **numbers)
+    if "t5" in names and (reach := longest_bucket(task)) > trained:
+        yield say("limit t5", reach=reach, **numbers)
+    for one in findings["tasks"]:
+        if one["settings"]:
+            rows = listed([_set(name, settings) for name, settings in one["settings"].items()])
+            yield say("limit settings", task=of(one["title"]), rows=rows)
+
+
+def _set(name: str, settings: Mapping[str, float]) -> Words:
+    """FIRE (first_length 32)."""
+    numbers = [f"{setting} {number:g}" for setting, number in settings.items()]
+    return Words(f"{title(name).en} ({', '.join(numbers)})", f"{title(name).zh}（{'，'.join(numbers)}）")
+
+
+def _text(text: Mapping[str, Any] | None) -> str:
+    if text is None:
+        return span(say("how no text"))
+    notes = "".join(f"<br>{span(of(note))}" for note in text.get("notes") or ())
+    return _pairs({name: value for name, value in text.items() if name != "notes"}) + notes
+
+
+def _pairs(given: Mapping[str, Any] | None) -> str:
+    """A mapping as text: "name value, name value"; a nested mapping stands in brackets."""
+
+    def written(value: Any) -> str:
+        if isinstance(value, Mapping):
+            return f"({', '.join(f'{html.escape(str(name))} {written(one)}' for name, one in value.items())})"
+        text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
+        return f"<code>{html.escape(text)}</code>" if len(text) > 31 else html.escape(text)
+
+    return ", ".join(f"{html.escape(str(name))} {written(value)}" for name, value in (given or {}).items())
+
+
+def training(task: Task) -> Words:
+    steps, tokens = task["training"].get("steps"), task["trained_tokens"]
+    counted = "–" if tokens is None else f"{tokens:,.0f}"
+    return say("tokens", tokens=counted) if steps is None else say("steps", steps=steps, tokens=counted)
+
+
+def rate(task: Task) -> Words:
+    """The learning rate of all encodings, or the rates from which it was chosen."""
+    chosen = {arm["name"]: arm["learning_rate"] for arm in task["arms"] if arm["learning_rate"] is not None}
+    if len(task["learning_rates"]) > 1:
+        return joined(_tuned(task, chosen), "; ", "；")
+    rates = sorted(set(chosen.values()))
+    return say("rate same", rate=", ".join(f"{rate:g}" for rate in rates) or "–")
+
+
+def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
+    """What was tried, and the rate that was chosen for each encoding: apart for encodings that tried own scales too."""
+    scales = task["own_scales"]
+    for count in sorted({scales.get(name, 0) for name in chosen}):
+        names = [name for name in chosen if scales.get(name, 0) == count and tuned_as(name, chosen) == name]
+        rows = listed([Words(f"{title(name).en} {chosen[name]:g}", f"{title(name).zh} {chosen[name]:g}") for name in names])
+        rates = ", ".join(f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) - count])
+        first = f"{task['training']['learning_rate']:g}" if count else ""
+        yield say("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
+    for name in (name for name in chosen if tuned_as(name, chosen) != name):
+        yield say("rate as", name=title(name), other=title(tuned_as(name, chosen)), rate=f"{chosen[name]:g}")
+
+
+def gate(task: Task) -> Words:
+    rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
+    if limit is None or not is_bits(task):  # for exact match the rule already states the limit
+        return rule
+    said = say("gate limit", limit=value(task, limit), unit=unit(task))
+    return Words(f"{rule.en} ({said.en})", f"{rule.zh}（{said.zh}）")
+
+
+def chance(task: Task) -> str:
+    """The values by length; one number if they are all equal."""
+    given = {int(length): value(task, found) for length, found in task["chance"].items()}
+    if len(set(given.values())) == 1:
+        return next(iter(given.values()))
+    return "; ".join(f"{length}: {given[length]}" for length in sorted(given))
+
+
+def lengths(task: Task) -> str:
+    """The lengths, the trained one in brackets."""
+    return " ".join(f"[{length}]" if length == task["length"] else str(length) for length in task["lengths"])
+
+
+def baseline(task: Task) -> str:
+    return "–" if task["baseline"] is None else value(task, task["baseline"])
+
+
+def _tasks(findings: Findings) -> str:
+    head = [span(say(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
+    body = [
+        [
+            span(of(task["title"])),
+            f"<td>{lengths(task)}<small>{span(of(task['unit']))}</small></td>",
+            *(f"<td>{span(words)}</td>" for words in (training(task), rate(task), gate(task))),
+            f"<td>{chance(task)}<small>{span(unit(task))}</small></td>",
+            f"<td>{baseline(task)}</td>",
+        ]
+        for task in findings["tasks"]
+    ]
+    return table("published", head, body)
+
+
+def absent(why: str) -> Words:
+    """Why a trial is missing."""
+    tail = say("trained far")
+    said = why.removesuffix(tail.en)
+    words = reason(said) if said.startswith("failed: ") else because(said)
+    return Words(words.en + tail.en, words.zh + tail.zh) if said != why else words
+
+
+def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
+    """Task, encoding, seed and reason of every trial that is missing or failed."""
+    titles = {task["name"]: of(task["title"]) for task in findings["tasks"]}
+    return [
+        (titles.get(row["task"], same(row["task"])), title(row["arm"]), str(row["seed"]), absent(row["why"]))
+        for row in findings["missing"]
+    ]
+
+
+def _lost(findings: Findings) -> str:
+    rows = lost(findings)
+    if not rows:
+        return tag("p", say("nothing lost"))
+    head = [span(say(name)) for name in ("task", "encoding", "seed", "why")]
+    body = [
+        [span(task), f"<td>{span(arm)}</td>", f"<td>{seed}</td>", f"<td>{span(why)}</td>"] for task, arm, seed, why in rows
+    ]
+    return table("published", head, body)

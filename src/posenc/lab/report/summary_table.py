@@ -1,0 +1,129 @@
+"""The table of measured values, one row for each encoding, in place of the star ratings of the founding notes.
+
+quality at the trained length · valid length factor · area · cost · parameters and tables · tasks scored by exact match
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from posenc.lab.findings.titles import main_task
+from posenc.lab.report.cells import (
+    Arm,
+    Cell,
+    Findings,
+    Task,
+    arms_of,
+    cell,
+    decimals,
+    factor,
+    find,
+    home,
+    in_order,
+    times,
+    top,
+    unit,
+    value,
+)
+from posenc.lab.report.words import of, same, say
+from posenc.support.languages import Words, joined
+
+TIMES = ("training", "prefill", "decode")
+
+
+class Entry(NamedTuple):
+    """A cell: its text, the small text below, and its kind if it has no number."""
+
+    words: Words
+    small: Words = Words("", "")
+    kind: str = ""
+
+
+class Stars(NamedTuple):
+    head: list[tuple[Words, Words]]  # a name, and in small type its unit
+    rows: list[tuple[str, list[Entry]]]
+
+
+NOTHING = Entry(Words("–", "–"))
+
+
+def stars(findings: Findings) -> Stars:
+    main = main_task(findings)
+    others = [task for task in findings["tasks"] if task is not main]
+    blank = Words("", "")
+    head = [(say("quality"), unit(main)), (say("factor"), blank), (say("area"), unit(main)), (say("rank"), blank)]
+    if findings["cost"]:
+        head += [(say(kind), blank) for kind in TIMES] + [(say("parameters"), blank), (say("memory"), blank)]
+    head += [(of(task["title"]), unit(task)) for task in others]
+    names = [arm["name"] for arm in in_order(main)]
+    names += [name for name in arms_of(findings) if name not in names]
+    return Stars(head, [(name, _row(findings, main, others, name)) for name in names])
+
+
+def introduction(findings: Findings) -> Words:
+    """The meaning of the columns."""
+    main = main_task(findings)
+    parts = [say("stars text", task=of(main["title"]), home=home(main))]
+    if main["rank_seeds"]:
+        parts.append(say("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
+    return joined(parts, " ", "")
+
+
+def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[Entry]:
+    row = _main(main, find(main, name))
+    if findings["cost"]:
+        row += _cost(findings["cost"]["rows"].get(name))
+    return row + [_other(task, find(task, name)) for task in others]
+
+
+def _main(task: Task, arm: Arm | None) -> list[Entry]:
+    if arm is None:
+        return [Entry(say("not asked"), kind="none")] * 4
+    at_home = cell(task, arm, task["length"])
+    quality = _quality(task, arm, at_home)
+    if at_home.kind != "number":
+        silent = at_home.words if at_home.number is None else say("not learnt short")
+        return [quality, *[Entry(silent, kind="none")] * 3]
+    became = say(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("", "")
+    area = NOTHING if arm["area"] is None else Entry(same(value(task, arm["area"])))
+    rank = NOTHING if arm["rank"] is None else Entry(same(f"{arm['rank']:.1f}"))
+    return [quality, Entry(same(factor(arm["factor"], top(task))), became), area, rank]
+
+
+def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
+    if at_home.number is None:
+        return Entry(at_home.words, kind="none")
+    interval = arm["cells"][home(task)].get("interval")
+    numbers = interval if interval else at_home.seeds
+    digits = decimals(task, task["length"])
+    small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
+    told = [same(small), *[say("improving short")] * (arm["converged"] is False)]
+    return Entry(at_home.words, joined(told, "; ", "；"), "" if at_home.kind == "number" else "unlearnt")
+
+
+def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
+    if cost is None:
+        return [NOTHING] * 5
+    row = []
+    for kind in TIMES:
+        found = cost.get(kind)
+        row.append(
+            Entry(same(times(found["median"])), same(f"{times(found['low'])}–{times(found['high'])}")) if found else NOTHING
+        )
+    for kind in ("parameters", "table_bytes_per_token"):
+        row.append(NOTHING if cost.get(kind) is None else Entry(same(f"{cost[kind]:,.0f}")))
+    return row
+
+
+def _other(task: Task, arm: Arm | None) -> Entry:
+    """Quality at the trained length, and the valid length factor if longer lengths were scored."""
+    if arm is None:
+        return Entry(say("not asked"), kind="none")
+    at_home = cell(task, arm, task["length"])
+    entry = _quality(task, arm, at_home)
+    if at_home.number is not None and at_home.kind != "number":
+        return entry._replace(small=say("not learnt short"))
+    if at_home.number is None or arm["factor"] is None or top(task) <= 1:
+        return entry
+    return entry._replace(small=same(factor(arm["factor"], top(task))))

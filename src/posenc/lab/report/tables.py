@@ -1,0 +1,99 @@
+"""The findings as CSV, every number in full.
+
+cells.csv       long: one line for each task, encoding, setting, length and seed; a cell without a number states the reason
+summary.csv     one line for each task and encoding: the measured table
+published.csv   published claims, compared with these results
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from posenc.lab.report.cells import Findings, home, long_form, reasons
+from posenc.lab.report.summary_table import TIMES
+from posenc.lab.report.words import of
+
+CELLS = ("task", "measure", "encoding", "setting", "mode", "length", "seed", "value", "state")
+SUMMARY = (
+    "task",
+    "measure",
+    "encoding",
+    "learnt",
+    "state",
+    "length",
+    "quality",
+    "quality_low",
+    "quality_high",
+    "factor",
+    "factor_low",
+    "factor_high",
+    "factor_censored",
+    "area",
+    "rank",
+    "behaviour",
+    "learning_rate",
+    "seconds",
+    *(f"{kind}_{part}" for kind in TIMES for part in ("median", "low", "high")),
+    "parameters",
+    "table_bytes_per_token",
+)
+PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "why_en", "why_zh", "decided_by")
+
+
+def tables(findings: Findings) -> dict[str, str]:
+    return {
+        "cells.csv": _csv(CELLS, long_form(findings)),
+        "summary.csv": _csv(SUMMARY, _summary(findings)),
+        "published.csv": _csv(PUBLISHED, _published(findings)),
+    }
+
+
+def _summary(findings: Findings) -> Iterator[dict[str, Any]]:
+    for task in findings["tasks"]:
+        for arm in task["arms"]:
+            found = arm["cells"].get(home(task)) or {}
+            low, high = found.get("interval") or (None, None)
+            row = {
+                "task": task["name"],
+                "measure": task["measure"],
+                "encoding": arm["name"],
+                "learnt": arm["learnt"],
+                "state": arm["state"],
+                "length": task["length"],
+                "quality": found.get("mean"),
+                "quality_low": low,
+                "quality_high": high,
+                "area": arm["area"],
+                "rank": arm["rank"],
+                "behaviour": arm["behaviour"],
+                "learning_rate": arm["learning_rate"],
+                "seconds": arm["seconds"],
+            }
+            for part in ("value", "low", "high", "censored"):
+                row["factor" if part == "value" else f"factor_{part}"] = (arm["factor"] or {}).get(part)
+            yield row | _cost(findings, arm["name"])
+
+
+def _cost(findings: Findings, name: str) -> dict[str, Any]:
+    cost = ((findings["cost"] or {}).get("rows") or {}).get(name) or {}
+    row = {f"{kind}_{part}": value for kind in TIMES for part, value in (cost.get(kind) or {}).items()}
+    return row | {part: cost.get(part) for part in ("parameters", "table_bytes_per_token")}
+
+
+def _published(findings: Findings) -> Iterator[dict[str, Any]]:
+    for row in findings["published"]:
+        told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": reasons(row)}
+        spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both._asdict().items()}
+        yield {"source": row["source"], "verdict": row["verdict"], "decided_by": row.get("decided_by"), **spoken}
+
+
+def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """A value as text: a number as Python's repr, which reads back unchanged; None as an empty cell."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, list(columns), lineterminator="\n", extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()

@@ -1,0 +1,1 @@
+"""The texts that the lab trains on: posenc's own prose, and a user's file."""

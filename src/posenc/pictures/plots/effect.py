@@ -1,0 +1,165 @@
+"""Pictures of entries that are not encodings of one layer of words in a row: what each does to the scores, or its numbers.
+
+    words, hidden states    query × key, of each head; so where far pairs are changed, whose table is that of RoPE
+    an image                the patches around one query, of each head
+    layers of a preset      query × key, of each of the first layers
+    ways to number tokens   each coordinate against the token's index
+
+Legend: h heads, i query, j key, t tokens.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from posenc.catalogue import lookup
+from posenc.catalogue.description import positions_of, written
+from posenc.catalogue.entry import Entry
+from posenc.encoding import PositionalEncoding, Site
+from posenc.pictures.measures.layers import normal, redrawn, seeded
+from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
+from posenc.positions import Positions
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Float
+
+N_HEADS, D_HEAD, N_LAYERS = 4, 32, 6
+WORDS, SIDE = 32, 9  # tokens in a row; patches of an image down and across
+MOST = 5.0  # the colours end here: a weight has changed by e⁵ = 148 times
+ROUNDING = 1e-9  # what is smaller is no change
+UNSEEN = -1e30  # what is lower is not seen at all
+SEED = 0
+
+
+def effect(entry: Entry) -> Picture:
+    """The picture of any entry. Learned parameters are drawn from N(0, 0.5²), and words at random."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(SEED)
+        return _numbers(entry) if entry.kind == "positions" else _scores(entry)
+
+
+@torch.no_grad()
+def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"]:
+    """What the encoding of one layer changes in the scores.
+
+    Added vectors: the products of what is added to each two tokens, over d_model. All others: the score of queries and keys
+    of ones, minus that without an encoding; what is read comes from random hidden states. Where the softmax is replaced and
+    no bias is added: the logarithm of the weights, relative to that of equal weights. Where values reach the output past
+    the weights: how much of each value, in the first channel.
+    """
+    x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
+    if Site.EMBED in encoding.sites:
+        added: Tensor = encoding.embed(x, at) - x
+        alike: Tensor = added @ added.mT / x.shape[-1]
+        return alike
+    at = encoding.read(x, at)
+    ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
+    q, k = encoding.rotate_both(ones, ones, at, at)
+    k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
+    scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
+    if Site.BYPASS in encoding.sites:
+        return _past_the_weights(encoding, at)
+    if Site.WEIGHTS in encoding.sites and Site.BIAS not in encoding.sites:
+        before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
+        weights = encoding.weights(torch.zeros_like(scores), at, at, before)
+        assert weights is not None
+        return (weights.clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
+    if (bias := encoding.bias(q, k, at, at)) is not None:
+        scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
+    without = D_HEAD**0.5 if Site.WEIGHTS not in encoding.sites else D_HEAD * encoding.softmax_scale(D_HEAD)
+    changed: Tensor = (scores - without)[0]
+    return changed
+
+
+def _past_the_weights(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"]:
+    """What a value of one at key j adds to the output of query i."""
+    n = at.length
+    one_each = torch.eye(n).view(n, 1, n, 1).expand(-1, N_HEADS, -1, D_HEAD)
+    all_seen = torch.ones(n, 1, n, n, dtype=torch.bool)
+    each, none = (encoding.bypass(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
+    assert each is not None
+    assert none is not None
+    added: Tensor = (each - none)[..., 0].permute(1, 2, 0)
+    return added
+
+
+def _scores(entry: Entry) -> Matrices:
+    takes = lookup.arguments_of(entry.name)
+    image = {"height": SIDE, "width": SIDE} if {"height", "width"} <= takes else {}
+    small = entry.small if entry.in_a_row else {}  # windows that end within the picture
+    encoding = lookup.create(
+        entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
+    )
+    at, said = _tokens(entry)
+    layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
+    found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
+    if entry.of_image:
+        patches = found[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
+        found = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
+    elif "causal" in entry.needs:
+        found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
+    names = [f"head {n}" for n in range(len(found))] if encoding.of_one_layer else [f"layer {n}" for n in range(N_LAYERS)]
+    maps = found if encoding.of_one_layer else found[::N_HEADS]
+    largest = float(maps.nan_to_num().abs().max())
+    limit = min(largest, MOST) if largest > ROUNDING else 1.0
+    learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""
+    maps = maps.clamp(min=UNSEEN)  # the colours need no more
+    seen = maps[~maps.isnan()]
+    ends = (float(end) if abs(end) > ROUNDING else 0.0 for end in (seen.min(), seen.max()))
+    low, high = ("−∞" if end <= UNSEEN else number(end) for end in ends)
+    return Matrices(
+        f"{entry.title.en}: {said}",
+        (
+            _said(encoding.sites),
+            f"From {low} to {high}.{learned}",
+        ),
+        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
+        "row" if entry.of_image else "query",
+        "column" if entry.of_image else "key",
+        "change of the score" if Site.BYPASS not in encoding.sites else "share of the value",
+        limit,
+    )
+
+
+def _said(sites: Site) -> str:
+    if Site.EMBED in sites:
+        return "How alike the vectors are that two tokens get: the products of what is added to them."
+    if Site.BYPASS in sites:
+        return "How much of every patch's value is added to the middle one, in the first channel."
+    return "Blue takes attention away, red adds to it, where queries and keys are ones."
+
+
+def _tokens(entry: Entry) -> tuple[Positions, str]:
+    """Tokens that suit an entry, and what they are."""
+    at = positions_of(entry, WORDS, (SIDE, SIDE))
+    return at, "patches around the middle one" if entry.of_image else "what changes"
+
+
+def _numbers(entry: Entry) -> Curves:
+    known: dict[str, Any] = {"batch": 1, "length": WORDS, "lengths": [12, 20], "height": 14, "width": 14, "text": 8}
+    known |= {name: written(python, length=WORDS) for name, python in entry.arguments.items()}
+    parameters = inspect.signature(entry.maker()).parameters.values()
+    needed = [about.name for about in parameters if about.default is inspect.Parameter.empty]
+    at: Positions = lookup.positions_by(entry.name, **{name: known[name] for name in needed})
+    coords = at.coords[0].double().reshape(at.length, -1)
+    known_axes = {1: ["position"], 2: ["row", "column"], 3: ["time", "row", "column"]}
+    names = known_axes.get(coords.shape[1], []) if entry.axes == 1 or not entry.domains else []
+    lines = [
+        Line(names[n] if names else f"coordinate {n}", torch.arange(at.length).double(), coords[:, n], points=True)
+        for n in range(coords.shape[1])
+    ]
+    if int(at.document.max()) > 0:
+        lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
+    given = ", ".join(f"{name}={entry.arguments.get(name, known[name])}" for name in needed if name != "batch")
+    return Curves(
+        f"{entry.title.en}: the numbers of the tokens, {given}",
+        ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),
+        tuple(lines),
+        "index of the token",
+        "number",
+        stacked=len(lines) > 1,
+    )

@@ -1,0 +1,31 @@
+"""Checks of tensors that annotations cannot say; `checked` makes the others from the annotations."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from posenc.support.checks import shown
+
+INTEGERS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+"""The dtypes of whole numbers that torch computes with."""
+
+
+def floating(dtype: torch.dtype) -> None:
+    """Raises TypeError for what is no dtype of real numbers."""
+    if type(dtype) is not torch.dtype or not dtype.is_floating_point:
+        raise TypeError(f"dtype: expected a floating torch.dtype, got {shown(dtype)}")
+
+
+def beside(parameter: Tensor, **tensors: Tensor) -> None:
+    """Raises ValueError for a tensor that is not on the device of the parameter."""
+    for name, value in tensors.items():
+        if value.device != parameter.device:
+            raise ValueError(f"{name}: expected to be on {parameter.device} as the parameters are, got {value.device}")
+
+
+def with_values(**tensors: Tensor) -> None:
+    """Raises ValueError for a tensor without elements, or whose elements have no values (meta)."""
+    for name, value in tensors.items():
+        if value.device.type == "meta" or not value.numel():
+            raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")

@@ -1,0 +1,224 @@
+"""Another encoding instead of a loaded model's own, in all of its layers or in some."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+from torch import Tensor, nn
+
+from posenc.combined import PerLayer
+from posenc.encoding import PositionalEncoding, Site
+from posenc.support import checks
+from posenc.support.checks import shown
+from posenc.transformers import interface
+from posenc.transformers.bound_forward import ATTACHED, bind, rotations, unbind
+from posenc.transformers.decoder import (
+    Decoder,
+    Unsupported,
+    implementations,
+    layer_specs,
+    positional_names,
+    restore_implementations,
+    set_implementation,
+    tried,
+)
+from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
+from posenc.transformers.kernel_rotation import is_fast, slow
+from posenc.transformers.layer import Layer, in_place_of
+from posenc.transformers.saved import KEY, entry_of
+
+RECORD = "_posenc_attached"
+PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
+
+
+@dataclass
+class Attached:
+    """What `detach` undoes."""
+
+    handles: list[Any]
+    implementations: list[tuple[Any, str | None]]
+    layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
+    told: bool = False  # whether it has been said how to load what is saved
+
+
+def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
+    """Replaces the model's own encoding by `encoding`, in every attention layer or in `layers`; returns the model.
+
+        attach(model, posenc.create("alibi", n_heads=32))
+        attach(model, posenc.create("nope"), layers=range(3, 32, 4))
+
+    The model's own rotation is switched off in these layers; its mask, window, scale, soft cap, sinks and dropout stay.
+    An encoding that adds to the embeddings does so before the first layer, once. Parameters of the encoding become
+    parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run once on
+    three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
+
+    Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
+    there are not or that already have one, for a PerLayer of too few layers, and for another number of heads. The model is
+    then as it was.
+    """
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
+    before: Attached | None = getattr(model, RECORD, None)
+    found = tried(model)
+    chosen = _chosen(layers, list(found.attention))
+    taken = sorted(set(chosen) & set(before.layers)) if before else []
+    if taken:
+        raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
+    _check_rotation(model, found, chosen)
+    of_layers = _of_layers(encoding, chosen)
+    for n, one in of_layers.items():
+        check_layer(found, n, one)
+    devices = {
+        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one])
+        for one in of_layers.values()
+    }
+    shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
+
+    if shares_keys and (keeping := [one for one in of_layers.values() if Layer(one).keeps_states]):
+        raise Unsupported(
+            f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
+            f"{type(model).__name__} take the keys of others"
+        )
+    in_place = {n for n, one in of_layers.items() if not shares_keys and can_take_the_place(found, n, one)}
+    for n in of_layers.keys() - in_place:
+        check_later(found, n, of_layers[n])
+
+    interface.register()
+    record = before or Attached([], implementations(found.module), {})
+    held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()
+    if before is None:
+        model.add_module(PARAMETERS, held)
+        names = positional_names(found.module)
+        record.handles.append(found.module.register_forward_pre_hook(interface.GivePositions(names), with_kwargs=True))
+        record.handles.extend(interface.carry(found.carried))
+        set_implementation(found.module, interface.NAME)
+        object.__setattr__(model, RECORD, record)
+        if "save_pretrained" not in vars(model):
+            vars(model)["save_pretrained"] = MethodType(save_pretrained, model)
+    numbers: dict[int, int] = {}
+    for n, one in of_layers.items():
+        if id(one) not in numbers:
+            numbers[id(one)] = len(held)
+            held.append(one.to(devices[id(one)]))
+            if one.sites & Site.EMBED and n == min(chosen):
+                record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
+        module = found.attention[n]
+        _, groups, _, width = found.shapes[n][2]
+        layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
+        if n in in_place:
+            bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
+        record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
+        record.layers[n] = numbers[id(one)]
+    _write_config(model, held, record.layers)
+    return model
+
+
+def detach(model: nn.Module) -> nn.Module:
+    """Takes off all that `attach` and `fast` have put on: the model computes as it did before. Returns the model."""
+    was_fast = is_fast(model)
+    if was_fast:
+        slow(model)
+    record: Attached | None = getattr(model, RECORD, None)
+    if record is None:
+        if was_fast:
+            return model
+        raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
+    for handle in record.handles:
+        handle.remove()
+    for module in model.modules():
+        unbind(module, ATTACHED)
+    restore_implementations(record.implementations)
+    delattr(model, PARAMETERS)
+    object.__delattr__(model, RECORD)
+    if getattr(vars(model).get("save_pretrained"), "__func__", None) is save_pretrained:
+        del model.save_pretrained
+    _forget_config(model)
+    return model
+
+
+def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
+    """A model's own `save_pretrained`, while an encoding is attached to it. Says once how to load the folder.
+
+    Raises TypeError for an encoding that could not be made again from the folder.
+    """
+    record: Attached = getattr(self, RECORD)
+    entry_of(getattr(self, PARAMETERS), record.layers)
+    if not record.told:
+        record.told = True
+        warnings.warn(
+            f"posenc: this {type(self).__name__} is saved with an encoding attached. Load it with "
+            "posenc.transformers.from_pretrained(folder): AutoModel ignores the encoding without an error, and computes "
+            "with the model's own",
+            stacklevel=2,
+        )
+    return type(self).save_pretrained(self, *given, **options)
+
+
+def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The parameters of the attached encodings, for an optimiser. Raises ValueError where nothing is attached."""
+    held = getattr(model, PARAMETERS, None)
+    if held is None:
+        raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
+    return held.parameters()  # type: ignore[no-any-return]
+
+
+def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
+    if layers is None:
+        return known
+    if isinstance(layers, Tensor) or not isinstance(layers, Iterable):
+        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(layers)}")
+    given = list(layers)
+    if not all(checks.is_whole(n) for n in given):
+        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(given)}")
+    chosen = sorted(set(given))
+    if not chosen or any(n not in known for n in chosen):
+        raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
+    return chosen
+
+
+def _write_config(model: Any, held: nn.ModuleList, layers: dict[int, int]) -> None:
+    """Sets `model.config.posenc`; without one for an encoding that a configuration cannot hold, which cannot be saved."""
+    _forget_config(model)
+    with suppress(TypeError):
+        setattr(model.config, KEY, entry_of(held, layers))
+
+
+def _forget_config(model: Any) -> None:
+    if hasattr(model.config, KEY):
+        delattr(model.config, KEY)
+
+
+def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, PositionalEncoding]:
+    if not isinstance(encoding, PerLayer):
+        return dict.fromkeys(chosen, encoding)
+    if missing := [n for n in chosen if n >= len(encoding)]:
+        raise ValueError(f"encoding: a PerLayer of {len(encoding)} layers has none for the model's layers {missing}")
+    return {n: encoding.at_layer(n) for n in chosen}
+
+
+def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None:
+    """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off. A query's scale stays."""
+    if any(n in found.rotated for n in chosen):
+        return
+    from posenc.configs import ConfigError, read_config
+
+    try:
+        spec = read_config(found.module.config.to_dict())  # type: ignore[union-attr,operator]
+    except ConfigError as error:
+        raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
+    if spec.layers:
+        layers = layer_specs(spec, found.attention)
+        absolute = [use for use in spec.layers[0].uses if use.rotation is None]
+        uses = absolute + [use for n in chosen if n in layers for use in layers[n].uses]
+    else:
+        uses = [use for part in spec.parts for layer in part.layers for use in layer.uses]
+    named = dict.fromkeys(use.name for use in uses if not use.encoding.startswith("encodings.temperature."))
+    if named:
+        raise Unsupported(
+            f"model: {type(model).__name__} has {', '.join(named)} inside its modules, where it cannot be switched off"
+        )

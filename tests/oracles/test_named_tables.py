@@ -65,8 +65,11 @@ def test_sinusoidal_2d_puts_columns_first():
     close(got, np.array([sin_then_cos(x, D // 2) + sin_then_cos(y, D // 2) for y, x in CELLS]))
     wrong = np.array([sin_then_cos(y, D // 2) + sin_then_cos(x, D // 2) for y, x in CELLS])
     assert np.abs(got - wrong).max() > 0.1
-    class_token = Positions.at(torch.tensor([[[-1, -1]]]))
-    assert not added(posenc.create("sinusoidal_2d", d_model=D), class_token).any()
+    first = Positions.at(torch.tensor([[[-1, -1], [-1, 3]]]))
+    assert not added(posenc.create("sinusoidal_2d", d_model=D), first).any()
+    with_class_token = added(posenc.create("sinusoidal_2d", d_model=D), Positions.grid(3, 4, prefix=2))
+    assert not with_class_token[:2].any()
+    close(with_class_token[2:], added(posenc.create("sinusoidal_2d", d_model=D), Positions.grid(3, 4)))
 
 
 def test_detr_puts_rows_first_and_interleaves():

@@ -147,3 +147,11 @@ def test_wrong_arguments():
     for impl in ("reference", "relative"):
         with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
             attend(q[..., :4], q[..., :4], q[..., :4], filled(), Positions.arange(1, 4), impl=impl)
+
+
+@pytest.mark.parametrize("impl", ["auto", "reference", "relative"])
+def test_a_vector_of_one_channel_is_not_spread_over_wide_values(impl):
+    encoding = Shaw(1, max_distance=2)
+    q, v = torch.randn(1, 2, 5, 1), torch.randn(1, 2, 5, 4)
+    with pytest.raises(ValueError, match="Shaw adds vectors of 1 channels to the output, expected values of as many"):
+        attend(q, q, v, encoding, Positions.arange(1, 5), impl=impl)

@@ -37,6 +37,20 @@ def near(actual, expected, tolerance=2e-5):
     torch.testing.assert_close(actual, expected, rtol=tolerance, atol=tolerance)
 
 
+def test_positions_of_several_axes():
+    """M-RoPE's [4, b, t] begins with the number in the text; [3, b, t] is read where its axes agree, as they do in text."""
+    model = tiny.model_of("cohere_compass_text")
+    pt.attach(model, made("rope"))
+    numbers = torch.arange(0, 3 * IDS.shape[1], 3).expand(IDS.shape)
+    expected = logits(model, position_ids=numbers)
+    assert (expected - logits(model)).abs().max() > 1e-3
+    near(logits(model, position_ids=numbers.expand(3, *IDS.shape)), expected)
+    image = torch.stack([numbers, numbers // 2, numbers // 2, numbers % 5])
+    near(logits(model, position_ids=image), expected)
+    with pytest.warns(UserWarning, match="position_ids: 3 axes for each token"):
+        near(logits(model, position_ids=image[1:]), logits(model))
+
+
 NAMES = ["nope", "rope", "alibi", "t5", "shaw", "transformer_xl", "cope", "xpos", "sinusoidal", "learned"]
 
 

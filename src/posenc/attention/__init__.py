@@ -179,8 +179,7 @@ def _with_bypass(
     addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
     if addend is None:
         return out
-    if addend.shape[-1] != 1:
-        check_added(encoding, addend, v)
+    check_added(encoding, addend, v)
     return (out.to(addend.dtype) + addend).to(out.dtype)
 
 

@@ -49,8 +49,8 @@ class Sinusoidal(AbsoluteEncoding):
     repeats      channels in a row that share a frequency; 2 in the pointers of SAM 2's tracker
     scale        position + offset is multiplied with it: 2π for coordinates from 0 to 1
     amplitude    the encoding is multiplied with it: 1/√d in Canary
-    silent       tokens that get nothing: "none", "padding" (M2M100) or "negative": all that is read, with the offset, is
-                 below 0 (the CLS token of ViT-MAE at -1; the first frame of Kimi, offset -1)
+    silent       tokens that get nothing: "none", "padding" (M2M100), "negative": all that is read, with the offset, is
+                 below 0 (the first frame of Kimi, offset -1), or "outside": something that is read is (ViT-MAE's CLS)
 
     Raises ValueError for an unknown layout, denominator, odd or silent, and a width that the blocks cannot share.
     """
@@ -252,8 +252,8 @@ ENTRY = Entry(
         "odd": '宽度为奇数时用 ⌈d/2⌉ 个频率并去掉最后一个余弦，或（"zero"，fairseq）用 ⌊d/2⌋ 个并以 0 结尾',
         "amplitude": "编码乘以它：Canary 为 1/√d",
         "silent": (
-            '不加编码的词："none"、"padding"（M2M100）或 "negative"：读取的坐标加上 offset 都小于 0（ViT-MAE 位于 '
-            "-1 的分类词；Kimi 的第一帧，offset 为 -1）"
+            '不加编码的词："none"、"padding"（M2M100）、"negative"：读取的坐标加上 offset 都小于 0（Kimi 的第一帧，'
+            'offset 为 -1），或 "outside"：其中有一个小于 0（ViT-MAE 的分类词）'
         ),
     },
 )

@@ -3,7 +3,8 @@
     x + [sin xω | cos xω | sin yω | cos yω],   ω_i = base^(-2i/(d/2))
 
 Parmar et al. 2018, "Image Transformer", section 3.1; the layout is that of He et al. 2021, "Masked Autoencoders Are
-Scalable Vision Learners", and their code. A token at (-1, -1), the class token, gets nothing.
+Scalable Vision Learners", and their code. A token with a negative coordinate gets nothing: the class token, which
+`Positions.grid(height, width, prefix=1)` puts at (-1, 0).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def sinusoidal_2d(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
     """
     if d_model % 4:
         raise ValueError(f"d_model: expected a multiple of 4, got {d_model}")
-    return Sinusoidal(d_model, base=base, axes=2, reads=(1, 0), layout="sin_cos", silent="negative")
+    return Sinusoidal(d_model, base=base, axes=2, reads=(1, 0), layout="sin_cos", silent="outside")
 
 
 ENTRY = Entry(
@@ -38,8 +39,8 @@ ENTRY = Entry(
     axes=2,
     positions="posenc.Positions.grid(height, width)",
     coordinates=Words(
-        "Rows and columns, counted from 0; a class token, at (-1, -1), gets nothing (MAE's util/pos_embed.py).",
-        "行号与列号，从 0 开始；位于 (-1, -1) 的分类词元不加任何东西（MAE 的 util/pos_embed.py）。",
+        "Rows and columns, counted from 0; a class token, at (-1, 0), gets nothing (MAE's util/pos_embed.py).",
+        "行号与列号，从 0 开始；位于 (-1, 0) 的分类词元不加任何东西（MAE 的 util/pos_embed.py）。",
     ),
     both_ways=True,
     formula="x + [sin, cos of xω | sin, cos of yω]",

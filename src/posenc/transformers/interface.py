@@ -23,7 +23,7 @@ from posenc.attention import attend, attend_rotated
 from posenc.encoding import PositionalEncoding
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
-from posenc.transformers.positions import Call
+from posenc.transformers.positions import Call, numbers_of_tokens
 from posenc.transformers.versions import cache_of
 
 NAME = "posenc"
@@ -156,13 +156,8 @@ class GivePositions:
         self.check(module, name, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
-        mask, position_ids = given.get("attention_mask"), given.get("position_ids")
-        call = Call.of(
-            tokens,
-            past,
-            mask if isinstance(mask, Tensor) and mask.ndim == 2 else None,
-            position_ids if isinstance(position_ids, Tensor) and position_ids.ndim == 2 else None,
-        )
+        mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"))
+        call = Call.of(tokens, past, mask if isinstance(mask, Tensor) and mask.ndim == 2 else None, numbers)
         return args, kwargs | {CALL: call}
 
     def check(self, module: nn.Module, name: str, cache: Any) -> None:

@@ -5,6 +5,7 @@ Legend: b batch, t new tokens, s tokens that the row has so far.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -97,6 +98,28 @@ class Call:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]  # type: ignore[no-any-return]
+
+
+def numbers_of_tokens(position_ids: Any) -> Tensor | None:
+    """[b, t] of what a decoder is given as position_ids; None where its tokens are to be counted.
+
+    Models with several axes (M-RoPE) hand over [4, b, t], the number in the text first, or [3, b, t]: time, height and
+    width, which are equal within text. Where those differ the tokens of the row are counted, with a warning.
+    """
+    if not isinstance(position_ids, Tensor) or position_ids.ndim not in (2, 3):
+        return None
+    if position_ids.ndim == 2 or position_ids.shape[0] == 4:
+        return position_ids if position_ids.ndim == 2 else position_ids[0]
+    if torch.compiler.is_compiling():
+        return None
+    if readable(position_ids) and bool((position_ids == position_ids[:1]).all()):
+        return position_ids[0]
+    warnings.warn(
+        f"position_ids: {position_ids.shape[0]} axes for each token, as images have; an attached encoding reads one number, "
+        "so the tokens of a row are counted",
+        stacklevel=2,
+    )
+    return None
 
 
 def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device]]:

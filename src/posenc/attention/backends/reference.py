@@ -116,8 +116,7 @@ def _attend(
     unseen = v.shape[2] - k.shape[2]
     out = _shared(F.pad(probs, (0, unseen)) if unseen else probs, v.to(probs.dtype))
     if (addend := encoding.value(probs, at_q, at_k)) is not None:
-        if addend.shape[-1] != 1:
-            check_added(encoding, addend, v)
+        check_added(encoding, addend, v)
         out = out + addend
     out = out.to(q.dtype)
     return (out, logits.logsumexp(dim=-1)) if options.return_lse else out

@@ -13,7 +13,7 @@ from posenc.positions import Positions
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
 
-Silent = Literal["none", "padding", "negative"]
+Silent = Literal["none", "padding", "negative", "outside"]
 
 
 def check_reads(reads: Sequence[int] | None, axes: int) -> tuple[int, ...]:
@@ -34,10 +34,18 @@ def select(at: Positions, reads: Sequence[int]) -> Positions:
 
 
 def silent_tokens(at: Positions, silent: Silent) -> Bool[Tensor, "b t"]:
-    """Tokens that get no encoding: padding, or those whose coordinates are all negative; none of them for "none"."""
+    """Tokens that get no encoding.
+
+    none        of them
+    padding     those that belong to no document
+    negative    those whose coordinates are all negative
+    outside     those with a negative coordinate, such as the tokens that Positions.grid puts before the patches
+    """
     if silent == "none":
         return torch.zeros_like(at.document, dtype=torch.bool)
     if silent == "padding":
         return at.document < 0
     negative = at.coords < 0
-    return negative if negative.ndim == 2 else negative.all(dim=-1)
+    if negative.ndim == 2:
+        return negative
+    return negative.any(dim=-1) if silent == "outside" else negative.all(dim=-1)

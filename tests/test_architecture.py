@@ -8,7 +8,10 @@ from __future__ import annotations
 import ast
 import functools
 import graphlib
+import json
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -86,6 +89,19 @@ def test_no_floor_could_be_left_out():
     floor = {name: number for number, names in enumerate(floors(PAGES[0])) for name in names}
     steps = {(floor[room(module)], floor[room(target)]) for module, targets in arrows().items() for target, _ in targets}
     assert {(upper, upper + 1) for upper in range(max(floor.values()))} <= steps
+
+
+def test_the_house_is_as_wide_as_tools_house_counts_it():
+    ended = subprocess.run(
+        [sys.executable, ROOT / "tools" / "house.py", "--json"], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    found = json.loads(ended.stdout)
+    assert len(found["drawn"]) == len(floors(PAGES[0]))
+    assert sorted(found["rooms"]) == sorted({room(module) for module in MODULES})
+    assert found["lines"] == sum(path.read_text("utf-8").count("\n") for path in MODULES.values())
+    assert {"embed", "rotate", "bias", "prepare"} <= set(found["names"])
+    assert 5 < found["attend"]["files"] < found["attend"]["functions"] < found["attend"]["calls"]
 
 
 def test_no_circle_of_modules():

@@ -115,7 +115,7 @@ def numbers_of_tokens(position_ids: Any) -> Tensor | None:
     if readable(position_ids) and bool((position_ids == position_ids[:1]).all()):
         return position_ids[0]
     warnings.warn(
-        f"position_ids: {position_ids.shape[0]} axes for each token, as images have; an attached encoding reads one number, "
+        f"position_ids: {position_ids.shape[0]} axes for each token, as images have; an attached encoding reads one, "
         "so the tokens of a row are counted",
         stacklevel=2,
     )

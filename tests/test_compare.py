@@ -287,6 +287,7 @@ def test_killed_and_resumed_it_ends_as_if_it_had_not_been(whole: tuple[Path, Any
     assert lasting(tmp_path / "out") == lasting(whole[0])
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("how", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.acceptance)])
 def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signal.Signals) -> None:
     process = started(tmp_path / "out", text, count=1)

@@ -262,6 +262,7 @@ def test_lab_add_says_how_the_code_ended(case: str, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", line)
 
 
+@pytest.mark.acceptance
 def test_lab_add_names_the_law_before(tmp_path: Path) -> None:
     """It hangs where its tokens are float64: laws that were tried by then are printed."""
     (tmp_path / "mine.py").write_text(MINE.format(made="", called="while x.dtype.itemsize == 8: pass"))
@@ -303,7 +304,7 @@ def test_an_experiment_with_a_file_that_ends_python_is_not_begun(case: str, tmp_
 @pytest.mark.parametrize(
     ("called", "said"),
     [
-        ("import sys; sys.exit(0)", "it ends Python with sys.exit(0)"),
+        pytest.param("import sys; sys.exit(0)", "it ends Python with sys.exit(0)", marks=pytest.mark.acceptance),
         ("import os; os._exit(0)", "its process ended: exit code 0"),
     ],
 )

@@ -56,6 +56,7 @@ def test_what_is_not_reached_in_time_is_named():
     assert "Not reached in 0 s: rope, alibi." in "".join(correctness.lines("cpu", 0, ["rope", "alibi"]))
 
 
+@pytest.mark.acceptance
 def test_long_attention_has_a_row_for_each_length_and_method(monkeypatch):
     monkeypatch.setattr(long_attention, "WINDOW", 8)
     found = [cells(line) for line in long_attention.lines("cpu", (16,), 1e-4, ("alibi", "rope, window 8"))][2:]

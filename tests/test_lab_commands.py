@@ -757,9 +757,9 @@ RETURNS_NAN = ("-F.softplus(self.rate)", "-torch.sqrt(self.rate - 100)")
     ("change", "law"),
     [
         (FIRST_HEADS, "head_slices"),
-        (DRAWS, "forward_writes_nothing"),
-        (SHIFTS, "shift_invariance"),
-        (NO_GRADIENT, "gradients"),
+        pytest.param(DRAWS, "forward_writes_nothing", marks=pytest.mark.acceptance),
+        pytest.param(SHIFTS, "shift_invariance", marks=pytest.mark.acceptance),
+        pytest.param(NO_GRADIENT, "gradients", marks=pytest.mark.acceptance),
         (RETURNS_NAN, "trains on copy"),
     ],
 )
@@ -969,6 +969,7 @@ def test_the_encoding_on_the_page_is_the_example_and_obeys_the_laws(tmp_path: Pa
     assert posenc("lab", "add", f"{tmp_path / 'log_distance.py'}:LogDistance").code == 0
 
 
+@pytest.mark.acceptance
 def test_the_refusal_on_the_page_is_what_is_said(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(OWN.read_text("utf-8").replace(*NO_HEADS), "utf-8")

@@ -64,6 +64,7 @@ def test_a_finished_sweep_is_found_and_nothing_is_written(unbroken: Path) -> Non
     assert not (unbroken / "claims").exists() or not list((unbroken / "claims").iterdir())
 
 
+@pytest.mark.acceptance
 @needs_proc
 def test_a_sweep_leaves_no_thread_that_could_wake_while_python_exits(tmp_path: Path) -> None:
     """One of Arrow's that frees Python's bytes then aborts the process: SIGABRT after everything is done."""

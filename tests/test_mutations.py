@@ -63,6 +63,15 @@ def test_formatting_changes_no_mutant():
     assert [one.name for one in cpp_mutants.mutants(spread)] == [one.name for one in cpp_mutants.mutants(CPP)]
 
 
+def test_every_named_one_applies():
+    mutants = draw.named()
+    assert len(mutants) > 10
+    for one in mutants:
+        assert nearest.nearest(one.file)
+        assert one.source() != (draw.SOURCE / one.file).read_text(encoding="utf-8")
+
+
+@pytest.mark.acceptance
 def test_enough_are_drawn_of_every_language_and_every_one_applies():
     mutants = [*draw.named(), *draw.drawn()]
     assert len({one.key for one in mutants}) == len(mutants) >= 80
@@ -94,6 +103,7 @@ def test_a_harmless_change_survives_and_a_harmful_one_does_not(tmp_path):
     assert "cannot be imported" in caught
 
 
+@pytest.mark.acceptance
 def test_a_sample_is_caught():
     """One whose nearest tests fail soon."""
     assert "tests caught 1 of 1" in ran("-m", "tests.mutations", "--room", "hand", "--only", "forward ignores impl")

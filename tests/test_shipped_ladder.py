@@ -41,6 +41,7 @@ def test_the_order_is_not_called_a_ranking(found: dict[str, Any]) -> None:
     assert said not in ladder_report(finished, "en")
 
 
+@pytest.mark.acceptance
 def test_one_model_is_trained_again_by_the_printed_command() -> None:
     """The bits of a machine may differ; the stated tolerance is what `posenc lab repeat` checks."""
     done = in_process.posenc("lab", "repeat", "language_model", "alibi", "seed", "0", "--in", LADDER / "x1")

@@ -60,6 +60,7 @@ def test_no_path_of_a_machine_is_shipped():
     assert len(rows) > 1000
 
 
+@pytest.mark.acceptance
 def test_a_comment_in_every_file_leaves_the_preset_with_nothing_to_do(tmp_path):
     """`posenc lab run standard`, in a copy of the package where every file has one comment more."""
     suffixes = {".py": "#", ".yaml": "#", **dict.fromkeys((".cpp", ".h"), "//")}

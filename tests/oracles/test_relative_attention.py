@@ -421,6 +421,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", ["shaw", "txl"])
 def test_memory_grows_with_keys_not_with_pairs(name):
     """4 heads of 4096 queries × keys are 256 MiB, forward and backward hold several; a tensor of the inputs is 1 MiB."""

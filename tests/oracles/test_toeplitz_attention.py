@@ -655,6 +655,7 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024)
 """
 
 
+@pytest.mark.acceptance
 def test_memory_grows_with_keys_not_with_pairs():
     """8 heads of 8192 tokens, forward and a learned table's backward: a tenth of the 2 GiB of a mask."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

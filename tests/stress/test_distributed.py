@@ -52,6 +52,7 @@ def run_on(size: int, tasks: list[str], seconds: int = 500) -> None:
         assert [line.removeprefix("checked ") for line in out.splitlines() if line.startswith("checked")] == tasks
 
 
+@pytest.mark.acceptance
 def test_two_processes_equal_one():
     """Shards of the foundation, FSDP2 and context parallelism, in one start of two processes."""
     sharded = [f"sharded:{name}" for name in FOUNDATION if name in SHARDED]

@@ -104,6 +104,19 @@ def test_the_house_is_as_wide_as_tools_house_counts_it():
     assert 5 < found["attend"]["files"] < found["attend"]["functions"] < found["attend"]["calls"]
 
 
+def test_no_two_folders_of_the_lab_import_each_other():
+    def folder(module: str) -> str:
+        """posenc.lab.run of posenc.lab.run.sweep; a module beside the folders is a folder of its own."""
+        return ".".join(module.split(".")[:3])
+
+    pairs = {(folder(module), folder(target)) for module, targets in arrows().items() for target, _ in targets}
+    of_lab = {
+        (upper, lower) for upper, lower in pairs if upper.startswith("posenc.lab.") and lower.startswith("posenc.lab.")
+    }
+    assert len(of_lab) > 20
+    assert not {(upper, lower) for upper, lower in of_lab if upper != lower and (lower, upper) in of_lab}
+
+
 def test_no_circle_of_modules():
     graph = {module: {target for target, _ in targets} - {module} for module, targets in arrows().items()}
     assert len(list(graphlib.TopologicalSorter(graph).static_order())) >= len(MODULES)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.lab.run.workers import Job, Workers
+from posenc.lab.engines.workers import Job, Workers
 
 Report = Callable[[float], None]
 
@@ -81,7 +81,7 @@ def test_environments_go_round(monkeypatch: pytest.MonkeyPatch) -> None:
 
 PARENT = """
 import os, sys, time
-from posenc.lab.run.workers import Job, Workers
+from posenc.lab.engines.workers import Job, Workers
 def busy(shared, report):
     open(shared + "/" + str(os.getpid()), "w").close()
     for _ in range(600):

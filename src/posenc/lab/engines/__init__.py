@@ -17,7 +17,7 @@ from posenc.lab.engines.engine import Engine as Engine
 from posenc.lab.engines.engine import finish as finish
 from posenc.lab.engines.engine import finish_elsewhere as finish_elsewhere
 from posenc.lab.engines.engine import line as line
-from posenc.lab.run.workers import Event as Event
+from posenc.lab.engines.workers import Event as Event
 
 if TYPE_CHECKING:
     from posenc.lab.engines.engine import Train as Train

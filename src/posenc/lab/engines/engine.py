@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from posenc.lab.engines.workers import Event as Event
 from posenc.lab.records import surroundings
-from posenc.lab.run.workers import Event as Event
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial

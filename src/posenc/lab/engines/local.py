@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.engines.engine import Context, Event, finish
-from posenc.lab.run.workers import Job, Workers, cores
+from posenc.lab.engines.workers import Job, Workers, cores
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial

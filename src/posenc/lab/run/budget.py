@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from posenc.lab.engines.workers import Job, Workers
 from posenc.lab.experiment import Experiment, Trial
-from posenc.lab.run.workers import Job, Workers
 
 if TYPE_CHECKING:
     from posenc.lab.text.corpus import Corpus

@@ -10,6 +10,6 @@
     bars      performance targets, as data, and whether they are met
     report    the table in the terminal; markdown and figure for a folder
 
-rope, bias, visible, table, layer, step are the six benchmarks; truth holds the formulas of the first four in fp64, without
-code of posenc; the last two are compared with the reference backend in fp64.
+rope, bias, visible, call, table, layer, step are the seven benchmarks; truth holds the formulas of the first five in fp64,
+without code of posenc; the last two are compared with the reference backend in fp64.
 """

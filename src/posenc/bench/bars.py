@@ -76,6 +76,10 @@ BARS: list[Bar] = [
         for name, pattern in PATTERNS.items()
     ),
     *(
+        Bar("call", "16 keys", name, "ratio", limit)
+        for name, limit in (("NoPE", 1.5), ("RoPE", 2.2), ("ALiBi", 2.6), ("T5", 2.6), ("Shaw", 5))
+    ),
+    *(
         Bar("layer", f"decode, {size}", name, "ratio", 1.15)
         for size in ("8 heads of 64 after 512", "32 heads of 128 after 4k", "32 heads of 128 after 32k")
         for name in ("sinusoidal", "xpos", "shaw", "transformer_xl", "cope")

@@ -90,6 +90,8 @@ class Inputs:
     def posenc(self) -> tuple[Any, Any]:
         """Our encoding with the benchmark's parameters, and the positions."""
         from posenc.encodings.alibi import ALiBi
+        from posenc.encodings.nope import NoPE
+        from posenc.encodings.rope import RoPE
         from posenc.encodings.shaw import Shaw
         from posenc.encodings.t5 import T5
         from posenc.encodings.transformer_xl import TransformerXL
@@ -97,6 +99,8 @@ class Inputs:
 
         heads, width = self.case.heads, self.case.width
         encoding: Any = {
+            "NoPE": NoPE,
+            "RoPE": lambda: RoPE(width, layout="half"),
             "ALiBi": lambda: ALiBi(heads),
             "T5": lambda: T5(heads),
             "Shaw": lambda: Shaw(width, max_distance=CLIPPED),

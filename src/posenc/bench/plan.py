@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-BENCHMARKS = ("rope", "bias", "visible", "table", "layer", "step")
+BENCHMARKS = ("rope", "bias", "visible", "call", "table", "layer", "step")
 DTYPES = ("float32", "bfloat16")
 ALLOCATORS: dict[str, dict[str, str]] = {
     # glibc reads these when a process starts. Under its defaults every new tensor over 32 MiB is paged in afresh.
@@ -133,6 +133,12 @@ def visible(tiny: bool = False, sweep: bool = False) -> list[Case]:
     return [one, replace(one, name="ALiBi"), capped, long]
 
 
+def call(tiny: bool = False, sweep: bool = False) -> list[Case]:
+    """Few keys, for which the kernel takes less time than the Python around it."""
+    one = Case("call", "16 keys", heads=8, kv_heads=8, length=16, width=8 if tiny else 64)
+    return [one, *([replace(one, length=length, swept="length") for length in (1, 4, 16, 64, 256)] if sweep else [])]
+
+
 def layer(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """Attention layers at the lab's size, at d_model 512 and at 32 heads of 128 with 8 key heads.
 
@@ -189,7 +195,7 @@ def cases_of(benchmark: str, *, tiny: bool = False, sweep: bool = False) -> list
     """The cases of a benchmark. Raises ValueError for an unknown name."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"benchmark: expected one of {', '.join(BENCHMARKS)}, got {benchmark!r}")
-    plans = {"rope": rope, "bias": bias, "visible": visible, "table": table, "layer": layer, "step": step}
+    plans = {"rope": rope, "bias": bias, "visible": visible, "call": call, "table": table, "layer": layer, "step": step}
     return plans[benchmark](tiny, sweep)
 
 

@@ -1,0 +1,70 @@
+"""One call of `attend` on few keys: what the Python around the kernel costs. Positions are prepared, as README says.
+
+    floor   F.scaled_dot_product_attention(is_causal=True) on the same q, k, v; a mask makes it slower, which is a row
+
+Legend: b batch, h heads, t tokens, d channels of a head.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.bench import truth
+from posenc.bench.bias import Inputs, explicit
+from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.gate import rounding
+from posenc.bench.plan import Case
+
+METHODS = ("NoPE", "RoPE", "ALiBi", "T5", "Shaw")
+CALLS = 200  # in a turn: one takes some ten microseconds
+
+
+def build(case: Case, device: str = "cpu") -> Contest:
+    floor = Inputs(case, device)
+    hidden = floor.may()[:, None]
+
+    def torch_s(**options: object) -> Made:
+        q, k, v = floor.qkv
+        return made(torch.no_grad()(lambda: [F.scaled_dot_product_attention(q, k, v, **options)]))  # type: ignore[arg-type]
+
+    def allowed(_: str, exact: Sequence[Tensor]) -> list[float]:
+        """Roundings of logits up to the largest, and of a sum of weights times values."""
+        return [64 * rounding(torch.float32) * max(x.abs().max().item() for x in exact)]
+
+    entries = [Entry("torch, given a mask", "torch", functools.partial(torch_s, attn_mask=hidden), truth="NoPE")]
+    entries += [Entry(name, "posenc", functools.partial(ours, case, name, device), truth=name) for name in METHODS]
+    return Contest(
+        Entry("torch", "torch", functools.partial(torch_s, is_causal=True)),
+        entries,
+        {name: functools.partial(exact, case, name, device) for name in METHODS},
+        allowed,
+        repeat=CALLS,
+    )
+
+
+def ours(case: Case, method: str, device: str) -> Made:
+    from posenc.attention import attend
+
+    inputs = Inputs(replace(case, name=method), device)
+    (q, k, v), (encoding, at) = inputs.qkv, inputs.posenc()
+    return made(torch.no_grad()(lambda: [attend(q, k, v, encoding, at)]))
+
+
+def exact(case: Case, method: str, device: str) -> list[Tensor]:
+    """The formula in fp64."""
+    inputs, rows = Inputs(replace(case, name=method), device), torch.arange(case.length, device=device)
+    if method not in ("NoPE", "RoPE"):
+        return explicit(inputs, rows, torch.float64)
+    q, k, v = (x.double() for x in inputs.qkv)
+    if method == "RoPE":
+        q, k = (truth.rotated(x, rows[None], "half") for x in (q, k))
+    plain: Callable[[Tensor, Tensor], Tensor] = lambda logits, _: logits  # noqa: E731
+    heads = range(case.heads)
+    each = [truth.attention(q[:, n], k[:, n], v[:, n], plain, inputs.may(), rows, inputs.scale) for n in heads]
+    return [torch.stack(each, dim=1)]

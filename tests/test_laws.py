@@ -14,7 +14,7 @@ import posenc
 from posenc.attention.backends import candidates
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, a_third, draw, every_second, foundation_first
+from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, draw, every_second, foundation_first, only
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -161,8 +161,10 @@ def test_edges_in_every_dtype(name, dtype):
             check(name, encoding, laws.Setting(dtype=dtype, causal=causal), OF_EDGES)
 
 
-# FLOATER's differences go through a solver, a stack's through several encodings: oracles/test_floater.py has a few.
-SLOW = dict.fromkeys(("floater", "stack", "learned offset", *ADDED), pytest.mark.acceptance)
+# FLOATER's differences go through a solver, a stack's through several encodings, the others have many parameters.
+SLOW = dict.fromkeys(
+    ("floater", "stack", "learned", "learned offset", "shaw", "transformer_xl", *ADDED), pytest.mark.acceptance
+)
 
 
 @pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])
@@ -178,10 +180,7 @@ def test_transforms_and_checkpointing(name, impl):
         check(name, encoding, laws.Setting(impl=impl), ["transforms", "checkpointed_equals_plain"])
 
 
-OF_GRAPHS = [*a_third(name for name in ALL if name not in ADDED), *foundation_first(name for name in ALL if name in ADDED)]
-
-
-@pytest.mark.parametrize("name", OF_GRAPHS)
+@pytest.mark.parametrize("name", only(ALL, "nope", "alibi", "rope trailing", "learned offset"))
 def test_one_graph(name):
     """In the backend that attention takes by itself."""
     check(name, build(name), laws.Setting(impl="auto"), ["one_graph_over_lengths"])

@@ -97,7 +97,7 @@ def test_gradients(name):
     laws.check(build(name), laws.Setting(), ["gradients"])
 
 
-@pytest.mark.parametrize("name", only(MADE, "falcon", "shaw two limits", "distance bank"))
+@pytest.mark.parametrize("name", only(MADE, "shaw two limits", "distance bank"))
 def test_one_graph(name):
     """In the backend that attention takes by itself."""
     laws.check(build(name), laws.Setting(impl="auto"), ["one_graph_over_lengths"])

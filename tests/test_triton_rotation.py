@@ -92,8 +92,8 @@ def lattice() -> list[Case]:
 
 
 def sample() -> list[Case]:
-    """A thirtieth of the lattice, and more heads than the tiles of a program take at once."""
-    drawn = random.Random(1).sample(lattice(), 76)
+    """A sixtieth of the lattice, and more heads than the tiles of a program take at once."""
+    drawn = random.Random(1).sample(lattice(), 38)
     layouts = itertools.product((False, True), (False, True))
     return drawn + [Case("fp32", 2, 33, 11, 128, half_in, half_out, 32, 64, programs=1) for half_in, half_out in layouts]
 

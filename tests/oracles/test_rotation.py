@@ -14,12 +14,14 @@ from posenc.encodings.rope import RoPE
 from posenc.kernels import rotation
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.rotation.plain import in_torch
+from sampling import every_second
 
 from .by_hand import close, draw
 
 DTYPES = [torch.float32, torch.float64, torch.bfloat16, torch.float16]
 LAYOUTS = ["half", "interleaved"]
 BOTH = list(itertools.product(LAYOUTS, LAYOUTS))
+EACH = every_second(LAYOUTS, LAYOUTS, (False, True))
 
 
 def channels(layout, start, n):
@@ -237,8 +239,7 @@ def test_nothing_turns_in_empty_tensors():
 # Gradients, graphs.
 
 
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
-@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize(("layout", "returns", "back"), EACH)
 def test_gradients_of_x_and_of_the_tables_twice(layout, returns, back):
     for rows, heads in ((1, None), (2, None), (2, 1), (1, 3)):
         x, cos, sin = (each.requires_grad_() for each in inputs(2, 3, 2, 7, 2, torch.float64, rows=rows, heads=heads))
@@ -249,8 +250,7 @@ def test_gradients_of_x_and_of_the_tables_twice(layout, returns, back):
         assert torch.autograd.gradcheck(lambda sin: turn(x.detach(), cos.detach(), sin), (sin,))  # noqa: B023
 
 
-@pytest.mark.parametrize(("layout", "returns"), BOTH)
-@pytest.mark.parametrize("back", [False, True])
+@pytest.mark.parametrize(("layout", "returns", "back"), EACH)
 def test_transforms_of_torch_func_and_forward_mode(layout, returns, back):
     """jvp by central differences, vmap by a loop, grad by backward: of the function and of the operator below it."""
     from torch.autograd import forward_ad
@@ -293,6 +293,7 @@ def test_gradients_are_rounded_once(dtype):
     right(got, g, cos, sin, "interleaved", "half", 3, back=True)
 
 
+@pytest.mark.acceptance
 def test_opcheck():
     x, cos, sin = inputs(2, 3, 5, 8, 3, torch.float64)
     operators = torch.ops.posenc

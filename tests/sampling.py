@@ -6,6 +6,7 @@ sample, which `draw` picks by the entry's name: the same at every run, another f
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Sequence
@@ -138,14 +139,9 @@ class OnTheDiagonal(PositionalEncoding):
     def read(self, x, at, past=None):
         return at.replaced(states=self.inner.read(x, self.at_diagonal(at), past).states)
 
-    def value(self, probs, at_q, at_k):
-        return self.inner.value(probs, self.at_diagonal(at_q), self.at_diagonal(at_k))
-
-    def weights(self, logits, at_q, at_k, may_attend):
-        return self.inner.weights(logits, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
-
-    def bypass(self, v, at_q, at_k, may_attend):
-        return self.inner.bypass(v, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
+    def finish(self, scores):
+        at_q, at_k = self.at_diagonal(scores.at_q), self.at_diagonal(scores.at_k)
+        return self.inner.finish(dataclasses.replace(scores, at_q=at_q, at_k=at_k))
 
     def softmax_scale(self, d_head: int) -> float:
         return self.inner.softmax_scale(d_head)

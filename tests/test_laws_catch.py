@@ -6,7 +6,7 @@ import torch
 from posenc import Positions, Stack, create
 from posenc.attention import backends
 from posenc.checking import laws
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Site, added_to_output
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
@@ -177,15 +177,15 @@ class NoGradient(Absolute):
 class UndeclaredContext(PositionalEncoding):
     """Reads the logits without saying so: the fused kernel would leave it out."""
 
-    def context(self, logits, q, at_q, at_k, may_attend):
-        return logits * 0.5
+    def finish(self, scores):
+        return scores.mix(scores.weights(scores.logits * 0.5))
 
 
 class ContextWithoutGradient(PositionalEncoding):
     """Reads the logits without saying so and changes none; in the reference their gradient is lost."""
 
-    def context(self, logits, q, at_q, at_k, may_attend):
-        return logits.detach()
+    def finish(self, scores):
+        return scores.mix(scores.weights(scores.logits.detach()))
 
 
 class HidesItsBias(ALiBi):
@@ -328,18 +328,19 @@ class HidesByALargeNumber(PositionalEncoding):
 class DividesByNothing(PositionalEncoding):
     """A softmax of its own, of which a row of -inf alone is NaN."""
 
-    sites = Site.WEIGHTS
+    sites = Site.FINISH
 
-    def weights(self, logits, at_q, at_k, may_attend):
-        return logits.masked_fill(~may_attend, -torch.inf).softmax(dim=-1)
+    def finish(self, scores):
+        return scores.mix(scores.masked(scores.logits).softmax(dim=-1))
 
 
 class AddsWhereNothingIsSeen(PositionalEncoding):
     """A constant past the weights, for queries without a key too."""
 
-    sites = Site.BYPASS
+    sites = Site.FINISH
 
-    def bypass(self, v, at_q, at_k, may_attend):
+    @added_to_output
+    def finish(self, v, at_q, at_k, may_attend):
         return v.new_ones(v.shape[0], 4, at_q.length, v.shape[3])
 
 

@@ -30,15 +30,15 @@ def inputs(name: str, at: Positions):
 def outputs(monkeypatch, room: int, *given):
     """The output, and how many logits were held at once."""
     encoding, q, k, v, at = given
-    held, whole = [], reference.visible_logits
+    held, whole = [], reference.scores_of
 
     def counted(*arguments):
-        logits, seen = whole(*arguments)
-        held.append(logits.numel())
-        return logits, seen
+        scores = whole(*arguments)
+        held.append(scores.logits.numel())
+        return scores
 
     with monkeypatch.context() as patch:
-        patch.setattr(reference, "visible_logits", counted)
+        patch.setattr(reference, "scores_of", counted)
         patch.setattr(reference, "ROOM", room)
         return attend(q, k, v, encoding, at, impl="reference"), held
 

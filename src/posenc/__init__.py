@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from posenc.pictures.measures import shift_matrix as shift_matrix
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
+    from posenc.structure import Scores as Scores
     from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
 
 _WHERE = {
@@ -71,6 +72,7 @@ _WHERE = {
     "BiasFn": "encoding",
     "DistanceBias": "encoding",
     "PositionalEncoding": "encoding",
+    "Scores": "structure",
     "Site": "encoding",
     "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
@@ -13,13 +13,14 @@ from torch import Tensor, nn
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
+from posenc.structure import Scores
 from posenc.support.checked import explained
 
 
 class Stack(PositionalEncoding):
-    """Every part acts at its own seams, in the order given; biases and addends are summed.
+    """Every part acts at its own seams, in the order given; biases are summed. One part may have a finish of its own.
 
-    Raises ValueError for no parts, and where the parts ask for different softmax scales.
+    Raises ValueError for no parts, for several with a finish, and where the parts ask for different softmax scales.
     """
 
     @explained
@@ -29,8 +30,9 @@ class Stack(PositionalEncoding):
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
-        if sum(bool(part.sites & Site.WEIGHTS) for part in parts) > 1:
-            raise ValueError("parts: expected at most one that takes the place of the softmax, got several")
+        finishing = [type(part).__name__ for part in parts if part.sites & Site.FINISH]
+        if len(finishing) > 1:
+            raise ValueError(f"parts: expected at most one with a finish of its own, got {' and '.join(finishing)}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.traits = _surviving(parts)
@@ -120,23 +122,10 @@ class Stack(PositionalEncoding):
         given = [part.bias(q, k, at, at) for part in self if part is not product]
         return _with_terms(product.logits_by_blocks(q, k, at), [term for term in given if term is not None])
 
-    def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
-        for part in self:
-            logits = part.context(logits, q, at_q, at_k, may_attend)
-        return logits
-
-    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
-        given = [part.value(probs, at_q, at_k) for part in self]
-        addends = [addend for addend in given if addend is not None]
-        return functools.reduce(operator.add, addends) if addends else None
-
-    def weights(self, logits: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
-        given = [part.weights(logits, at_q, at_k, may_attend) for part in self if part.sites & Site.WEIGHTS]
-        return given[0] if given else None
-
-    def bypass(self, v: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
-        given = [part.bypass(v, at_q, at_k, may_attend) for part in self if part.sites & Site.BYPASS]
-        return functools.reduce(operator.add, given) if given else None
+    @property
+    def finish(self) -> Callable[[Scores], Tensor]:
+        """The method of the part that has one of its own."""
+        return next((part.finish for part in self if part.sites & Site.FINISH), super().finish)
 
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
@@ -234,7 +223,7 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
         others = [other.turned_sides for other in (*parts[:n], *parts[n + 1 :]) if other.turned_planes != ()]
         if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
             return False
-        if part.sites & (Site.VALUE | Site.BYPASS) and any("output" in sides for sides in others):
+        if part.sites & Site.FINISH and any("output" in sides for sides in others):
             return False
     return True
 

@@ -1,9 +1,8 @@
 """The contract: where position enters attention. Read this first.
 
-Position can enter at seven seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
+Position can enter at four seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
 
-    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value + bypass
-                                                                                  weights
+    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── finish ──► softmax(logits)·v
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
 """
@@ -29,7 +28,7 @@ from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
     from posenc.frequencies.layouts import Planes
-    from posenc.structure import RelativeVectors
+    from posenc.structure import RelativeVectors, Scores
     from posenc.support.shapes import Bool, Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
@@ -39,6 +38,7 @@ Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
+Addend = Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor]
 
 
 class Region(NamedTuple):
@@ -60,10 +60,7 @@ class Site(Flag):
     EMBED = auto()
     ROTATE = auto()
     BIAS = auto()
-    CONTEXT = auto()
-    VALUE = auto()
-    WEIGHTS = auto()
-    BYPASS = auto()
+    FINISH = auto()
 
 
 # What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
@@ -71,7 +68,7 @@ class Site(Flag):
 DECLARATIONS = {
     "rotate_both": ("rotate",),
     "distance_terms": ("bias",),
-    "relative_vectors": ("bias", "context", "value"),
+    "relative_vectors": ("bias", "finish"),
     "blocks_beyond": ("bias",),
     "regions": ("rotate", "bias"),
 }
@@ -94,7 +91,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "logits_by_blocks", "context", "value", "weights", "bypass", "regions", "at_length"))
+PER_CALL = frozenset(("bias", "logits_by_blocks", "regions", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
@@ -205,8 +202,8 @@ class PositionalEncoding(nn.Module):
 
     @property
     def reads_vectors(self) -> bool:
-        """Whether a bias or a context reads rotated queries and keys otherwise than as their products."""
-        return bool(self.sites & (Site.BIAS | Site.CONTEXT))
+        """Whether a bias or a finish reads rotated queries and keys otherwise than as their products."""
+        return bool(self.sites & (Site.BIAS | Site.FINISH))
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 
@@ -263,7 +260,7 @@ class PositionalEncoding(nn.Module):
             check_arguments(PositionalEncoding.read, self, x, at, past)
         return at
 
-    # The seven seams.
+    # The four seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
@@ -302,40 +299,9 @@ class PositionalEncoding(nn.Module):
         """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
         return None
 
-    @checked
-    def context(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        q: Float[Tensor, "b h i d"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
-        """Changes the logits after reading all of them."""
-        return logits
-
-    @checked
-    def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
-        """The addend to the output: of every channel of a value, or one number for all."""
-        return None
-
-    @checked
-    def weights(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"] | None:
-        """The matrix that multiplies the values instead of the softmax; None means the softmax."""
-        return None
-
-    @checked
-    def bypass(
-        self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
-    ) -> Float[Tensor, "b h i d"] | None:
-        """The addend to the output that the values make without the weights; `attend` adds it, whatever the backend."""
-        return None
+    def finish(self, scores: Scores) -> Float[Tensor, "b h i d"]:
+        """The output from all logits, before it is rounded: their softmax times the values."""
+        return scores.mix(scores.weights(scores.logits))
 
     def softmax_scale(self, d_head: int) -> float:
         """What the product q·k is multiplied with before anything is added."""
@@ -566,6 +532,28 @@ def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> 
     """Raises ValueError for embeddings x [b, t, d] of another width than the encoding's, and as `check_tokens` does."""
     check_width(encoding, "d_model", x.shape[-1], encoding.d_model)  # type: ignore[arg-type]
     check_tokens(encoding, x, at, axis=1)
+
+
+def added_to_output(addend: Addend) -> Callable[[Any, Scores], Tensor]:
+    """A `finish` that adds to the default one. Backends compute the default as if there were none, and `attend` adds.
+
+    addend  of the encoding, v, at_q, at_k and seen, as `Scores` has them: what is added to the output, [b, h, i, d]
+    """
+
+    @functools.wraps(addend)
+    def finish(self: PositionalEncoding, scores: Scores) -> Tensor:
+        out = PositionalEncoding.finish(self, scores)
+        return out + addend(self, scores.v, scores.at_q, scores.at_k, scores.seen)
+
+    finish.addend = addend  # type: ignore[attr-defined]
+    return finish
+
+
+def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
+    """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
+    finish: Any = encoding.finish
+    addend = getattr(finish, "addend", None)
+    return None if addend is None else functools.partial(addend, finish.__self__)
 
 
 _NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration

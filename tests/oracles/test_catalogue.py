@@ -64,13 +64,13 @@ def test_defaults_of_the_papers(name, expected):
         ("sinusoidal", Site.EMBED),
         ("learned", Site.EMBED),
         ("floater", Site.EMBED),
-        ("shaw", Site.BIAS | Site.VALUE),
+        ("shaw", Site.BIAS | Site.FINISH),
         ("transformer_xl", Site.BIAS),
         ("t5", Site.BIAS),
         ("alibi", Site.BIAS),
         ("rope", Site.ROTATE),
         ("xpos", Site.ROTATE),
-        ("cope", Site.CONTEXT),
+        ("cope", Site.FINISH),
     ],
 )
 def test_sites(name, sites):

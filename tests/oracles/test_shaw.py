@@ -129,7 +129,7 @@ def test_defaults():
     assert encoding.keys.shape == encoding.values.shape == (33, 8)
     assert encoding.keys.std() > 0.05
     assert encoding.values.std() > 0.05
-    assert encoding.sites == Site.BIAS | Site.VALUE
+    assert encoding.sites == Site.BIAS | Site.FINISH
 
 
 def test_wrong_arguments():

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS | Site.BYPASS
+AFTER_ROTATION = Site.BIAS | Site.FINISH
 
 
 @dataclass(frozen=True, eq=False)

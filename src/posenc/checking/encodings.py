@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
+from posenc.attention.backends.reference import own_finish
 from posenc.checking.subject import Seam
 from posenc.encoding import DistanceBias, PositionalEncoding, Site
 from posenc.positions import Positions
@@ -73,7 +74,8 @@ def as_subject(
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a posenc encoding; give a callable by its seam, rotate=f, got {encoding!r}")
     lacking = {"shift_invariant", "norm_preserving"} - set(encoding.traits)
-    if encoding.sites & (Site.VALUE | Site.WEIGHTS | Site.BYPASS):
+    d_head = encoding.configuration.get("d_head", width or 16)
+    if own_finish(encoding, encoding.configuration.get("n_heads", n_heads), d_head) not in (None, "context"):
         lacking |= {"averages_values"}
     sizes = {
         "width" if key == "d_head" or (key == "d_model" and Site.EMBED in encoding.sites) else key: value

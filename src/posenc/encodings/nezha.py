@@ -38,7 +38,7 @@ class NEZHA(ClippedVectors):
     Raises ValueError for an odd d_head and another form, TypeError for real positions. Time and memory are Shaw's.
     """
 
-    sites = Site.BIAS | Site.VALUE
+    sites = Site.BIAS | Site.FINISH
 
     @checked
     def __init__(self, d_head: int, *, max_distance: int = 64, base: float = 10000.0, form: Form = "paper") -> None:

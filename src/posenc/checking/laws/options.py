@@ -10,11 +10,12 @@ import torch
 
 from posenc.attention import attend
 from posenc.attention.backends import BACKENDS
+from posenc.attention.backends.reference import own_finish
 from posenc.checking.laws.compare import close
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, addend_of
 
 
 @law
@@ -30,7 +31,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     drawn = world.draw("mask", setting.batch, 1, setting.length, setting.length)
     sinks = world.draw("sinks", setting.n_heads * encoding.query_copies)
-    softmax = not encoding.sites & Site.WEIGHTS
+    softmax = own_finish(encoding, setting.n_heads, setting.d_head) != "weights"
     combinations: list[dict[str, Any]] = [
         {"window": (3, 0)},
         {"chunk": 5},
@@ -63,7 +64,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             if lacking:
                 raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
             close(options_agree, encoding, out, expected, setting.dtype, about)
-    if softmax and not encoding.sites & Site.BYPASS:
+    if softmax and addend_of(encoding) is None:
         out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
         with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
         share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]

@@ -17,13 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention import attend
+from posenc.attention.backends.reference import own_finish
 from posenc.checking.laws.attention_module import with_projections_of
 from posenc.checking.laws.compare import close, errors_allowed, within
 from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
 from posenc.support.checks import shown
 
@@ -76,7 +77,7 @@ def _serves(
     expected = q.new_zeros(q.shape[0], q.shape[1] * encoding.query_copies, q.shape[2], v.shape[3])
     given: list[dict[str, Any]] = [{}, {"window": (3, 0)}, {"chunk": 5}]
     given += [{"mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=q.device)}]
-    if not encoding.sites & Site.WEIGHTS:
+    if own_finish(encoding, q.shape[1], v.shape[3]) != "weights":
         given += [{"return_lse": True}, {"sinks": world.draw("sinks", expected.shape[1])}]
     for impl in (*expressible(encoding, world.setting.device), "auto"):
         with _served(f"{about} by {impl}"):

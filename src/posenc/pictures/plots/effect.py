@@ -16,13 +16,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from posenc.attention.backends.reference import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Site, addend_of
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
+from posenc.structure import Scores
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -61,16 +63,17 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     q, k = encoding.rotate_both(ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
-    if Site.BYPASS in encoding.sites:
+    own = own_finish(encoding, N_HEADS, D_HEAD)
+    if own == "bypass":
         return _past_the_weights(encoding, at)
-    if Site.WEIGHTS in encoding.sites and Site.BIAS not in encoding.sites:
+    if own == "weights" and Site.BIAS not in encoding.sites:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
-        weights = encoding.weights(torch.zeros_like(scores), at, at, before)
-        assert weights is not None
-        return (weights.clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
+        given = Scores(torch.zeros_like(scores), q, k, at, at, before)
+        encoding.finish(given)
+        return (given.kept["weights"].clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    without = D_HEAD**0.5 if Site.WEIGHTS not in encoding.sites else D_HEAD * encoding.softmax_scale(D_HEAD)
+    without = D_HEAD * encoding.softmax_scale(D_HEAD) if own == "weights" else D_HEAD**0.5
     changed: Tensor = (scores - without)[0]
     return changed
 
@@ -80,9 +83,9 @@ def _past_the_weights(encoding: PositionalEncoding, at: Positions) -> Float[Tens
     n = at.length
     one_each = torch.eye(n).view(n, 1, n, 1).expand(-1, N_HEADS, -1, D_HEAD)
     all_seen = torch.ones(n, 1, n, n, dtype=torch.bool)
-    each, none = (encoding.bypass(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
-    assert each is not None
-    assert none is not None
+    addend = addend_of(encoding)
+    assert addend is not None
+    each, none = (addend(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
     added: Tensor = (each - none)[..., 0].permute(1, 2, 0)
     return added
 
@@ -114,21 +117,21 @@ def _scores(entry: Entry) -> Matrices:
     return Matrices(
         f"{entry.title.en}: {said}",
         (
-            _said(encoding.sites),
+            _said(encoding),
             f"From {low} to {high}.{learned}",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
         "row" if entry.of_image else "query",
         "column" if entry.of_image else "key",
-        "change of the score" if Site.BYPASS not in encoding.sites else "share of the value",
+        "change of the score" if addend_of(encoding) is None else "share of the value",
         limit,
     )
 
 
-def _said(sites: Site) -> str:
-    if Site.EMBED in sites:
+def _said(encoding: PositionalEncoding) -> str:
+    if Site.EMBED in encoding.sites:
         return "How alike the vectors are that two tokens get: the products of what is added to them."
-    if Site.BYPASS in sites:
+    if addend_of(encoding) is not None:
         return "How much of every patch's value is added to the middle one, in the first channel."
     return "Blue takes attention away, red adds to it, where queries and keys are ones."
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from posenc.attention.backends.reference import own_finish
 from posenc.catalogue.lookup import BY_NAME, create, names
 from posenc.encoding import DistanceBias, PositionalEncoding, Site
 from posenc.encodings.nope import NoPE
@@ -99,6 +100,10 @@ def _order(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
     return order.order(shown, d_model=sizes.d_model, n_heads=sizes.n_heads, length=sizes.length)
 
 
+def _changes_scores(encoding: PositionalEncoding, n_heads: int, d_head: int) -> bool:
+    return bool(encoding.sites & Site.BIAS) or own_finish(encoding, n_heads, d_head) == "context"
+
+
 VIEWS: dict[str, View] = {
     "heatmap": View(
         "the table, position × channel",
@@ -108,7 +113,7 @@ VIEWS: dict[str, View] = {
     ),
     "bias": View(
         "what is added to the score, query × key, per head",
-        lambda e: bool(e.sites & (Site.BIAS | Site.CONTEXT)),
+        lambda e: _changes_scores(e, 4, 16),
         _bias,
         length=32,
         longest=1024,
@@ -234,7 +239,7 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
         torch.manual_seed(SEED)
         encoding = create(method, **_needs(method, sizes), **base)
     start = " Untrained: its parameters are as they start."
-    if encoding.sites & (Site.BIAS | Site.CONTEXT):
+    if _changes_scores(encoding, sizes.n_heads, sizes.d_model // sizes.n_heads):
         encoding, start = redrawn(encoding, seeded(SEED)), " Untrained: its parameters are drawn from N(0, 0.5²)."
     picture = view.build(encoding, sizes)
     if view_name in ("order", "wavelengths") or not list(encoding.parameters()):

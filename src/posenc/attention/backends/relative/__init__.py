@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
+from posenc.encoding import PositionalEncoding, check_added, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 
@@ -21,8 +21,6 @@ OPTIONS = frozenset({"scale"})
 def refuses(encoding: PositionalEncoding) -> str | None:
     if encoding.relative_vectors() is None:
         return "it declares no vectors of the distance"
-    if encoding.sites & Site.CONTEXT:
-        return "it adds more than vectors of the distance"
     return None
 
 

@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
+from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, Trait, distance_terms, rotation_of
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
-from posenc.structure import Scores
+from posenc.structure import Blocks, Distances, Regions, Scores, Structure
 from posenc.support.checked import explained
 
 
@@ -47,34 +47,12 @@ class Stack(PositionalEncoding):
     def query_copies(self) -> int:  # type: ignore[override]
         return math.prod(part.query_copies for part in self)
 
-    @property
-    def replaces_products(self) -> bool:  # type: ignore[override]
-        return any(part.replaces_products for part in self)
-
-    @property
-    def blocks_beyond(self) -> int | None:  # type: ignore[override]
-        """Of the one part that replaces q·k; the biases of the others are added to its blocks."""
-        replacing = [part for part in self if part.replaces_products]
-        return replacing[0].blocks_beyond if len(replacing) == 1 else None
-
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]
 
     @property
     def sites(self) -> Site:  # type: ignore[override]
         return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
-
-    @property
-    def turned_sides(self) -> frozenset[Side]:  # type: ignore[override]
-        return frozenset(side for part in self if part.sites & Site.ROTATE for side in part.turned_sides)
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return _all_planes([part.turned_planes for part in self])
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return _all_planes([part.mixed_planes for part in self])
 
     @property
     def reads_vectors(self) -> bool:
@@ -107,20 +85,20 @@ class Stack(PositionalEncoding):
             return None
         return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        terms: tuple[DistanceBias, ...] = ()
-        for part in self:
-            if (more := part.distance_terms()) is None:
-                return None
-            terms += more
-        return terms
-
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
-        if self.blocks_beyond is None:
-            return super().logits_by_blocks(q, k, at)
-        (product,) = (part for part in self if part.replaces_products)
-        given = [part.bias(q, k, at, at) for part in self if part is not product]
-        return _with_terms(product.logits_by_blocks(q, k, at), [term for term in given if term is not None])
+    def structure(self) -> Structure | None:
+        """The blocks of the one part that replaces q·k, with the biases of the others; or the distances of all parts."""
+        own = [part.structure() for part in self]
+        replacing = [n for n, one in enumerate(own) if isinstance(one, (Regions, Blocks))]
+        if replacing:
+            first = own[replacing[0]]
+            if len(replacing) > 1 or not isinstance(first, Blocks) or first.logits is None:
+                return Blocks(None)
+            others = [part for n, part in enumerate(self) if n != replacing[0]]
+            return Blocks(functools.partial(_blocks, first.logits, others), first.beyond)
+        terms = [distance_terms(part) for part in self]
+        if None in terms or not any(terms):
+            return None
+        return Distances(tuple(term for of_part in terms for term in of_part or ()))
 
     @property
     def finish(self) -> Callable[[Scores], Tensor]:
@@ -216,11 +194,13 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
     A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
     output that another part turns back.
     """
-    for n, later in enumerate(parts):
-        if not all(_commute(earlier.turned_planes, later.mixed_planes) for earlier in parts[:n]):
+    parts = tuple(_leaves(parts))
+    rotations = [rotation_of(part) for part in parts]
+    for n, later in enumerate(rotations):
+        if not all(_commute(earlier.turned, later.mixed) for earlier in rotations[:n]):
             return False
     for n, part in enumerate(parts):
-        others = [other.turned_sides for other in (*parts[:n], *parts[n + 1 :]) if other.turned_planes != ()]
+        others = [other.sides for other in (*rotations[:n], *rotations[n + 1 :]) if other.turned != ()]
         if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
             return False
         if part.sites & Site.FINISH and any("output" in sides for sides in others):
@@ -234,9 +214,21 @@ def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -
     return all(first.commute(second) for first in one for second in other)
 
 
-def _all_planes(parts: list[tuple[Planes, ...] | None]) -> tuple[Planes, ...] | None:
-    """The planes of all parts, or None where those of one are not known."""
-    return None if None in parts else tuple(plane for of_part in parts for plane in of_part or ())
+def _leaves(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
+    """The parts, and those of stacks among them."""
+    for part in parts:
+        if isinstance(part, Stack):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _blocks(
+    logits: Callable[..., Iterator[Tensor]], others: list[PositionalEncoding], q: Tensor, k: Tensor, at: Positions
+) -> Iterator[Tensor]:
+    """The blocks of logits of one part, plus the biases of the others."""
+    given = [part.bias(q, k, at, at) for part in others]
+    return _with_terms(logits(q, k, at), [term for term in given if term is not None])
 
 
 def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:

@@ -13,23 +13,23 @@ import contextlib
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 
 from posenc.positions import Positions, readable, repeat_one_row
+from posenc.structure import Distances, Regions, Rotation
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.identity import Configuration, Identity, described
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.frequencies.layouts import Planes
-    from posenc.structure import RelativeVectors, Scores
-    from posenc.support.shapes import Bool, Float, Int, Num
+    from posenc.structure import Scores, Structure
+    from posenc.support.shapes import Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
@@ -39,18 +39,6 @@ Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
 Addend = Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor]
-
-
-class Region(NamedTuple):
-    """Pairs whose query and key are turned to other positions than their own.
-
-    query, key   the positions to turn to; None: their own
-    pairs        which pairs these are
-    """
-
-    query: Num[Tensor, "b i"] | None
-    key: Num[Tensor, "b j"] | None
-    pairs: Bool[Tensor, "b i j"]
 
 
 class Site(Flag):
@@ -63,15 +51,8 @@ class Site(Flag):
     FINISH = auto()
 
 
-# What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
-# such a seam and not the declaration has the base class's declaration again, so that no fast path computes the old seam.
-DECLARATIONS = {
-    "rotate_both": ("rotate",),
-    "distance_terms": ("bias",),
-    "relative_vectors": ("bias", "finish"),
-    "blocks_beyond": ("bias",),
-    "regions": ("rotate", "bias"),
-}
+# An inherited `structure` says nothing of a class that overrides one of these and not `structure` itself.
+SAID_BY_STRUCTURE = {"structure", "rotate", "bias", "finish"}
 
 
 def _with_checked_heads(heads: Heads) -> Heads:
@@ -91,10 +72,10 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "logits_by_blocks", "regions", "at_length"))
+PER_CALL = frozenset(("bias", "at_length"))
 PER_TOKEN = frozenset(
     {
-        *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
+        *("prepare", "tables", "tables_at", "embed", "rotate", "softmax_scale", "at_layer", "at_distance"),
         "read",
         "largest_position",
     }
@@ -125,23 +106,19 @@ class PositionalEncoding(nn.Module):
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
     exact_parameters: tuple[str, ...] = ()  # those that multiply positions, or add to each token of a sum: never below fp32
 
-    caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
-    replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
-    blocks_beyond: int | None = None  # it has logits_by_blocks, which serve longer rows; None: it has none
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
     of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Errors of what a class overrides name the argument; an old declaration does not outlive a new seam."""
+        """Errors of what a class overrides name the argument; an inherited structure does not outlive a new seam."""
         super().__init_subclass__(**options)
         for names, guard in ((PER_CALL, checked), (PER_TOKEN, explained)):
             for name in names.intersection(vars(cls)):
                 setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
-        for declaration, seams in DECLARATIONS.items():
-            nearest = next(one for one in cls.__mro__ if vars(one).keys() & {declaration, *seams})
-            if declaration not in vars(nearest):
-                setattr(cls, declaration, getattr(PositionalEncoding, declaration))
+        nearest = next(one for one in cls.__mro__ if vars(one).keys() & SAID_BY_STRUCTURE)
+        if "structure" not in vars(nearest):
+            cls.structure = PositionalEncoding.structure  # type: ignore[method-assign]
         if "heads" in vars(cls):
             cls.heads = _with_checked_heads(cls.heads)  # type: ignore[method-assign]
 
@@ -185,20 +162,6 @@ class PositionalEncoding(nn.Module):
             if name not in self._parameters and name not in self._buffers:
                 state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)
-
-    # What a Stack must know of its parts to say whether they depend on distances alone together.
-
-    turned_sides: frozenset[Side] = frozenset({"query", "key"})  # the sides that `rotate` turns
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        """The planes in which `rotate` turns by position, as its result has them; () none; None: others, or not known."""
-        return None if self.sites & Site.ROTATE else ()
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        """The planes in which `rotate` changes what comes in, by position or not; () if by factors of a whole head."""
-        return self.turned_planes
 
     @property
     def reads_vectors(self) -> bool:
@@ -280,18 +243,6 @@ class PositionalEncoding(nn.Module):
             check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
         return into(x, out)
 
-    @explained
-    def rotate_both(
-        self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
-    ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
-        """Queries and keys turned: `rotate` for each.
-
-        It is part of the contract because RoPE overrides it: one call of the kernel and one node of the graph instead of
-        two, which takes less time for a decoded token and for short inputs. A class that overrides `rotate` alone has this
-        one again (see DECLARATIONS).
-        """
-        return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
-
     @checked
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
@@ -309,33 +260,11 @@ class PositionalEncoding(nn.Module):
             checks.whole(d_head=d_head)
         return 1 / math.sqrt(d_head)
 
-    # What it declares for fast paths; None: nothing. See DECLARATIONS for subclasses.
+    # What a backend may use in place of asking the seams.
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        """The biases of the distance alone whose sum is `bias`; none where there is no bias."""
-        return None if self.sites & Site.BIAS else ()
-
-    def relative_vectors(self) -> RelativeVectors | None:
-        """The function that gives the vectors which `bias` and `value` are made of."""
-        return None
-
-    @checked
-    def logits_by_blocks(
-        self, q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], at: Positions
-    ) -> Iterator[Float[Tensor, "b h n j"]]:
-        """The logits, bias included, of one block of queries after the other, in the memory of one block.
-
-        The tokens are rows of consecutive positions, each a query and a key. A block of n queries comes with the j keys up
-        to its last query, and has -inf where a key comes after the query.
-        Raises NotImplementedError where `blocks_beyond` is None.
-        """
-        raise NotImplementedError(f"{type(self).__name__}: has no logits by blocks; `bias` says the term of every pair")
-
-    @checked
-    def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region] | None:
-        """The regions whose products are the logits, of the positions of queries and keys. No pair is in two of them, and a
-        pair in none is not seen. `rotate` by the difference to a region's positions turns a rotated query or key there.
-        """
+    def structure(self) -> Structure | None:
+        """What it is made of, if it is one of these kinds. A subclass that overrides `rotate`, `bias` or `finish` says its
+        own, or has none."""
         return None
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
@@ -556,6 +485,40 @@ def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
     return None if addend is None else functools.partial(addend, finish.__self__)
 
 
+def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
+    """The biases of the distance alone whose sum is the bias; none where there is no bias, None where it is another."""
+    structure = encoding.structure()
+    if type(structure) is Distances:
+        return structure.terms
+    return None if encoding.sites & Site.BIAS else ()
+
+
+def rotation_of(encoding: PositionalEncoding) -> Rotation:
+    """How it rotates, as far as its structure says."""
+    structure = encoding.structure()
+    if type(structure) is Regions:
+        return structure.rotation
+    if type(structure) is Rotation:
+        return structure
+    return Rotation(None, None) if encoding.sites & Site.ROTATE else Rotation((), ())
+
+
+def rotated(
+    encoding: PositionalEncoding,
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    at_q: Positions,
+    at_k: Positions,
+) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
+    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
+    structure = encoding.structure()
+    if type(structure) is Regions:
+        structure = structure.rotation
+    if type(structure) is Rotation and structure.both is not None:
+        return structure.both(q, k, at_q, at_k)
+    return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
+
+
 _NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
 
 
@@ -589,8 +552,8 @@ class DistanceBias(PositionalEncoding):
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         """The bias of every head where the query is `delta` positions after the key."""
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        return (self,)
+    def structure(self) -> Structure | None:
+        return Distances((self,))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""

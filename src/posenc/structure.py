@@ -2,14 +2,14 @@
 
     logits_ij = (content_i·k_j + position_i·keys_[j-i]) · scale,     out_i = Σ_j softmax_ij · (v_j + values_[j-i])
 
-Such an encoding declares its vectors for fast paths (`PositionalEncoding.relative_vectors`); its `bias` and `finish` say
-the same pair by pair.
+An encoding says in `structure()` what a backend may use in place of asking it pair by pair: one of the classes below.
 
 Legend: b batch, h query heads, g key heads, i query, j key, d channel, c channel of the vectors, R rows: consecutive j - i.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -17,11 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.positions import Positions
-
 if TYPE_CHECKING:
     from posenc.attention.options import Options
-    from posenc.support.shapes import Bool, Float, Int
+    from posenc.encoding import DistanceBias, Side
+    from posenc.frequencies.layouts import Planes
+    from posenc.positions import Positions
+    from posenc.support.shapes import Bool, Float, Int, Num
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,9 +102,86 @@ class Relative(NamedTuple):
 
 
 class RelativeVectors(Protocol):
-    """What `PositionalEncoding.relative_vectors` returns: a function."""
+    """What makes the vectors of a call."""
 
     def __call__(
         self, q: Float[Tensor, "b h i d"], at_q: Positions, at_k: Positions, first: Int[Tensor, "#b"], n: int
     ) -> Relative:
         """The vectors for key - query = first, first + 1, …, first + n - 1, all that the call needs, q in working dtype."""
+
+
+class Region(NamedTuple):
+    """Pairs whose query and key are turned to other positions than their own.
+
+    query, key   the positions to turn to; None: their own
+    pairs        which pairs these are
+    """
+
+    query: Num[Tensor, "b i"] | None
+    key: Num[Tensor, "b j"] | None
+    pairs: Bool[Tensor, "b i j"]
+
+
+QUERY_AND_KEY: frozenset[Side] = frozenset({"query", "key"})
+
+# Named tuples, which are made in a third of the time of a frozen dataclass: a call makes several.
+
+
+class Rotation(NamedTuple):
+    """`rotate` turns channels in planes.
+
+    turned   the planes in which it turns by position, as its result has them; () none; None: others, or not known
+    mixed    the planes in which it changes what comes in, by position or not; () if by factors of a whole head
+    sides    what it turns
+    both     turns q and k of (q, k, at_q, at_k) by one call of the kernel and one node of the graph, which takes less time
+             for few tokens; None: `rotate` for each
+    """
+
+    turned: tuple[Planes, ...] | None
+    mixed: tuple[Planes, ...] | None
+    sides: frozenset[Side] = QUERY_AND_KEY
+    both: Callable[[Tensor, Tensor, Positions, Positions], tuple[Tensor, Tensor]] | None = None
+
+
+class Distances(NamedTuple):
+    """`bias` is the sum of these biases of the distance alone."""
+
+    terms: tuple[DistanceBias, ...]
+
+
+class Vectors(NamedTuple):
+    """`bias` and `finish` are made of vectors of the distance, which `make` gives.
+
+    cached   whether a cache of keys holds the tables that `bias` reads; False where they take more room than the keys
+    """
+
+    make: RelativeVectors
+    cached: bool = True
+
+
+class Regions(NamedTuple):
+    """The products of regions are the logits: `bias` takes q·k back where a pair is turned to other positions.
+
+    find       of the positions of queries and keys, the regions. No pair is in two of them, and a pair in none is not seen.
+               `rotate` by the difference to a region's positions turns a rotated query or key there
+    rotation   how `rotate` turns
+    """
+
+    find: Callable[[Tensor, Tensor], list[Region]]
+    rotation: Rotation
+
+
+class Blocks(NamedTuple):
+    """`bias` takes q·k back and puts another product there.
+
+    logits   of q, k and positions of consecutive tokens, each a query and a key: the logits, bias included, of one block of
+             queries after the other, in the memory of one block. A block of n queries comes with the j keys up to its last
+             query, and has -inf where a key comes after the query. None: only the bias says them
+    beyond   the tokens of a row beyond which they serve
+    """
+
+    logits: Callable[[Tensor, Tensor, Positions], Iterator[Tensor]] | None
+    beyond: int = 0
+
+
+Structure = Rotation | Distances | Vectors | Regions | Blocks

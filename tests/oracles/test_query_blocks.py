@@ -267,8 +267,5 @@ def test_a_subclass_with_another_bias_has_no_blocks():
             term = super().bias(q, k, at_q, at_k)
             return lambda b, h, i, j: 2 * term(b, h, i, j)
 
-    assert Wall.blocks_beyond == BLOCK
-    assert Doubled.blocks_beyond is None
-    q = torch.zeros(1, H, 3, D)
-    with pytest.raises(NotImplementedError, match="FoX: has no logits by blocks"):
-        FoX(M, H).logits_by_blocks(q, q, Positions.arange(1, 3))
+    assert Wall(M, H, D).structure().beyond == BLOCK
+    assert Doubled(M, H, D).structure() is None

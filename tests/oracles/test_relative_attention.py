@@ -326,8 +326,8 @@ def test_subclasses_that_change_what_is_added_are_refused():
             return PositionalEncoding.finish(self, scores)
 
     class Said(Bias):
-        def relative_vectors(self):
-            return Shaw.relative_vectors(self)
+        def structure(self):
+            return Shaw.structure(self)
 
     class NotAnEncoding:
         def finish(self, scores):

@@ -12,8 +12,9 @@ from torch import Tensor
 from posenc.attention.backends import choose
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.windows import by_pieces
-from posenc.encoding import PositionalEncoding, addend_of, check_added, check_one_layer, full_precision
+from posenc.encoding import PositionalEncoding, addend_of, check_added, check_one_layer, full_precision, rotated
 from posenc.positions import Positions
+from posenc.structure import Blocks, Regions
 from posenc.support.checked import explained
 from posenc.support.checks import shown
 
@@ -106,7 +107,7 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        q, k = encoding.rotate_both(q, k, at_q, at_k)
+        q, k = rotated(encoding, q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
     options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
@@ -189,7 +190,7 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
         return PLAIN
     options = Options(*given)
     options.check(q, k)
-    if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
+    if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
             f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"
             "; leave both out"

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.encoding import PositionalEncoding, Site, check_one_layer
+from posenc.encoding import PositionalEncoding, Site, check_one_layer, rotated
 from posenc.positions import Positions, readable
+from posenc.structure import Vectors
 from posenc.support.checked import checked, explained
 from posenc.support.checks import shown
 
@@ -145,10 +146,11 @@ class Attention(nn.Module):
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
         x = self.encoding.embed(x, at)
         at = self.encoding.read(x, at, None if cache is None else cache.at)
-        q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
+        q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
-        kept = self.encoding.sites & AFTER_ROTATION and self.encoding.caches_tables
+        structure = self.encoding.structure()
+        kept = self.encoding.sites & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
         held = at if kept or not at.tables else at.replaced(tables={})
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on

@@ -24,6 +24,7 @@ from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -47,7 +48,6 @@ class CARoPE(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
     exact_parameters = ("weight", "offset")
 
     @checked
@@ -66,9 +66,8 @@ class CARoPE(FromEarlierTokens):
         self.weight = nn.Parameter(torch.zeros(own, d_model))
         self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes("half", 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The angle of every token, key head and pair, [b, t, g·n]."""

@@ -35,6 +35,7 @@ from posenc.encodings.bases.content_dependent import (
 )
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
+from posenc.structure import Blocks
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -66,8 +67,6 @@ class PaTH(FromEarlierTokens):
     """
 
     sites = Site.BIAS
-    replaces_products = True
-    blocks_beyond = QUERIES
 
     @checked
     def __init__(
@@ -120,7 +119,10 @@ class PaTH(FromEarlierTokens):
             correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
         return entries(correction)
 
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+    def structure(self) -> Blocks:
+        return Blocks(self._logits, QUERIES)
+
+    def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
         return cut(by_blocks(q * self.softmax_scale(self.d_head), k, *self._path(q, at)), q.shape[2])
 
     def _path(self, q: Tensor, at: Positions) -> tuple[Float[Tensor, "b h j d"], Float[Tensor, "b h j"]]:

@@ -26,6 +26,7 @@ from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_pr
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
@@ -56,13 +57,8 @@ class PoPE(PositionalEncoding):
         self.frequencies = tuple(base ** (-channel / d_head) for channel in range(d_head))
         self.phase = nn.Parameter(torch.zeros(n_heads, d_head))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, 2 * self.d_head),)
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return None  # a softplus first
+    def structure(self) -> Rotation:
+        return Rotation((Planes("half", 0, 2 * self.d_head),), None)  # a softplus first
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""

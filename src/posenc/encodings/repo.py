@@ -23,6 +23,7 @@ from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -48,7 +49,6 @@ class RePo(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
 
     @checked
@@ -81,9 +81,8 @@ class RePo(FromEarlierTokens):
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes(self.layout, 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The position of every token, [b, t, g], which depends on that token alone."""

@@ -22,6 +22,7 @@ from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -50,7 +51,6 @@ class SelectiveRoPE(FromEarlierTokens):
     """
 
     sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
 
     @checked
     def __init__(
@@ -94,9 +94,8 @@ class SelectiveRoPE(FromEarlierTokens):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes("half", 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """W x̂ and the running sum of the steps, of every token."""

@@ -24,6 +24,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, Site, check_width, exact_dtype, full_precision
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
+from posenc.structure import Blocks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -50,8 +51,6 @@ class Wall(ForgetGates):
     """
 
     sites = Site.BIAS
-    replaces_products = True
-    blocks_beyond = BLOCK
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
@@ -80,7 +79,10 @@ class Wall(ForgetGates):
             correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
         return entries(correction)
 
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+    def structure(self) -> Blocks:
+        return Blocks(self._logits, BLOCK)
+
+    def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
         return cut(by_blocks(q * self.softmax_scale(self.d_head), k, self._of_heads(q, at)), q.shape[2])
 
     def _of_heads(self, q: Tensor, at: Positions) -> Float[Tensor, "b h t d"]:

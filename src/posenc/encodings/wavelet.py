@@ -20,7 +20,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Relative, RelativeVectors
+from posenc.structure import Relative, Vectors
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -65,8 +65,8 @@ class Wavelet(PositionalEncoding):
         square = ((t[..., None].double() - shifts) / scale).square()
         return (1 - square) * (-square / 2).exp()
 
-    def relative_vectors(self) -> RelativeVectors:
-        return self._vectors
+    def structure(self) -> Vectors:
+        return Vectors(self._vectors)
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Site, distance_terms
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.positions import Positions
@@ -157,7 +157,7 @@ def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
 
 
 def _of_bias(encoding: PositionalEncoding, length: int) -> ExportedTables:
-    terms = encoding.distance_terms()
+    terms = distance_terms(encoding)
     if not terms:
         raise ValueError(
             f"{type(encoding).__name__}: its bias is not one of the distance alone; there is no table of distances"

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from posenc.combined import Stack
-from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encoding import PositionalEncoding, full_precision, rotated
 from posenc.encodings.bases.content_dependent import FromHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
@@ -116,7 +116,7 @@ class LayerCall:
         self.queries_are_rotated = self.keys_are_rotated = True
         at = self.new(q.dtype)
         with full_precision(q):
-            return self.encoding.rotate_both(q, k, at, at)
+            return rotated(self.encoding, q, k, at, at)
 
     def _tabled(self, at: Positions, dtype: torch.dtype) -> Positions:
         """With tables that the layers share. Learned ones are computed in each, which then has its own graph backwards."""

@@ -22,6 +22,7 @@ from torch import Tensor
 from posenc.attention.options import PLAIN, Options
 from posenc.encoding import PositionalEncoding, Site
 from posenc.positions import Positions
+from posenc.structure import Regions
 
 # In the order in which "auto" tries them, but for `regions`: see `candidates`.
 NAMES = ("toeplitz", "relative", "regions", "blocks", "sdpa", "reference", "flex")
@@ -38,7 +39,7 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
     with a bias; without one torch's own kernel is the fastest there is. `regions` is tried for an encoding that
     declares them.
     """
-    if device == "cpu" and type(encoding).regions is not PositionalEncoding.regions:
+    if device == "cpu" and type(encoding.structure()) is Regions:
         return _WITH_REGIONS
     return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.sites & Site.BIAS else _OTHERS
 

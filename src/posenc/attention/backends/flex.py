@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.options import PLAIN, Options, capped, softmax_scale
-from posenc.encoding import BiasFn, PositionalEncoding, Site, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, Site, distance_terms, working_dtype
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions
 
@@ -201,7 +201,7 @@ def _is_elementwise(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at
     """
     at_q, at_k = _as_runs(encoding, at_q, at_k)
     if torch.compiler.is_compiling():
-        return encoding.distance_terms() is not None and at_q.consecutive_in == at_k.consecutive_in == "row"
+        return distance_terms(encoding) is not None and at_q.consecutive_in == at_k.consecutive_in == "row"
     with torch.no_grad():
         device = at_q.coords.device
         token = torch.zeros(1, q.shape[1], 1, q.shape[3], dtype=working_dtype(q.dtype), device=device)

@@ -21,7 +21,7 @@ from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions
 
 STEEP = 16  # what is read of hidden states is read of so many times these: gates that leave nothing within a row
@@ -119,7 +119,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     arguments, options, leaves = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
-        turned = encoding.rotate_both(q, k, at_q, at_k)
+        turned = rotated(encoding, q, k, at_q, at_k)
         scores = scores_of(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options))
         blind = (scores.masked(scores.logits) == -torch.inf).all(dim=-1, keepdim=True)
     if not bool(blind.any()):

@@ -16,6 +16,7 @@ from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding, addend_of
+from posenc.structure import Blocks, Regions
 
 
 @law
@@ -42,7 +43,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},
     ]
     for options in combinations:
-        if encoding.replaces_products and {"scale", "softcap"} & options.keys():
+        if isinstance(encoding.structure(), (Regions, Blocks)) and {"scale", "softcap"} & options.keys():
             _must_refuse(
                 functools.partial(attend, q, k, v, encoding, at, causal=setting.causal, **options),
                 encoding,

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from posenc.encoding import BiasFn, PositionalEncoding, check_added, check_width
 from posenc.positions import Positions
-from posenc.structure import Relative, RelativeVectors, Scores
+from posenc.structure import Relative, Scores, Vectors
 from posenc.support.checked import checked
 
 if TYPE_CHECKING:
@@ -50,8 +50,8 @@ class ClippedVectors(PositionalEncoding):
         """Whether the pair has a vector at all."""
         return (key - query >= -self.max_distance) & (key - query <= self.right)
 
-    def relative_vectors(self) -> RelativeVectors:
-        return self._vectors
+    def structure(self) -> Vectors:
+        return Vectors(self._vectors)
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""

@@ -25,6 +25,7 @@ from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.tensor_checks import beside, floating
 
@@ -109,9 +110,9 @@ class MixedRoPE(PositionalEncoding):
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

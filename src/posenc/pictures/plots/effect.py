@@ -20,7 +20,7 @@ from posenc.attention.backends.reference import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, addend_of
+from posenc.encoding import PositionalEncoding, Site, addend_of, rotated
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
@@ -60,7 +60,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
         return alike
     at = encoding.read(x, at)
     ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
-    q, k = encoding.rotate_both(ones, ones, at, at)
+    q, k = rotated(encoding, ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
     own = own_finish(encoding, N_HEADS, D_HEAD)

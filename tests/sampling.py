@@ -114,7 +114,7 @@ class OnTheDiagonal(PositionalEncoding):
     def __init__(self, inner: PositionalEncoding, *, flat: bool = False, per_unit: int = 1) -> None:
         super().__init__()
         self.inner, self.flat, self.per_unit = inner, flat, per_unit
-        self.sites, self.traits, self.learned_tables = inner.sites, inner.traits, inner.learned_tables  # type: ignore[misc]
+        self.seams, self.traits, self.learned_tables = inner.seams, inner.traits, inner.learned_tables  # type: ignore[misc]
 
     @property
     def owner(self) -> str:

@@ -205,13 +205,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from posenc import PositionalEncoding
-from posenc.encoding import Site
+from posenc.encoding import Seam
 
 
 class ForgetGate(PositionalEncoding):
     """logits += S_i - S_j, S_t the sum of log σ(w·x + 4) up to t (Lin et al. 2025, "Forgetting Transformer")."""
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
     learned_tables = True
 

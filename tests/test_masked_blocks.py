@@ -5,7 +5,7 @@ import torch
 
 from posenc import Positions, attend, create
 from posenc.attention.backends import sdpa
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding
 
 LENGTH = sdpa.KEYS + 37  # a whole block of keys and a part of one
 ENCODINGS = {"fox": {"d_model": 24}, "fire": {"first_length": 100, "width": 4}}  # beyond its threshold
@@ -33,8 +33,6 @@ def test_blocks_give_the_output_and_gradients_of_the_definition(name):
 
 class Asked(PositionalEncoding):
     """A bias of nothing that writes down the pairs it was asked for."""
-
-    sites = Site.BIAS
 
     def bias(self, q, k, at_q, at_k):
         self.pairs = []

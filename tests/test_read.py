@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from posenc import Attention, PositionalEncoding, Positions, Stack, create
 from posenc.checking import laws
 from posenc.checking.laws import Setting, draw_parameters
-from posenc.encoding import BiasFn, Site, full_precision
+from posenc.encoding import BiasFn, full_precision
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.distance_bank import DistanceBank
 from posenc.encodings.of_families.t5_content import T5OfContent
@@ -22,7 +22,6 @@ from sampling import a_third
 class Forgetting(PositionalEncoding):
     """A forget gate: logits += S_i - S_j, S_t the sum of log σ(w·x) up to t (Lin et al. 2025, "Forgetting Transformer")."""
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
     learned_tables = True
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, Trait, distance_terms, rotation_of
+from posenc.encoding import BiasFn, PositionalEncoding, Seam, Side, Trait, distance_terms, rotation_of
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
 from posenc.structure import Blocks, Distances, Regions, Scores, Structure
@@ -30,14 +30,14 @@ class Stack(PositionalEncoding):
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
-        finishing = [type(part).__name__ for part in parts if part.sites & Site.FINISH]
+        finishing = [type(part).__name__ for part in parts if part.seams & Seam.FINISH]
         if len(finishing) > 1:
             raise ValueError(f"parts: expected at most one with a finish of its own, got {' and '.join(finishing)}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.traits = _surviving(parts)
         self.of_one_layer = all(part.of_one_layer for part in parts)
-        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.sites)])  # type: ignore[misc]
+        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.seams)])  # type: ignore[misc]
 
     @property
     def owner(self) -> str:
@@ -51,8 +51,8 @@ class Stack(PositionalEncoding):
         return iter(self.parts)  # type: ignore[arg-type]
 
     @property
-    def sites(self) -> Site:  # type: ignore[override]
-        return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
+    def seams(self) -> Seam:  # type: ignore[override]
+        return functools.reduce(operator.or_, (part.seams for part in self), Seam.NONE)
 
     @property
     def reads_vectors(self) -> bool:
@@ -103,7 +103,7 @@ class Stack(PositionalEncoding):
     @property
     def finish(self) -> Callable[[Scores], Tensor]:
         """The method of the part that has one of its own."""
-        return next((part.finish for part in self if part.sites & Site.FINISH), super().finish)
+        return next((part.finish for part in self if part.seams & Seam.FINISH), super().finish)
 
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
@@ -203,7 +203,7 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
         others = [other.sides for other in (*rotations[:n], *rotations[n + 1 :]) if other.turned != ()]
         if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
             return False
-        if part.sites & Site.FINISH and any("output" in sides for sides in others):
+        if part.seams & Seam.FINISH and any("output" in sides for sides in others):
             return False
     return True
 

@@ -41,7 +41,7 @@ BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Addend = Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor]
 
 
-class Site(Flag):
+class Seam(Flag):
     """The seams at which an encoding acts."""
 
     NONE = 0
@@ -92,14 +92,15 @@ STORED_ELSEWHERE = (
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
-    `sites` are the seams it uses. `traits` say what holds for it, and the laws check it:
+    `seams` are those it uses: of a class, what it overrides; an instance may use fewer. `traits` say what holds for it, and
+    the laws check it:
     local             an embedded or rotated token depends on itself and its own coordinates only
     shift_invariant   moving all positions by the same amount changes nothing
     norm_preserving   rotating keeps the length of queries and keys
     causal_only       defined for causal attention only
     """
 
-    sites: Site = Site.NONE
+    seams: Seam = Seam.NONE
     traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
@@ -115,7 +116,14 @@ class PositionalEncoding(nn.Module):
         super().__init_subclass__(**options)
         for names, guard in ((PER_CALL, checked), (PER_TOKEN, explained)):
             for name in names.intersection(vars(cls)):
+                if vars(cls)[name] is getattr(PositionalEncoding, name, None):
+                    continue
                 setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
+        if "seams" not in vars(cls) and not isinstance(cls.seams, property):
+            cls.seams = Seam.NONE
+            for seam in Seam:
+                if getattr(cls, name := seam.name.lower()) is not getattr(PositionalEncoding, name):  # type: ignore[union-attr]
+                    cls.seams |= seam
         nearest = next(one for one in cls.__mro__ if vars(one).keys() & SAID_BY_STRUCTURE)
         if "structure" not in vars(nearest):
             cls.structure = PositionalEncoding.structure  # type: ignore[method-assign]
@@ -166,7 +174,7 @@ class PositionalEncoding(nn.Module):
     @property
     def reads_vectors(self) -> bool:
         """Whether a bias or a finish reads rotated queries and keys otherwise than as their products."""
-        return bool(self.sites & (Site.BIAS | Site.FINISH))
+        return bool(self.seams & (Seam.BIAS | Seam.FINISH))
 
     # Tables: computed once per call for all layers, carried by the positions, known by their owner.
 
@@ -490,7 +498,7 @@ def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | N
     structure = encoding.structure()
     if type(structure) is Distances:
         return structure.terms
-    return None if encoding.sites & Site.BIAS else ()
+    return None if encoding.seams & Seam.BIAS else ()
 
 
 def rotation_of(encoding: PositionalEncoding) -> Rotation:
@@ -500,7 +508,7 @@ def rotation_of(encoding: PositionalEncoding) -> Rotation:
         return structure.rotation
     if type(structure) is Rotation:
         return structure
-    return Rotation(None, None) if encoding.sites & Site.ROTATE else Rotation((), ())
+    return Rotation(None, None) if encoding.seams & Seam.ROTATE else Rotation((), ())
 
 
 def rotated(
@@ -528,7 +536,6 @@ class AbsoluteEncoding(PositionalEncoding):
     A class says what is added in `tables`, or overrides `embed`.
     """
 
-    sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
     d_model: int
 
@@ -545,7 +552,6 @@ class AbsoluteEncoding(PositionalEncoding):
 class DistanceBias(PositionalEncoding):
     """A bias of the distance alone: ALiBi, T5. Say `at_distance`; `bias` follows, and fast paths can use it."""
 
-    sites = Site.BIAS
     reads_vectors = False
 
     @abstractmethod

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
 from posenc.attention.backends import BACKENDS, choose, reference
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
@@ -179,8 +179,6 @@ def test_lower_dtypes_are_near_the_fp64_loops(name, dtype, bits, impl):
 class Probe(PositionalEncoding):
     """Uses every seam in a way that tells it apart: what is called, with what, and where the result goes."""
 
-    sites = Site.ROTATE | Site.BIAS | Site.FINISH
-
     def rotate(self, x, at, side):
         factor = {"query": 1.1, "key": 0.7, "value": -2.0, "output": 3.0}[side]
         added = {"query": 0.1, "key": 0.2, "value": 0.3, "output": 0.4}[side]
@@ -229,7 +227,6 @@ def test_every_seam_in_its_place():
 class Biased(Probe):
     """Its rotations, bias and scale, which a fused kernel can express."""
 
-    sites = Site.ROTATE | Site.BIAS
     finish = PositionalEncoding.finish
 
 
@@ -312,7 +309,6 @@ def test_a_run_on_one_side_and_padding_or_documents_on_the_other(name, impl):
 class Watch(PositionalEncoding):
     """Its bias is nothing; it keeps what it was asked with."""
 
-    sites = Site.BIAS
     seen = None
 
     def bias(self, q, k, at_q, at_k):

@@ -9,7 +9,7 @@ import torch
 
 from posenc import Positions, Stack, attend, create
 from posenc.checking import laws
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Seam
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.temperature import FloorLogTemperature
 from posenc.encodings.cayley_string import CayleySTRING
@@ -95,8 +95,6 @@ def test_biases_of_every_part_and_values_of_one():
 class Stretched(PositionalEncoding):
     """Logits times a factor, then moved by the query's first channel: it has a finish of its own."""
 
-    sites = Site.FINISH
-
     def __init__(self, factor):
         super().__init__()
         self.factor = factor
@@ -128,9 +126,9 @@ def test_parts_are_turned_in_the_order_given():
 
 
 def test_sites_and_traits_come_from_the_parts():
-    assert Stack(NoPE()).sites == Site.NONE
-    assert Stack(Learned(4, 5), RoPE(4), ALiBi(2)).sites == Site.EMBED | Site.ROTATE | Site.BIAS
-    assert Stack(ALiBi(2), CoPE(4)).sites == Site.BIAS | Site.FINISH
+    assert Stack(NoPE()).seams == Seam.NONE
+    assert Stack(Learned(4, 5), RoPE(4), ALiBi(2)).seams == Seam.EMBED | Seam.ROTATE | Seam.BIAS
+    assert Stack(ALiBi(2), CoPE(4)).seams == Seam.BIAS | Seam.FINISH
     assert Stack(RoPE(4), ALiBi(2)).traits == {"local", "shift_invariant", "norm_preserving"}
     assert Stack(RoPE(4), Learned(4, 5)).traits == {"local", "norm_preserving"}  # all parts must be invariant
     assert Stack(ALiBi(2), XPos(4)).traits == {"local", "shift_invariant", "causal_only"}  # one causal part is enough

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.encoding import PositionalEncoding, Site, check_one_layer, rotated
+from posenc.encoding import PositionalEncoding, Seam, check_one_layer, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
 from posenc.support.checked import checked, explained
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-AFTER_ROTATION = Site.BIAS | Site.FINISH
+AFTER_ROTATION = Seam.BIAS | Seam.FINISH
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +150,7 @@ class Attention(nn.Module):
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
         structure = self.encoding.structure()
-        kept = self.encoding.sites & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
+        kept = self.encoding.seams & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
         held = at if kept or not at.tables else at.replaced(tables={})
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on

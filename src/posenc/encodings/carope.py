@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.rotation import rotate
@@ -47,7 +47,6 @@ class CARoPE(FromEarlierTokens):
     Time O(t·d_model·n_kv_heads) for f and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head/2 numbers more.
     """
 
-    sites = Site.ROTATE
     exact_parameters = ("weight", "offset")
 
     @checked

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_width
+from posenc.encoding import PositionalEncoding, check_width
 from posenc.kernels import counted
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions, readable
@@ -40,7 +40,6 @@ class CoPE(PositionalEncoding):
     The table starts at zero, as in the authors' listing.
     """
 
-    sites = Site.FINISH
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     @checked

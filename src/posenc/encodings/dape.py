@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import PositionalEncoding, check_width, full_precision
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.encodings.fire import FIRE
@@ -50,7 +50,6 @@ class DAPE(PositionalEncoding):
     Raises ValueError for an even kernel and another b, NotImplementedError for `heads`.
     """
 
-    sites = Site.FINISH
     reads_vectors = False
 
     @checked

@@ -13,7 +13,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, one_per_head
+from posenc.encoding import BiasFn, one_per_head
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
@@ -34,7 +34,6 @@ class FoX(ForgetGates):
     Running sums are kept in fp64, so that neighbours are told apart after a million tokens.
     """
 
-    sites = Site.BIAS
     reads_vectors = False
 
     @checked

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, exact_dtype, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, exact_dtype, for_heads, full_precision, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
@@ -47,7 +47,6 @@ class GrapeM(PositionalEncoding):
     instead. Time O(t·d), like RoPE; tables in fp64.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("log_frequencies",)
 

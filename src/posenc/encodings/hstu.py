@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
+from posenc.encoding import BiasFn, PositionalEncoding, check_accepted
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.structure import Scores
@@ -52,7 +52,6 @@ class HSTU(PositionalEncoding):
     Raises ValueError for events of a list that are N or more apart, TypeError for coordinates that are not integers.
     """
 
-    sites = Site.BIAS | Site.FINISH
     reads_vectors = False
     coordinate_axes = 3
 

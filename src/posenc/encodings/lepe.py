@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     PositionalEncoding,
-    Site,
     added_to_output,
     check_accepted,
     check_width,
@@ -49,7 +48,6 @@ class LePE(PositionalEncoding):
     TypeError for coordinates that are not integers.
     """
 
-    sites = Site.FINISH
     reads_vectors = False
     coordinate_axes = 2
 

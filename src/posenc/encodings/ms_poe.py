@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -48,8 +48,6 @@ class MsPoE(PositionalEncoding):
     layers as they are. Time O(t·d), like RoPE; tables for every key head.
     Raises ValueError for ratios that are not one positive number for each key head, and sizes that do not fit.
     """
-
-    sites = Site.ROTATE
 
     @checked
     def __init__(

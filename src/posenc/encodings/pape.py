@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, one_per_head
+from posenc.encoding import BiasFn, one_per_head
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.positions import Positions
 from posenc.support import checks
@@ -43,7 +43,6 @@ class PaPE(FromEarlierTokens):
     O(t·n_heads·parabolas·d_model) and the cache holds. Time O(queries·keys·axes²), memory O(queries·keys).
     """
 
-    sites = Site.BIAS
     reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
     exact_parameters = ("directions",)

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, check_width, for_heads, full_precision
+from posenc.encoding import BiasFn, check_width, for_heads, full_precision
 from posenc.encodings.bases.content_dependent import (
     FromEarlierTokens,
     along_the_path,
@@ -65,8 +65,6 @@ class PaTH(FromEarlierTokens):
     queries, in memory O(queries·(d + 128 + d²/128)) without gradients. For every token the cache holds two vectors of
     n_kv_heads·d_head more.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(

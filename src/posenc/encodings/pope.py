@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side, check_width, full_precision, into, rotates, working_dtype
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
@@ -47,7 +47,6 @@ class PoPE(PositionalEncoding):
     as much as with RoPE.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant"})
 
     @checked

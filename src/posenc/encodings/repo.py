@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -48,7 +48,6 @@ class RePo(FromEarlierTokens):
     Time O(t·d_model·width) for the positions and O(t·d) to turn; for every token the cache holds n_kv_heads numbers more.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
 
     @checked

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
@@ -54,8 +54,6 @@ class RoPE(PositionalEncoding):
 
     Raises ValueError for an odd or too large rotary_dim, an unknown layout or side, and sizes given twice.
     """
-
-    sites = Site.ROTATE
 
     _tables_by_subclass: ClassVar[bool] = False
 

@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum, short_convolution
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
@@ -49,8 +49,6 @@ class SelectiveRoPE(FromEarlierTokens):
     read(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
     Time O(t·d_model·rank) for the steps and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head numbers more.
     """
-
-    sites = Site.ROTATE
 
     @checked
     def __init__(

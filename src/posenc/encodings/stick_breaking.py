@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, full_precision
+from posenc.encoding import PositionalEncoding, full_precision
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.structure import Scores
 from posenc.support import checks
@@ -40,7 +40,6 @@ class StickBreaking(PositionalEncoding):
     Raises ValueError for another `own`.
     """
 
-    sites = Site.FINISH
     reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, into, rotates
+from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -46,7 +46,6 @@ class TORoPE(PositionalEncoding):
     Raises ValueError for gates out of range, or whose rows do not fit the heads and pairs.
     """
 
-    sites = Site.ROTATE
     coordinate_axes = 2
 
     @checked

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
@@ -54,8 +54,6 @@ class TransformerXL(PositionalEncoding):
     sin and cos of a distance follow from those of the two positions (R_{i-j} is R_i turned back by j), so the term is a
     product of a query vector and a key vector of d_model channels: exact for any positions, and no [i, j, d] array.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(

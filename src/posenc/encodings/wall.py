@@ -21,7 +21,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, check_width, exact_dtype, full_precision
+from posenc.encoding import BiasFn, check_width, exact_dtype, full_precision
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
 from posenc.structure import Blocks
@@ -49,8 +49,6 @@ class Wall(ForgetGates):
     O(queries·(d + 128)) without gradients; other calls hold O(queries·keys). Queries at other positions than the keys, as
     in decoding, are taken one by one. The cache holds n_heads·d_head running sums per token, in fp64.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
+from posenc.encoding import BiasFn, PositionalEncoding, check_width
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.structure import Relative, Vectors
@@ -41,8 +41,6 @@ class Wavelet(PositionalEncoding):
     its own wavelets; memory O(queries·keys·d_head/n_scales) there.
     Raises ValueError for scales that do not divide the head.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(self, d_head: int, *, n_scales: int | None = None, narrowest: float = 1.0) -> None:

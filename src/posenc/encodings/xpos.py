@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
+from posenc.encoding import PositionalEncoding, Side, into, rotates
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -47,7 +47,6 @@ class XPos(PositionalEncoding):
     Raises ValueError for a position beyond `largest_position(dtype)` (a device assert off the CPU).
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant", "causal_only"})
 
     @checked

@@ -17,7 +17,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, own_rows, turns, working_dtype
+from posenc.encoding import BiasFn, Side, check_width, full_precision, into, own_rows, turns, working_dtype
 from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
 from posenc.structure import Rotation
@@ -41,7 +41,6 @@ class ContinuousWindowBias(InWindow):
     `rotate` brings queries to length exp(min(s, ln 100)), of each head its own, and keys to length 1.
     """
 
-    sites = Site.ROTATE | Site.BIAS
     traits = frozenset({"local", "shift_invariant"})
     reads_vectors = False
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, Site, check_width, exact_dtype, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, check_width, exact_dtype, full_precision, into, rotates
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout, Planes
@@ -88,7 +88,6 @@ class MixedRoPE(PositionalEncoding):
     Raises ValueError for d_head not a multiple of 4, and for tensors with another number of heads.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("frequencies",)
 

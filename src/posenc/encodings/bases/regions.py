@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, Site, full_precision
+from posenc.encoding import BiasFn, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength, Frequencies
 from posenc.frequencies.layouts import Layout
@@ -38,7 +38,6 @@ class RegionalRoPE(RoPE):
     base, layout, frequencies  those of RoPE
     """
 
-    sites = Site.ROTATE | Site.BIAS
     reads_vectors = False
 
     def __init__(

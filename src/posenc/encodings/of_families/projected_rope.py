@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, full_precision, into, rotates
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
@@ -38,7 +38,6 @@ class ProjectedRoPE(PositionalEncoding):
     Raises ValueError for an odd d_head and an unknown layout.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("projection",)
 

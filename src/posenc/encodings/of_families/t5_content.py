@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Site, check_width, full_precision
+from posenc.encoding import BiasFn, check_width, full_precision
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
@@ -36,7 +36,6 @@ class T5OfContent(FromHidden):
     Parameters: project [n_heads, n_buckets, d_in] and offset [n_heads, n_buckets].
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     def __init__(

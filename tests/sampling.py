@@ -117,8 +117,8 @@ class OnTheDiagonal(PositionalEncoding):
         self.seams, self.traits, self.learned_tables = inner.seams, inner.traits, inner.learned_tables  # type: ignore[misc]
 
     @property
-    def owner(self) -> str:
-        return self.inner.owner
+    def identity(self) -> str:
+        return self.inner.identity
 
     def at_diagonal(self, at: Positions) -> Positions:
         spread = diagonal(at, self.inner.coordinate_axes, flat=self.flat)
@@ -136,8 +136,8 @@ class OnTheDiagonal(PositionalEncoding):
     def bias(self, q, k, at_q, at_k):
         return self.inner.bias(q, k, self.at_diagonal(at_q), self.at_diagonal(at_k))
 
-    def read(self, x, at, past=None):
-        return at.replaced(states=self.inner.read(x, self.at_diagonal(at), past).states)
+    def read_hidden(self, x, at, past=None):
+        return at.replaced(states=self.inner.read_hidden(x, self.at_diagonal(at), past).states)
 
     def finish(self, scores):
         at_q, at_k = self.at_diagonal(scores.at_q), self.at_diagonal(scores.at_k)

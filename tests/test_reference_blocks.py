@@ -23,7 +23,7 @@ def inputs(name: str, at: Positions):
         for parameter in encoding.parameters():
             parameter.normal_()
     q, k, v = torch.randn(3, 2, HEADS, at.length, WIDTH).unbind()
-    return encoding, q, k, v, encoding.read(torch.randn(2, at.length, HEADS * WIDTH), at)
+    return encoding, q, k, v, encoding.read_hidden(torch.randn(2, at.length, HEADS * WIDTH), at)
 
 
 @torch.no_grad()

@@ -40,8 +40,8 @@ class Stack(PositionalEncoding):
         self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.seams)])  # type: ignore[misc]
 
     @property
-    def owner(self) -> str:
-        return f"Stack({', '.join(part.owner for part in self)})"
+    def identity(self) -> str:
+        return f"Stack({', '.join(part.identity for part in self)})"
 
     @property
     def query_copies(self) -> int:  # type: ignore[override]
@@ -63,9 +63,9 @@ class Stack(PositionalEncoding):
             at = part.prepare(at, dtype)
         return at
 
-    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
         for part in self:
-            at = part.read(x, at, past)
+            at = part.read_hidden(x, at, past)
         return at
 
     def embed(self, x: Tensor, at: Positions) -> Tensor:
@@ -150,8 +150,8 @@ class PerLayer(PositionalEncoding):
         self.layers = nn.ModuleList(layers)
 
     @property
-    def owner(self) -> str:
-        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.owner for layer in self))})"
+    def identity(self) -> str:
+        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.identity for layer in self))})"
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.layers)  # type: ignore[arg-type]
@@ -160,7 +160,7 @@ class PerLayer(PositionalEncoding):
         return len(self.layers)
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
-        for layer in {layer.owner: layer for layer in self}.values():
+        for layer in {layer.identity: layer for layer in self}.values():
             at = layer.prepare(at, dtype)
         return at
 

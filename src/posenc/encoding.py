@@ -76,7 +76,7 @@ PER_CALL = frozenset(("bias", "at_length"))
 PER_TOKEN = frozenset(
     {
         *("prepare", "tables", "tables_at", "embed", "rotate", "softmax_scale", "at_layer", "at_distance"),
-        "read",
+        "read_hidden",
         "largest_position",
     }
 )
@@ -141,7 +141,7 @@ class PositionalEncoding(nn.Module):
         self._identity = Identity(type(self), self.configuration)
 
     @property
-    def owner(self) -> str:
+    def identity(self) -> str:
         """The identity of an encoding in its tables: class, configuration and, if tables hold parameters, which ones."""
         return self._identity.by_parameters if self.learned_tables else self._identity.by_configuration
 
@@ -176,7 +176,7 @@ class PositionalEncoding(nn.Module):
         """Whether a bias or a finish reads rotated queries and keys otherwise than as their products."""
         return bool(self.seams & (Seam.BIAS | Seam.FINISH))
 
-    # Tables: computed once per call for all layers, carried by the positions, known by their owner.
+    # Tables: computed once per call for all layers, carried by the positions, known by their identity.
 
     @explained
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
@@ -184,7 +184,7 @@ class PositionalEncoding(nn.Module):
         if type(at) is not Positions or type(dtype) is not torch.dtype:
             check_arguments(PositionalEncoding.prepare, self, at, dtype)
         tables = self.tables(at, dtype)
-        return carrying(at, self.owner, tables) if tables else at
+        return carrying(at, self.identity, tables) if tables else at
 
     @explained
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -201,12 +201,12 @@ class PositionalEncoding(nn.Module):
         wanted = working_dtype(dtype)
         if not at.tables:
             return self.tables(at, wanted)
-        if self.owner not in at.tables:
+        if self.identity not in at.tables:
             raise ValueError(
-                f"positions: prepared by {', '.join(at.tables)}, used with {self.owner}; "
+                f"positions: prepared by {', '.join(at.tables)}, used with {self.identity}; "
                 "call prepare() of the encoding that reads them"
             )
-        tables = at.tables[self.owner]
+        tables = at.tables[self.identity]
         if tables[0].dtype != wanted:
             raise ValueError(
                 f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; call prepare(at, dtype={wanted})"
@@ -217,18 +217,18 @@ class PositionalEncoding(nn.Module):
 
     # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """Positions that carry what this encoding takes from hidden states; `at` itself where it reads none.
 
         x      the hidden states of these tokens that go into the layer's projections
-        past   the positions of the tokens before them in the same rows, as their own `read` returned them; None: there
-               are none, or these are the keys of another sequence
+        past   the positions of the tokens before them in the same rows, as their own `read_hidden` returned them; None:
+               there are none, or these are the keys of another sequence
 
         Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
-        returned holds new `states` under this encoding's `owner`, or other coordinates.
+        returned holds new `states` under this encoding's `identity`, or other coordinates.
         """
         if not _plain(x, at, 3) or (past is not None and type(past) is not Positions):
-            check_arguments(PositionalEncoding.read, self, x, at, past)
+            check_arguments(PositionalEncoding.read_hidden, self, x, at, past)
         return at
 
     # The four seams.
@@ -371,9 +371,9 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
         raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
 
 
-def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:
+def carrying(at: Positions, identity: str, tables: tuple[Tensor, ...]) -> Positions:
     """The same positions with these tables too."""
-    return at.replaced(tables={**at.tables, owner: tables})
+    return at.replaced(tables={**at.tables, identity: tables})
 
 
 def turns(side: Side) -> bool:

@@ -57,7 +57,7 @@ def plant_C1_the_offset_is_not_in_the_key(patch):
     cache = {}
 
     def tables(self, at, dtype):
-        key = (self.owner, at.length, at.batch, dtype)
+        key = (self.identity, at.length, at.batch, dtype)
         return cache.setdefault(key, of_rope(self, at, dtype))
 
     patch.setattr(RoPE, "tables", tables)
@@ -258,7 +258,7 @@ def plant_C6_tables_stay_on_the_first_device(patch):
     cache = {}
 
     def tables(self, at, dtype):
-        cos, sin = cache.setdefault((self.owner, at.length), of_rope(self, at.to("meta"), dtype))
+        cos, sin = cache.setdefault((self.identity, at.length), of_rope(self, at.to("meta"), dtype))
         return cos, sin
 
     patch.setattr(RoPE, "tables", tables)

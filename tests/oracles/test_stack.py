@@ -205,7 +205,7 @@ def test_traits_of_all_pairs_by_measurement(first, second):
     for law in ("shift_invariance", "norm_preservation", "locality"):
         laws.check(stack, setting, [law])
     q, at = torch.randn(1, 4, 6, 8, dtype=torch.float64), Positions.arange(1, 6)
-    at = stack.read(torch.randn(1, 6, 32, dtype=torch.float64), at)
+    at = stack.read_hidden(torch.randn(1, 6, 32, dtype=torch.float64), at)
     if "causal_only" in stack.traits:
         with pytest.raises(ValueError, match="causal"):
             attend(q, q, q, stack, at, causal=False)
@@ -217,7 +217,7 @@ def test_tables_of_every_part_travel_together():
     """Prepared once, read by each part; a part alone can read the stack's positions too."""
     stack, at = filled(Sinusoidal(D), RoPE(D, layout="half"), ALiBi(2)), Positions.arange(1, 4, 7)
     prepared = stack.prepare(at, torch.float64)
-    assert set(prepared.tables) == {stack.parts[0].owner, stack.parts[1].owner}
+    assert set(prepared.tables) == {stack.parts[0].identity, stack.parts[1].identity}
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, 4, D)) for seed in (1, 2, 3))
     assert torch.equal(attend(q, k, v, stack, prepared), attend(q, k, v, stack, at))
     x = torch.from_numpy(draw(6, 1, 4, D))

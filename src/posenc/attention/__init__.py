@@ -192,8 +192,8 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
-            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"
-            "; leave both out"
+            f"scale, softcap: {encoding.identity} puts another product in the place of q·k, at the scale of its "
+            "softmax_scale; leave both out"
         )
     return options
 
@@ -234,4 +234,4 @@ def _check(
                 f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
             )
     if not causal and "causal_only" in encoding.traits:
-        raise ValueError(f"causal=False: {encoding.owner} is defined for causal attention only")
+        raise ValueError(f"causal=False: {encoding.identity} is defined for causal attention only")

@@ -112,11 +112,11 @@ class Attention(nn.Module):
         causal = memory is None if causal is None else causal
         self._check(x)
         x = self.encoding.embed(x, at)
-        at = self.encoding.read(x, at)
+        at = self.encoding.read_hidden(x, at)
         source, at_source = x, at
         if memory is not None and at_memory is not None:
             source = self.encoding.embed(memory, at_memory)
-            at_source = self.encoding.read(source, at_memory)
+            at_source = self.encoding.read_hidden(source, at_memory)
         q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
@@ -145,7 +145,7 @@ class Attention(nn.Module):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
         x = self.encoding.embed(x, at)
-        at = self.encoding.read(x, at, None if cache is None else cache.at)
+        at = self.encoding.read_hidden(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.

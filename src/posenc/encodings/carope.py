@@ -42,8 +42,8 @@ class CARoPE(FromEarlierTokens):
     n_kv_heads  key heads, each with numbers of its own; None: n_heads
     base        of the RoPE that it starts from
 
-    Parameters: weight [n_kv_heads, d_model], offset [n_kv_heads]. Pairs are (j, j + d/2). Call read(x, at) once a layer;
-    `Attention` does. Sums are kept in fp64.
+    Parameters: weight [n_kv_heads, d_model], offset [n_kv_heads]. Pairs are (j, j + d/2). Call read_hidden(x, at) once a
+    layer; `Attention` does. Sums are kept in fp64.
     Time O(t·d_model·n_kv_heads) for f and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head/2 numbers more.
     """
 

@@ -44,8 +44,8 @@ class GrapeAP(FromEarlierTokens):
     form     "paper", or "code" for the authors' code
     slopes   other slopes than ALiBi's, one for each head
 
-    Parameter: weight [n_heads·width, d_model]. Call read(x, at) once a layer; `Attention` does. The authors use it with and
-    without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
+    Parameter: weight [n_heads·width, d_model]. Call read_hidden(x, at) once a layer; `Attention` does. The authors use it
+    with and without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
     Time O(queries·keys·width) and memory O(queries·keys); for every token the cache holds n_heads·width numbers more.
     """
 

@@ -59,8 +59,8 @@ class PaTH(FromEarlierTokens):
     conv_size   tokens that the short convolution reads, this one included
 
     Parameters: down [rank, d_model] and up [n_kv_heads·d_head, rank]; taps [n_kv_heads·d_head, conv_size];
-    turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read(x, at) once a layer; `Attention` does. With
-    β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
+    turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read_hidden(x, at) once a layer; `Attention` does.
+    With β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
     Time O(queries·keys·(d + 64)); memory O(queries·keys). A causal row of more than 128 tokens is taken by blocks of 128
     queries, in memory O(queries·(d + 128 + d²/128)) without gradients. For every token the cache holds two vectors of
     n_kv_heads·d_head more.

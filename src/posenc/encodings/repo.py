@@ -43,8 +43,8 @@ class RePo(FromEarlierTokens):
     base        of the frequencies; 500 000 in the authors' models
     layout      which channels make a pair
 
-    Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read(x, at) once a layer; `Attention`
-    does. A network that gives all tokens one position is NoPE. Angles are computed in fp64.
+    Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read_hidden(x, at) once a layer;
+    `Attention` does. A network that gives all tokens one position is NoPE. Angles are computed in fp64.
     Time O(t·d_model·width) for the positions and O(t·d) to turn; for every token the cache holds n_kv_heads numbers more.
     """
 

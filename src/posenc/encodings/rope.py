@@ -194,10 +194,10 @@ def _tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | 
 
 def _warn_beyond(encoding: RoPE, at: Positions, served: int) -> None:
     """Warns once of each encoding of a position that belongs to a longer request, in eager code on the CPU."""
-    if not readable(at.coords) or not at.coords.numel() or encoding.owner in _warned:
+    if not readable(at.coords) or not at.coords.numel() or encoding.identity in _warned:
         return
     if (largest := int(at.coords.max())) >= served:
-        _warned.add(encoding.owner)
+        _warned.add(encoding.identity)
         family = encoding.configuration["frequencies"]
         warnings.warn(
             f"{type(encoding).__name__} with {type(family).__name__} frequencies: position {largest} is beyond the "

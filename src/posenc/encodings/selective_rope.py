@@ -46,7 +46,7 @@ class SelectiveRoPE(FromEarlierTokens):
     parts       equal parts of the hidden state, each brought to length 1; None: n_heads
 
     Parameters: down [rank, d_model], up [n_kv_heads·d_head/2, rank], taps [n_kv_heads·d_head/2, conv_size]. Call
-    read(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
+    read_hidden(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
     Time O(t·d_model·rank) for the steps and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head numbers more.
     """
 

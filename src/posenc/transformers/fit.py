@@ -95,7 +95,7 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
         at = Positions.arange(1, hidden.shape[1], device=known.device)
         if encoding.seams & Seam.EMBED:
             encoding.embed(hidden, at)
-        read = encoding.read(hidden, at)
+        read = encoding.read_hidden(hidden, at)
         attend(q, k, v, encoding, read)
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error

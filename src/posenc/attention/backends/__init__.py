@@ -68,7 +68,7 @@ def choose(
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal, options):
-        raise ValueError(f"impl={impl!r} cannot express {encoding.owner}: {why}; use impl='reference' or 'auto'")
+        raise ValueError(f"impl={impl!r} cannot express {encoding.identity}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 

@@ -36,7 +36,7 @@ class Blind(NamedTuple):
     queries: slice = EVERY
     keys: slice = EVERY
     options: dict[str, Any] = {}
-    times: int = 1  # what `read` is given of the hidden states: so many times these
+    times: int = 1  # what `read_hidden` is given of the hidden states: so many times these
 
 
 @law
@@ -59,7 +59,7 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None
                 within(rows_that_see_no_key, encoding, mine, true[name], allowed[name], what)
                 if name == "output" and bool(mine.masked_select(blind).any()):
                     raise LawBroken(
-                        f"rows_that_see_no_key: {encoding.owner}: {what}: not zeros for a query that sees no key"
+                        f"rows_that_see_no_key: {encoding.identity}: {what}: not zeros for a query that sees no key"
                     )
 
 
@@ -99,7 +99,7 @@ class Called(NamedTuple):
 def _called(encoding: PositionalEncoding, world: World, case: Blind) -> Called:
     x = world.x.clone().requires_grad_()
     q, k, v, _ = world.heads(encoding, x, case.at)
-    at = encoding.read(encoding.embed(case.times * x, case.at), case.at)
+    at = encoding.read_hidden(encoding.embed(case.times * x, case.at), case.at)
     at_q = _part(at, case.queries)
     at_k = at_q if case.queries == case.keys else _part(at, case.keys)
     leaves = {"x": x, **{name: one for name, one in encoding.named_parameters() if one.requires_grad}}
@@ -115,7 +115,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     Raises LawBroken where such a query has another output or log-sum-exp than it should, or where a gradient is another
     once nothing comes back for it.
     """
-    about = f"rows_that_see_no_key: {encoding.owner}: {case.name} by the reference"
+    about = f"rows_that_see_no_key: {encoding.identity}: {case.name} by the reference"
     arguments, options, leaves = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():

@@ -33,7 +33,7 @@ class DistanceBank(FromHidden):
     d_in      channels of what is read: d_model for hidden states, d_head for queries
     profiles  rows of the bank (d_rel, 16 in Inkling)
     extent    distances that it knows (1024, or the window of a sliding layer)
-    reads     "hidden": call read(x, at) once a layer. "query": every head's rotated query takes the place of x
+    reads     "hidden": call read_hidden(x, at) once a layer. "query": every head's rotated query takes the place of x
     floor     positions up to here have τ = 1 (log_scaling_n_floor); None: everywhere
     alpha     how fast τ grows beyond
     limit     the largest length of r (rel_l2_clip_threshold of Inkling 2); None: any

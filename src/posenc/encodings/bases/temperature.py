@@ -215,14 +215,14 @@ class TemperedBias(PositionalEncoding):
         self.traits = part.traits - {"shift_invariant"}
 
     @property
-    def owner(self) -> str:
-        return f"TemperedBias({self.part.owner}, {self.temperature.owner})"
+    def identity(self) -> str:
+        return f"TemperedBias({self.part.identity}, {self.temperature.identity})"
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         return self.temperature.prepare(self.part.prepare(at, dtype), dtype)
 
-    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
-        return self.part.read(x, at, past)
+    def read_hidden(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+        return self.part.read_hidden(x, at, past)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
         term = self.part.bias(q, k, at_q, at_k)

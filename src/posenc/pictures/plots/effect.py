@@ -58,7 +58,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
         added: Tensor = encoding.embed(x, at) - x
         alike: Tensor = added @ added.mT / x.shape[-1]
         return alike
-    at = encoding.read(x, at)
+    at = encoding.read_hidden(x, at)
     ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
     q, k = rotated(encoding, ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)

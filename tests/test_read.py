@@ -23,6 +23,7 @@ class Forgetting(PositionalEncoding):
     """A forget gate: logits += S_i - S_j, S_t the sum of log σ(w·x) up to t (Lin et al. 2025, "Forgetting Transformer")."""
 
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    reads_vectors = False
     learned_tables = True
 
     def __init__(self, d_model: int, n_heads: int) -> None:

@@ -103,7 +103,10 @@ class Stack(PositionalEncoding):
     @property
     def finish(self) -> Callable[[Scores], Tensor]:
         """The method of the part that has one of its own."""
-        return next((part.finish for part in self if part.seams & Seam.FINISH), super().finish)
+        for part in self:
+            if part.seams & Seam.FINISH:
+                return part.finish
+        return functools.partial(PositionalEncoding.finish, self)
 
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}

@@ -488,6 +488,8 @@ def added_to_output(addend: Addend) -> Callable[[Any, Scores], Tensor]:
 
 def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
     """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
+    if not encoding.seams & Seam.FINISH:
+        return None
     finish: Any = encoding.finish
     addend = getattr(finish, "addend", None)
     return None if addend is None else functools.partial(addend, finish.__self__)

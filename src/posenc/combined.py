@@ -36,7 +36,6 @@ class Stack(PositionalEncoding):
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.traits = _surviving(parts)
-        self.of_one_layer = all(part.of_one_layer for part in parts)
         self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.seams)])  # type: ignore[misc]
 
     @property
@@ -139,8 +138,6 @@ class PerLayer(PositionalEncoding):
     Raises TypeError for what is no encoding, ValueError for no layers and for a layer that there is not.
     """
 
-    of_one_layer = False
-
     @explained
     def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
         layers = list(layers)
@@ -178,6 +175,20 @@ class PerLayer(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PerLayer:
         return PerLayer(layer.heads(start, stop) for layer in self)
+
+
+def one_layer(encoding: PositionalEncoding) -> bool:
+    """Whether attention can take it as it is; of several layers it takes at_layer(n)."""
+    return all(map(one_layer, encoding)) if isinstance(encoding, Stack) else not isinstance(encoding, PerLayer)
+
+
+def check_one_layer(encoding: PositionalEncoding) -> None:
+    """Raises ValueError for the encodings of several layers, where attention needs the one of its layer."""
+    if not one_layer(encoding):
+        raise ValueError(
+            f"encoding: expected the encoding of one layer, got {type(encoding).__name__} of several; "
+            "give encoding.at_layer(n) of layer n"
+        )
 
 
 def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:

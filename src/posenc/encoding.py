@@ -109,7 +109,6 @@ class PositionalEncoding(nn.Module):
 
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
-    of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Errors of what a class overrides name the argument; an inherited structure does not outlive a new seam."""
@@ -341,15 +340,6 @@ def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
         torch._assert_async(accepted.all(), message)
     elif not bool(accepted.all()):
         raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
-
-
-def check_one_layer(encoding: PositionalEncoding) -> None:
-    """Raises ValueError for the encodings of several layers, where attention needs the one of its layer."""
-    if not encoding.of_one_layer:
-        raise ValueError(
-            f"encoding: expected the encoding of one layer, got {type(encoding).__name__} of several; "
-            "give encoding.at_layer(n) of layer n"
-        )
 
 
 def _plain(x: Tensor, at: Positions, axes: int) -> bool:

@@ -15,6 +15,7 @@ from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.methods import GROUPS
+from posenc.combined import one_layer
 from posenc.encoding import Seam
 from posenc.pictures.plots.effect import effect
 
@@ -110,7 +111,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
     encoding = create(entry.name, **SIZES, **both_ways)
     assert type(encoding) is entry.load()
     assert ("parameters" in entry.needs) == any(True for _ in encoding.parameters())
-    if not encoding.of_one_layer:
+    if not one_layer(encoding):
         assert entry.kind == "preset"
         encoding = encoding.at_layer(0)
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)

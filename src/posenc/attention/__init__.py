@@ -12,7 +12,8 @@ from torch import Tensor
 from posenc.attention.backends import choose
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.windows import by_pieces
-from posenc.encoding import PositionalEncoding, addend_of, check_added, check_one_layer, full_precision, rotated
+from posenc.combined import check_one_layer
+from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
 from posenc.positions import Positions
 from posenc.structure import Blocks, Regions
 from posenc.support.checked import explained

@@ -13,7 +13,8 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.encoding import PositionalEncoding, Seam, check_one_layer, rotated
+from posenc.combined import check_one_layer
+from posenc.encoding import PositionalEncoding, Seam, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
 from posenc.support.checked import checked, explained

@@ -66,7 +66,7 @@ def describe(entry: Entry) -> dict[str, Any]:
     else:
         needed = [name for name in parameters if name in lookup.SIZES]
         encoding = lookup.create(entry.name, **SIZES)
-        first = encoding if encoding.of_one_layer else encoding.at_layer(0)
+        first = encoding.at_layer(0)
         seams, traits = [site.name.lower() for site in first.seams if site.name], sorted(first.traits)
         count = sum(parameter.numel() for parameter in encoding.parameters())
     return {

@@ -43,8 +43,8 @@ class Wall(ForgetGates):
     first_bias  b at the start: 8 in the authors' code, where a gate keeps 0.9997
 
     Parameters: weight [n_heads·d_head, d_model], offset [n_heads·d_head]. Call read_hidden(x, at) once a layer;
-    `Attention` does. With equal gates in all channels of a head it is FoX's decay as a factor instead of an addend. A call's
-    own scale and softcap are refused, since q·k is replaced.
+    `Attention` does. With equal gates in all channels of a head it is FoX's decay as a factor instead of an addend. A
+    call's own scale and softcap are refused, since q·k is replaced.
     Time O(queries·keys·d). A causal row of more than 128 tokens is taken by blocks of 128 queries, in memory
     O(queries·(d + 128)) without gradients; other calls hold O(queries·keys). Queries at other positions than the keys, as
     in decoding, are taken one by one. The cache holds n_heads·d_head running sums per token, in fp64.

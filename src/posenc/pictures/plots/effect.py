@@ -20,6 +20,7 @@ from posenc.attention.backends.reference import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
+from posenc.combined import one_layer
 from posenc.encoding import PositionalEncoding, Seam, addend_of, rotated
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
@@ -98,15 +99,15 @@ def _scores(entry: Entry) -> Matrices:
         entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
     )
     at, said = _tokens(entry)
-    layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
+    layers = [encoding] if one_layer(encoding) else [encoding.at_layer(n) for n in range(N_LAYERS)]
     found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
     if entry.of_image:
         patches = found[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
         found = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
     elif "causal" in entry.needs:
         found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
-    names = [f"head {n}" for n in range(len(found))] if encoding.of_one_layer else [f"layer {n}" for n in range(N_LAYERS)]
-    maps = found if encoding.of_one_layer else found[::N_HEADS]
+    names = [f"head {n}" for n in range(len(found))] if one_layer(encoding) else [f"layer {n}" for n in range(N_LAYERS)]
+    maps = found if one_layer(encoding) else found[::N_HEADS]
     largest = float(maps.nan_to_num().abs().max())
     limit = min(largest, MOST) if largest > ROUNDING else 1.0
     learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""

@@ -6,6 +6,7 @@ sample, which `draw` picks by the entry's name: the same at every run, another f
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import zlib
 from collections.abc import Iterable, Sequence
@@ -113,11 +114,11 @@ class OnTheDiagonal(PositionalEncoding):
     def __init__(self, inner: PositionalEncoding, *, flat: bool = False, per_unit: int = 1) -> None:
         super().__init__()
         self.inner, self.flat, self.per_unit = inner, flat, per_unit
-        self.sites, self.traits, self.learned_tables = inner.sites, inner.traits, inner.learned_tables  # type: ignore[misc]
+        self.seams, self.traits, self.learned_tables = inner.seams, inner.traits, inner.learned_tables  # type: ignore[misc]
 
     @property
-    def owner(self) -> str:
-        return self.inner.owner
+    def identity(self) -> str:
+        return self.inner.identity
 
     def at_diagonal(self, at: Positions) -> Positions:
         spread = diagonal(at, self.inner.coordinate_axes, flat=self.flat)
@@ -135,17 +136,12 @@ class OnTheDiagonal(PositionalEncoding):
     def bias(self, q, k, at_q, at_k):
         return self.inner.bias(q, k, self.at_diagonal(at_q), self.at_diagonal(at_k))
 
-    def read(self, x, at, past=None):
-        return at.replaced(states=self.inner.read(x, self.at_diagonal(at), past).states)
+    def read_hidden(self, x, at, past=None):
+        return at.replaced(states=self.inner.read_hidden(x, self.at_diagonal(at), past).states)
 
-    def value(self, probs, at_q, at_k):
-        return self.inner.value(probs, self.at_diagonal(at_q), self.at_diagonal(at_k))
-
-    def weights(self, logits, at_q, at_k, may_attend):
-        return self.inner.weights(logits, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
-
-    def bypass(self, v, at_q, at_k, may_attend):
-        return self.inner.bypass(v, self.at_diagonal(at_q), self.at_diagonal(at_k), may_attend)
+    def finish(self, scores):
+        at_q, at_k = self.at_diagonal(scores.at_q), self.at_diagonal(scores.at_k)
+        return self.inner.finish(dataclasses.replace(scores, at_q=at_q, at_k=at_k))
 
     def softmax_scale(self, d_head: int) -> float:
         return self.inner.softmax_scale(d_head)

@@ -211,7 +211,7 @@ def test_mixed_dtypes_compute_and_train(name):
     at = Positions.arange(1, 6)
     q, k, v = (torch.randn(1, 4, 6, 8).bfloat16() for _ in range(3))
     x = encoding.embed(x, at)
-    out = posenc.attend(q, k, v, encoding, encoding.read(x, at))
+    out = posenc.attend(q, k, v, encoding, encoding.read_hidden(x, at))
     assert out.dtype == x.dtype == torch.bfloat16
     (out.float().square().sum() + x.float().square().sum()).backward()
     for parameter in encoding.parameters():

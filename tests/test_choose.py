@@ -18,6 +18,7 @@ from posenc.catalogue.description import positions_of
 from posenc.catalogue.entry import Domain, Start
 from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.cli import app
+from posenc.combined import one_layer
 
 SIZES = {"d_model": 32, "n_heads": 2, "n_layers": 4, "max_positions": 64}
 EVERY = [
@@ -33,7 +34,7 @@ def layers(entry, causal):
     if entry.kind == "positions":
         return []
     made = posenc.create(entry.name, **SIZES, **directed(entry.name, causal))
-    return [made] if made.of_one_layer else [made.at_layer(n) for n in range(SIZES["n_layers"])]
+    return [made] if one_layer(made) else [made.at_layer(n) for n in range(SIZES["n_layers"])]
 
 
 def changed_scores(encoding):

@@ -55,7 +55,7 @@ def encoding_of(name):
 def test_documents_apart_give_what_a_mask_gives(name, calls):
     encoding = encoding_of(name)
     for at in (packed(), padded()):
-        at = encoding.read(torch.randn(B, T, H * D, dtype=torch.float64), at.expand(B))
+        at = encoding.read_hidden(torch.randn(B, T, H * D, dtype=torch.float64), at.expand(B))
         given, before = inputs(), len(calls)
         outs = [attend(*given, encoding, at)]
         assert T in calls[before : before + 1]  # whether a backend does so itself

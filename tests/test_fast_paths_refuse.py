@@ -5,7 +5,7 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import Positions, attend, create
-from posenc.encoding import DistanceBias
+from posenc.encoding import DistanceBias, rotated
 from posenc.encodings.rope import RoPE
 
 
@@ -160,22 +160,22 @@ class Strict(RoPE):
 def test_few_tokens_are_turned_by_the_tables_of_the_subclass():
     at, q = Positions.arange(1, 1, 3), drawn(0, 1, 1, 1, 8)
     mirrored = Mirrored(8)
-    assert torch.equal(mirrored.rotate_both(q, q, at, at)[0], mirrored.rotate(q, at, "query"))
+    assert torch.equal(rotated(mirrored, q, q, at, at)[0], mirrored.rotate(q, at, "query"))
     reverse = RoPE(8)
     reverse.reverse = True
-    assert torch.equal(reverse.rotate_both(q, q, at, at)[0], reverse.rotate(q, at, "query"))
+    assert torch.equal(rotated(reverse, q, q, at, at)[0], reverse.rotate(q, at, "query"))
     patched = RoPE(8)
     patched.tables = mirrored.tables_at
-    assert torch.equal(patched.rotate_both(q, q, at, at)[0], mirrored.rotate(q, at, "query"))
+    assert torch.equal(rotated(patched, q, q, at, at)[0], mirrored.rotate(q, at, "query"))
     with pytest.raises(ValueError, match="refused"):
-        Strict(8).rotate_both(q, q, at, at)
+        rotated(Strict(8), q, q, at, at)
 
 
 def test_several_coordinates_are_named():
     at = Positions(torch.zeros(1, 3, 2), torch.arange(3)[None], torch.zeros(1, 3, dtype=torch.int64), "row")
     q = drawn(0, 1, 4, 3, 16)
     with pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
-        create("rope", d_head=16).rotate_both(q, q, at, at)
+        rotated(create("rope", d_head=16), q, q, at, at)
     with torch.no_grad(), pytest.raises(ValueError, match=r"reads 1 coordinate\(s\) per token"):
         attend(q, q, q, create("alibi", n_heads=4), at, window=(1, 0))
 

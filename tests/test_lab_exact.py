@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue import lookup
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Seam
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial import fp64_properties
@@ -32,7 +32,7 @@ def test_measured_properties_agree_with_the_declared_ones(name: str) -> None:
     assert (found["order"]["bidirectional"] is None) == (arm.encoding in ("xpos", "cope"))
     assert found["order"]["causal"] > 0.5
     assert (found["reordered"] > 0.01) == (arm.encoding != "nope")
-    assert found["sites"] == [site.name for site in Site if site and site in encoding.sites]
+    assert found["sites"] == [site.name for site in Seam if site and site in encoding.seams]
 
 
 def test_sizes_by_hand() -> None:
@@ -65,16 +65,12 @@ def test_sizes_by_hand() -> None:
 class ByIndex(PositionalEncoding):
     """Broken: counts the tokens it is shown instead of reading where they sit."""
 
-    sites = Site.EMBED
-
     def embed(self, x: Tensor, at: Positions) -> Tensor:
         return x + torch.arange(x.shape[1], dtype=x.dtype)[:, None].sin()
 
 
 class ByCoordinate(PositionalEncoding):
     """Broken: says nothing about itself, and is not shift invariant."""
-
-    sites = Site.EMBED
 
     def embed(self, x: Tensor, at: Positions) -> Tensor:
         return x + at.coords[..., None].to(x.dtype).sin()

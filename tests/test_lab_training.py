@@ -205,13 +205,12 @@ import torch.nn.functional as F
 from torch import nn
 
 from posenc import PositionalEncoding
-from posenc.encoding import Site
+from posenc.encoding import Seam
 
 
 class ForgetGate(PositionalEncoding):
     """logits += S_i - S_j, S_t the sum of log σ(w·x + 4) up to t (Lin et al. 2025, "Forgetting Transformer")."""
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
     learned_tables = True
 
@@ -219,18 +218,18 @@ class ForgetGate(PositionalEncoding):
         super().__init__(d_model=d_model, n_heads=n_heads)
         self.gate = nn.Parameter(torch.zeros(n_heads, d_model))
 
-    def read(self, x, at, past=None):
+    def read_hidden(self, x, at, past=None):
         total = F.logsigmoid(x @ self.gate.T + 4).cumsum(dim=1)
-        return at.expand(len(x)).replaced(states={self.owner: (total,)})
+        return at.expand(len(x)).replaced(states={self.identity: (total,)})
 
     def bias(self, q, k, at_q, at_k):
-        query, key = at_q.states[self.owner][0], at_k.states[self.owner][0]
+        query, key = at_q.states[self.identity][0], at_k.states[self.identity][0]
         return lambda b, h, i, j: query[b, i, h] - key[b, j, h]
 '''
 
 
 def test_an_encoding_that_reads_hidden_states_is_trained_and_scored() -> None:
-    """The gate starts at zero and is trained through `read`; layers share an encoding of one's own."""
+    """The gate starts at zero and is trained through `read_hidden`; layers share an encoding of one's own."""
     one = trial("copy", "forget_gate.py:ForgetGate", steps=20, source=FORGET_GATE)
     run = Run(one, CORPUS)
     for loss in run.losses():

@@ -6,7 +6,7 @@ import torch
 from posenc import Positions, Stack, create
 from posenc.attention import backends
 from posenc.checking import laws
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Seam, added_to_output
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
@@ -175,23 +175,27 @@ class NoGradient(Absolute):
 
 
 class UndeclaredContext(PositionalEncoding):
-    """Reads the logits without saying so: the fused kernel would leave it out."""
+    """Reads the logits and says that it does not: the fused kernel would leave it out."""
 
-    def context(self, logits, q, at_q, at_k, may_attend):
-        return logits * 0.5
+    seams = Seam.NONE
+
+    def finish(self, scores):
+        return scores.mix(scores.weights(scores.logits * 0.5))
 
 
 class ContextWithoutGradient(PositionalEncoding):
-    """Reads the logits without saying so and changes none; in the reference their gradient is lost."""
+    """Reads the logits, says that it does not, and changes none; in the reference their gradient is lost."""
 
-    def context(self, logits, q, at_q, at_k, may_attend):
-        return logits.detach()
+    seams = Seam.NONE
+
+    def finish(self, scores):
+        return scores.mix(scores.weights(scores.logits.detach()))
 
 
 class HidesItsBias(ALiBi):
-    """A bias at a seam it does not declare."""
+    """A bias, and says that it has none."""
 
-    sites = Site.NONE
+    seams = Seam.NONE
 
     def __init__(self):
         super().__init__(4)
@@ -313,8 +317,6 @@ class TurnsInOneGoOnly(RoPE):
 class HidesByALargeNumber(PositionalEncoding):
     """Half the lowest number in the place of -inf: where every key is hidden so, all logits are rounded to it."""
 
-    sites = Site.BIAS
-
     def bias(self, q, k, at_q, at_k):
         lowest = torch.finfo(q.dtype).min / 2
 
@@ -328,25 +330,20 @@ class HidesByALargeNumber(PositionalEncoding):
 class DividesByNothing(PositionalEncoding):
     """A softmax of its own, of which a row of -inf alone is NaN."""
 
-    sites = Site.WEIGHTS
-
-    def weights(self, logits, at_q, at_k, may_attend):
-        return logits.masked_fill(~may_attend, -torch.inf).softmax(dim=-1)
+    def finish(self, scores):
+        return scores.mix(scores.masked(scores.logits).softmax(dim=-1))
 
 
 class AddsWhereNothingIsSeen(PositionalEncoding):
     """A constant past the weights, for queries without a key too."""
 
-    sites = Site.BYPASS
-
-    def bypass(self, v, at_q, at_k, may_attend):
+    @added_to_output
+    def finish(self, v, at_q, at_k, may_attend):
         return v.new_ones(v.shape[0], 4, at_q.length, v.shape[3])
 
 
 class OverflowsAtPadding(PositionalEncoding):
     """A factor that is infinite between padding and a real token; the mask hides the pair, not its gradient."""
-
-    sites = Site.BIAS
 
     def bias(self, q, k, at_q, at_k):
         query, key = (1000.0 * at.document.clamp(max=0) for at in (at_q, at_k))
@@ -367,8 +364,6 @@ class LooksAtTheFirstToken(Absolute):
 class TakesTheLargestKey(PositionalEncoding):
     """A number of all keys: of none there is no largest."""
 
-    sites = Site.BIAS
-
     def bias(self, q, k, at_q, at_k):
         largest = at_k.coords.amax(dim=1).to(q.dtype)
         return lambda b, h, i, j: -0.01 * largest[b] + 0 * (h + i + j)
@@ -376,8 +371,6 @@ class TakesTheLargestKey(PositionalEncoding):
 
 class MixesChannelsOfValues(PositionalEncoding):
     """Each channel of a value without the mean of all."""
-
-    sites = Site.ROTATE
 
     def rotate(self, x, at, side, out=None):
         return x - x.mean(dim=-1, keepdim=True) if side == "value" else x

@@ -1,6 +1,6 @@
 """Every law over the encodings that model families brought along; what reads several coordinates has its own.
 
-Encodings that read hidden states are tried reading queries: the laws know nothing of `read`.
+Encodings that read hidden states are tried reading queries: the laws know nothing of `read_hidden`.
 """
 
 import pytest

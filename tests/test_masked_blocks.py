@@ -5,7 +5,7 @@ import torch
 
 from posenc import Positions, attend, create
 from posenc.attention.backends import sdpa
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding
 
 LENGTH = sdpa.KEYS + 37  # a whole block of keys and a part of one
 ENCODINGS = {"fox": {"d_model": 24}, "fire": {"first_length": 100, "width": 4}}  # beyond its threshold
@@ -18,7 +18,7 @@ def run(name: str, impl: str) -> list[torch.Tensor]:
     x = torch.randn(2, LENGTH, 24, dtype=torch.float64)
     q = torch.randn(2, 4, LENGTH, 8, dtype=torch.float64, requires_grad=True)
     k, v = torch.randn(2, 2, 2, LENGTH, 8, dtype=torch.float64).requires_grad_().unbind()
-    at = encoding.read(x, Positions.arange(2, LENGTH))
+    at = encoding.read_hidden(x, Positions.arange(2, LENGTH))
     out = attend(q, k, v, encoding, at, impl=impl)
     weights = torch.randn(out.shape, generator=torch.Generator().manual_seed(1), dtype=out.dtype)
     return [out, *torch.autograd.grad((out * weights).sum(), [q, k, v, *encoding.parameters()])]
@@ -33,8 +33,6 @@ def test_blocks_give_the_output_and_gradients_of_the_definition(name):
 
 class Asked(PositionalEncoding):
     """A bias of nothing that writes down the pairs it was asked for."""
-
-    sites = Site.BIAS
 
     def bias(self, q, k, at_q, at_k):
         self.pairs = []
@@ -73,7 +71,7 @@ def test_blocks_are_bit_for_bit_what_one_mask_gives(name, monkeypatch):
     torch.manual_seed(0)
     encoding = create(name, n_heads=4, **ENCODINGS[name])
     q, k, v = torch.randn(2, LENGTH, 3, 4, 8).permute(2, 0, 3, 1, 4)
-    at = encoding.read(torch.randn(2, LENGTH, 24), Positions.arange(2, LENGTH))
+    at = encoding.read_hidden(torch.randn(2, LENGTH, 24), Positions.arange(2, LENGTH))
     with torch.no_grad():
         by_blocks = attend(q, k, v, encoding, at, impl="sdpa")
         monkeypatch.setattr(sdpa, "KEYS", LENGTH)  # so that the row is not long

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from posenc import Attention, PositionalEncoding, Positions, Stack, create
 from posenc.checking import laws
 from posenc.checking.laws import Setting, draw_parameters
-from posenc.encoding import BiasFn, Site, full_precision
+from posenc.encoding import BiasFn, full_precision
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.distance_bank import DistanceBank
 from posenc.encodings.of_families.t5_content import T5OfContent
@@ -22,24 +22,24 @@ from sampling import a_third
 class Forgetting(PositionalEncoding):
     """A forget gate: logits += S_i - S_j, S_t the sum of log σ(w·x) up to t (Lin et al. 2025, "Forgetting Transformer")."""
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
+    reads_vectors = False
     learned_tables = True
 
     def __init__(self, d_model: int, n_heads: int) -> None:
         super().__init__(d_model=d_model, n_heads=n_heads)
         self.gate = torch.nn.Parameter(torch.zeros(n_heads, d_model))
 
-    def read(self, x, at, past=None):
+    def read_hidden(self, x, at, past=None):
         with full_precision(x):
             total = F.logsigmoid(F.linear(x, self.gate.to(x.dtype))).cumsum(dim=1)  # [b, t, h]
         if past is not None and past.length:
-            total = total + past.states[self.owner][0][:, -1:]
+            total = total + past.states[self.identity][0][:, -1:]
         at = at.expand(x.shape[0])
-        return at.replaced(states={**at.states, self.owner: (total,)})
+        return at.replaced(states={**at.states, self.identity: (total,)})
 
     def bias(self, q, k, at_q, at_k) -> BiasFn:
-        query, key = at_q.states[self.owner][0].to(q.dtype), at_k.states[self.owner][0].to(q.dtype)
+        query, key = at_q.states[self.identity][0].to(q.dtype), at_k.states[self.identity][0].to(q.dtype)
         return lambda b, h, i, j: query[b, i, h] - key[b, j, h]
 
     @torch.no_grad()
@@ -50,7 +50,7 @@ class Forgetting(PositionalEncoding):
 
 
 class Placed(RoPE):
-    """RoPE at positions that the token moves a little, as RePo does: `read` gives other coordinates."""
+    """RoPE at positions that the token moves a little, as RePo does: `read_hidden` gives other coordinates."""
 
     def __init__(self, d_head: int, d_model: int) -> None:
         super().__init__(d_head)
@@ -60,7 +60,7 @@ class Placed(RoPE):
     def prepare(self, at, dtype=torch.float32):
         return at  # where the tokens stand is known once they have been read
 
-    def read(self, x, at, past=None):
+    def read_hidden(self, x, at, past=None):
         at = at.expand(x.shape[0])
         with full_precision(x):
             return at.replaced(coords=at.coords + (x.double() @ self.move.double()).tanh(), tables={})
@@ -69,8 +69,8 @@ class Placed(RoPE):
 class Forgetful(Forgetting):
     """A mistake: what came before is forgotten, so that a decoded token counts from itself."""
 
-    def read(self, x, at, past=None):
-        return super().read(x, at)
+    def read_hidden(self, x, at, past=None):
+        return super().read_hidden(x, at)
 
 
 D, H, DH = 32, 4, 8
@@ -187,22 +187,22 @@ def test_the_forget_gate_is_the_papers_formula(x):
 
 def test_states_travel_with_the_positions(x):
     encoding = Forgetting(D, H)
-    at = encoding.read(x, Positions.arange(2, 9))
-    state = at.states[encoding.owner][0]
-    assert torch.equal(at.take(torch.tensor([4, 1])).states[encoding.owner][0], state[:, [4, 1]])
+    at = encoding.read_hidden(x, Positions.arange(2, 9))
+    state = at.states[encoding.identity][0]
+    assert torch.equal(at.take(torch.tensor([4, 1])).states[encoding.identity][0], state[:, [4, 1]])
     whole = Positions.cat([at, at])
-    assert torch.equal(whole.states[encoding.owner][0], torch.cat([state, state], dim=1))
+    assert torch.equal(whole.states[encoding.identity][0], torch.cat([state, state], dim=1))
     leaves, spec = torch.utils._pytree.tree_flatten(at)
     again = torch.utils._pytree.tree_unflatten(leaves, spec)
-    assert torch.equal(again.states[encoding.owner][0], state)
+    assert torch.equal(again.states[encoding.identity][0], state)
     assert not at.shift(1).states
     part = at.narrow(2, 5)
-    assert torch.equal(part.states[encoding.owner][0], state[:, 2:5])
+    assert torch.equal(part.states[encoding.identity][0], state[:, 2:5])
     assert part.coords.tolist() == [[2, 3, 4]] * 2
     assert part.consecutive_in == "row"
     assert at.replaced(coords=at.coords * 2).consecutive_in is None  # nobody has looked
     assert at.replaced(states={}).consecutive_in == "row"
-    assert PositionalEncoding().read(x, at) is at
+    assert PositionalEncoding().read_hidden(x, at) is at
 
 
 @pytest.mark.parametrize(("name", "kept"), [("sinusoidal", 0), ("rope", 0), ("transformer_xl", 0), ("rerope", 1)])

@@ -23,22 +23,22 @@ def inputs(name: str, at: Positions):
         for parameter in encoding.parameters():
             parameter.normal_()
     q, k, v = torch.randn(3, 2, HEADS, at.length, WIDTH).unbind()
-    return encoding, q, k, v, encoding.read(torch.randn(2, at.length, HEADS * WIDTH), at)
+    return encoding, q, k, v, encoding.read_hidden(torch.randn(2, at.length, HEADS * WIDTH), at)
 
 
 @torch.no_grad()
 def outputs(monkeypatch, room: int, *given):
     """The output, and how many logits were held at once."""
     encoding, q, k, v, at = given
-    held, whole = [], reference.visible_logits
+    held, whole = [], reference.scores_of
 
     def counted(*arguments):
-        logits, seen = whole(*arguments)
-        held.append(logits.numel())
-        return logits, seen
+        scores = whole(*arguments)
+        held.append(scores.logits.numel())
+        return scores
 
     with monkeypatch.context() as patch:
-        patch.setattr(reference, "visible_logits", counted)
+        patch.setattr(reference, "scores_of", counted)
         patch.setattr(reference, "ROOM", room)
         return attend(q, k, v, encoding, at, impl="reference"), held
 

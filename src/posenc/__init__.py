@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from posenc.encoding import BiasFn as BiasFn
     from posenc.encoding import DistanceBias as DistanceBias
     from posenc.encoding import PositionalEncoding as PositionalEncoding
-    from posenc.encoding import Site as Site
+    from posenc.encoding import Seam as Seam
     from posenc.encodings.alibi import alibi_slopes as alibi_slopes
     from posenc.encodings.rope import rotation_matrix as rotation_matrix
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from posenc.pictures.measures import shift_matrix as shift_matrix
     from posenc.positions import Positions as Positions
     from posenc.positions import shard_index as shard_index
+    from posenc.structure import Scores as Scores
     from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
 
 _WHERE = {
@@ -71,7 +72,8 @@ _WHERE = {
     "BiasFn": "encoding",
     "DistanceBias": "encoding",
     "PositionalEncoding": "encoding",
-    "Site": "encoding",
+    "Scores": "structure",
+    "Seam": "encoding",
     "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope",
     "sinusoidal_table": "encodings.sinusoidal",

@@ -5,21 +5,22 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding, Side, Site, Trait
+from posenc.encoding import BiasFn, PositionalEncoding, Seam, Side, Trait, distance_terms, rotation_of
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
+from posenc.structure import Blocks, Distances, Regions, Scores, Structure
 from posenc.support.checked import explained
 
 
 class Stack(PositionalEncoding):
-    """Every part acts at its own seams, in the order given; biases and addends are summed.
+    """Every part acts at its own seams, in the order given; biases are summed. One part may have a finish of its own.
 
-    Raises ValueError for no parts, and where the parts ask for different softmax scales.
+    Raises ValueError for no parts, for several with a finish, and where the parts ask for different softmax scales.
     """
 
     @explained
@@ -29,50 +30,28 @@ class Stack(PositionalEncoding):
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
-        if sum(bool(part.sites & Site.WEIGHTS) for part in parts) > 1:
-            raise ValueError("parts: expected at most one that takes the place of the softmax, got several")
+        finishing = [type(part).__name__ for part in parts if part.seams & Seam.FINISH]
+        if len(finishing) > 1:
+            raise ValueError(f"parts: expected at most one with a finish of its own, got {' and '.join(finishing)}")
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.traits = _surviving(parts)
-        self.of_one_layer = all(part.of_one_layer for part in parts)
-        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.sites)])  # type: ignore[misc]
+        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.seams)])  # type: ignore[misc]
 
     @property
-    def owner(self) -> str:
-        return f"Stack({', '.join(part.owner for part in self)})"
+    def identity(self) -> str:
+        return f"Stack({', '.join(part.identity for part in self)})"
 
     @property
     def query_copies(self) -> int:  # type: ignore[override]
         return math.prod(part.query_copies for part in self)
 
-    @property
-    def replaces_products(self) -> bool:  # type: ignore[override]
-        return any(part.replaces_products for part in self)
-
-    @property
-    def blocks_beyond(self) -> int | None:  # type: ignore[override]
-        """Of the one part that replaces q·k; the biases of the others are added to its blocks."""
-        replacing = [part for part in self if part.replaces_products]
-        return replacing[0].blocks_beyond if len(replacing) == 1 else None
-
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]
 
     @property
-    def sites(self) -> Site:  # type: ignore[override]
-        return functools.reduce(operator.or_, (part.sites for part in self), Site.NONE)
-
-    @property
-    def turned_sides(self) -> frozenset[Side]:  # type: ignore[override]
-        return frozenset(side for part in self if part.sites & Site.ROTATE for side in part.turned_sides)
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return _all_planes([part.turned_planes for part in self])
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return _all_planes([part.mixed_planes for part in self])
+    def seams(self) -> Seam:  # type: ignore[override]
+        return functools.reduce(operator.or_, (part.seams for part in self), Seam.NONE)
 
     @property
     def reads_vectors(self) -> bool:
@@ -83,9 +62,9 @@ class Stack(PositionalEncoding):
             at = part.prepare(at, dtype)
         return at
 
-    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
         for part in self:
-            at = part.read(x, at, past)
+            at = part.read_hidden(x, at, past)
         return at
 
     def embed(self, x: Tensor, at: Positions) -> Tensor:
@@ -105,38 +84,28 @@ class Stack(PositionalEncoding):
             return None
         return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        terms: tuple[DistanceBias, ...] = ()
+    def structure(self) -> Structure | None:
+        """The blocks of the one part that replaces q·k, with the biases of the others; or the distances of all parts."""
+        own = [part.structure() for part in self]
+        replacing = [n for n, one in enumerate(own) if isinstance(one, (Regions, Blocks))]
+        if replacing:
+            first = own[replacing[0]]
+            if len(replacing) > 1 or not isinstance(first, Blocks) or first.logits is None:
+                return Blocks(None)
+            others = [part for n, part in enumerate(self) if n != replacing[0]]
+            return Blocks(functools.partial(_blocks, first.logits, others), first.beyond)
+        terms = [distance_terms(part) for part in self]
+        if None in terms or not any(terms):
+            return None
+        return Distances(tuple(term for of_part in terms for term in of_part or ()))
+
+    @property
+    def finish(self) -> Callable[[Scores], Tensor]:
+        """The method of the part that has one of its own."""
         for part in self:
-            if (more := part.distance_terms()) is None:
-                return None
-            terms += more
-        return terms
-
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
-        if self.blocks_beyond is None:
-            return super().logits_by_blocks(q, k, at)
-        (product,) = (part for part in self if part.replaces_products)
-        given = [part.bias(q, k, at, at) for part in self if part is not product]
-        return _with_terms(product.logits_by_blocks(q, k, at), [term for term in given if term is not None])
-
-    def context(self, logits: Tensor, q: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor:
-        for part in self:
-            logits = part.context(logits, q, at_q, at_k, may_attend)
-        return logits
-
-    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
-        given = [part.value(probs, at_q, at_k) for part in self]
-        addends = [addend for addend in given if addend is not None]
-        return functools.reduce(operator.add, addends) if addends else None
-
-    def weights(self, logits: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
-        given = [part.weights(logits, at_q, at_k, may_attend) for part in self if part.sites & Site.WEIGHTS]
-        return given[0] if given else None
-
-    def bypass(self, v: Tensor, at_q: Positions, at_k: Positions, may_attend: Tensor) -> Tensor | None:
-        given = [part.bypass(v, at_q, at_k, may_attend) for part in self if part.sites & Site.BYPASS]
-        return functools.reduce(operator.add, given) if given else None
+            if part.seams & Seam.FINISH:
+                return part.finish
+        return functools.partial(PositionalEncoding.finish, self)
 
     def softmax_scale(self, d_head: int) -> float:
         scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
@@ -169,8 +138,6 @@ class PerLayer(PositionalEncoding):
     Raises TypeError for what is no encoding, ValueError for no layers and for a layer that there is not.
     """
 
-    of_one_layer = False
-
     @explained
     def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
         layers = list(layers)
@@ -183,8 +150,8 @@ class PerLayer(PositionalEncoding):
         self.layers = nn.ModuleList(layers)
 
     @property
-    def owner(self) -> str:
-        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.owner for layer in self))})"
+    def identity(self) -> str:
+        return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.identity for layer in self))})"
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.layers)  # type: ignore[arg-type]
@@ -193,7 +160,7 @@ class PerLayer(PositionalEncoding):
         return len(self.layers)
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
-        for layer in {layer.owner: layer for layer in self}.values():
+        for layer in {layer.identity: layer for layer in self}.values():
             at = layer.prepare(at, dtype)
         return at
 
@@ -208,6 +175,20 @@ class PerLayer(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PerLayer:
         return PerLayer(layer.heads(start, stop) for layer in self)
+
+
+def one_layer(encoding: PositionalEncoding) -> bool:
+    """Whether attention can take it as it is; of several layers it takes at_layer(n)."""
+    return all(map(one_layer, encoding)) if isinstance(encoding, Stack) else not isinstance(encoding, PerLayer)
+
+
+def check_one_layer(encoding: PositionalEncoding) -> None:
+    """Raises ValueError for the encodings of several layers, where attention needs the one of its layer."""
+    if not one_layer(encoding):
+        raise ValueError(
+            f"encoding: expected the encoding of one layer, got {type(encoding).__name__} of several; "
+            "give encoding.at_layer(n) of layer n"
+        )
 
 
 def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:
@@ -227,14 +208,16 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
     A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
     output that another part turns back.
     """
-    for n, later in enumerate(parts):
-        if not all(_commute(earlier.turned_planes, later.mixed_planes) for earlier in parts[:n]):
+    parts = tuple(_leaves(parts))
+    rotations = [rotation_of(part) for part in parts]
+    for n, later in enumerate(rotations):
+        if not all(_commute(earlier.turned, later.mixed) for earlier in rotations[:n]):
             return False
     for n, part in enumerate(parts):
-        others = [other.turned_sides for other in (*parts[:n], *parts[n + 1 :]) if other.turned_planes != ()]
+        others = [other.sides for other in (*rotations[:n], *rotations[n + 1 :]) if other.turned != ()]
         if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
             return False
-        if part.sites & (Site.VALUE | Site.BYPASS) and any("output" in sides for sides in others):
+        if part.seams & Seam.FINISH and any("output" in sides for sides in others):
             return False
     return True
 
@@ -245,9 +228,21 @@ def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -
     return all(first.commute(second) for first in one for second in other)
 
 
-def _all_planes(parts: list[tuple[Planes, ...] | None]) -> tuple[Planes, ...] | None:
-    """The planes of all parts, or None where those of one are not known."""
-    return None if None in parts else tuple(plane for of_part in parts for plane in of_part or ())
+def _leaves(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
+    """The parts, and those of stacks among them."""
+    for part in parts:
+        if isinstance(part, Stack):
+            yield from _leaves(part)
+        else:
+            yield part
+
+
+def _blocks(
+    logits: Callable[..., Iterator[Tensor]], others: list[PositionalEncoding], q: Tensor, k: Tensor, at: Positions
+) -> Iterator[Tensor]:
+    """The blocks of logits of one part, plus the biases of the others."""
+    given = [part.bias(q, k, at, at) for part in others]
+    return _with_terms(logits(q, k, at), [term for term in given if term is not None])
 
 
 def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:

@@ -1,9 +1,8 @@
 """The contract: where position enters attention. Read this first.
 
-Position can enter at seven seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
+Position can enter at four seams. An encoding overrides the seams it uses; the base class overrides none and *is* NoPE.
 
-    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── context ──► softmax ──► probs·v + value + bypass
-                                                                                  weights
+    x ── embed ──► q, k, v ── rotate ──► logits = q·k·scale + bias ── finish ──► softmax(logits)·v
 
 Legend: b batch, t tokens, h query heads, i query, j key, d channel, n distances.
 """
@@ -14,23 +13,23 @@ import contextlib
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Flag, auto
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
 
 from posenc.positions import Positions, readable, repeat_one_row
+from posenc.structure import Distances, Regions, Rotation
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.identity import Configuration, Identity, described
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.frequencies.layouts import Planes
-    from posenc.structure import RelativeVectors
-    from posenc.support.shapes import Bool, Float, Int, Num
+    from posenc.structure import Scores, Structure
+    from posenc.support.shapes import Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
@@ -39,42 +38,21 @@ Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
+Addend = Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor]
 
 
-class Region(NamedTuple):
-    """Pairs whose query and key are turned to other positions than their own.
-
-    query, key   the positions to turn to; None: their own
-    pairs        which pairs these are
-    """
-
-    query: Num[Tensor, "b i"] | None
-    key: Num[Tensor, "b j"] | None
-    pairs: Bool[Tensor, "b i j"]
-
-
-class Site(Flag):
+class Seam(Flag):
     """The seams at which an encoding acts."""
 
     NONE = 0
     EMBED = auto()
     ROTATE = auto()
     BIAS = auto()
-    CONTEXT = auto()
-    VALUE = auto()
-    WEIGHTS = auto()
-    BYPASS = auto()
+    FINISH = auto()
 
 
-# What an encoding declares for fast paths, and the seams that the declaration says in another way. A class that overrides
-# such a seam and not the declaration has the base class's declaration again, so that no fast path computes the old seam.
-DECLARATIONS = {
-    "rotate_both": ("rotate",),
-    "distance_terms": ("bias",),
-    "relative_vectors": ("bias", "context", "value"),
-    "blocks_beyond": ("bias",),
-    "regions": ("rotate", "bias"),
-}
+# An inherited `structure` says nothing of a class that overrides one of these and not `structure` itself.
+SAID_BY_STRUCTURE = {"structure", "rotate", "bias", "finish"}
 
 
 def _with_checked_heads(heads: Heads) -> Heads:
@@ -94,11 +72,11 @@ def _with_checked_heads(heads: Heads) -> Heads:
 
 
 # What an encoding may override: its arguments are checked before a call, or, where each token calls it, after a failure.
-PER_CALL = frozenset(("bias", "logits_by_blocks", "context", "value", "weights", "bypass", "regions", "at_length"))
+PER_CALL = frozenset(("bias", "at_length"))
 PER_TOKEN = frozenset(
     {
-        *("prepare", "tables", "tables_at", "embed", "rotate", "rotate_both", "softmax_scale", "at_layer", "at_distance"),
-        "read",
+        *("prepare", "tables", "tables_at", "embed", "rotate", "softmax_scale", "at_layer", "at_distance"),
+        "read_hidden",
         "largest_position",
     }
 )
@@ -114,37 +92,40 @@ STORED_ELSEWHERE = (
 class PositionalEncoding(nn.Module):
     """An encoding that does nothing: the base of all others.
 
-    `sites` are the seams it uses. `traits` say what holds for it, and the laws check it:
+    `seams` are those it uses: of a class, what it overrides; an instance may use fewer. `traits` say what holds for it, and
+    the laws check it:
     local             an embedded or rotated token depends on itself and its own coordinates only
     shift_invariant   moving all positions by the same amount changes nothing
     norm_preserving   rotating keeps the length of queries and keys
     causal_only       defined for causal attention only
     """
 
-    sites: Site = Site.NONE
+    seams: Seam = Seam.NONE
     traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
     learned_tables: bool = False  # True: the tables hold parameters, so that a copy cannot use them
     exact_parameters: tuple[str, ...] = ()  # those that multiply positions, or add to each token of a sum: never below fp32
 
-    caches_tables: bool = True  # False: a cache of keys leaves the tables out, even where a bias may read them
     turns_embeddings: bool = False  # True: embed multiplies what comes in, so that no vector says what it adds
-    replaces_products: bool = False  # True: its bias takes q·k back and puts another product there
-    blocks_beyond: int | None = None  # it has logits_by_blocks, which serve longer rows; None: it has none
     query_copies: int = 1  # rotated queries for each query head, side by side; the output has as many heads more
-    of_one_layer: bool = True  # False: one for each layer; attention takes at_layer(n) of it
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Errors of what a class overrides name the argument; an old declaration does not outlive a new seam."""
+        """Errors of what a class overrides name the argument; an inherited structure does not outlive a new seam."""
         super().__init_subclass__(**options)
         for names, guard in ((PER_CALL, checked), (PER_TOKEN, explained)):
             for name in names.intersection(vars(cls)):
+                if vars(cls)[name] is getattr(PositionalEncoding, name, None):
+                    continue
                 setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
-        for declaration, seams in DECLARATIONS.items():
-            nearest = next(one for one in cls.__mro__ if vars(one).keys() & {declaration, *seams})
-            if declaration not in vars(nearest):
-                setattr(cls, declaration, getattr(PositionalEncoding, declaration))
+        if "seams" not in vars(cls) and not isinstance(cls.seams, property):
+            cls.seams = Seam.NONE
+            for seam in Seam:
+                if getattr(cls, name := seam.name.lower()) is not getattr(PositionalEncoding, name):  # type: ignore[union-attr]
+                    cls.seams |= seam
+        nearest = next(one for one in cls.__mro__ if vars(one).keys() & SAID_BY_STRUCTURE)
+        if "structure" not in vars(nearest):
+            cls.structure = PositionalEncoding.structure  # type: ignore[method-assign]
         if "heads" in vars(cls):
             cls.heads = _with_checked_heads(cls.heads)  # type: ignore[method-assign]
 
@@ -159,7 +140,7 @@ class PositionalEncoding(nn.Module):
         self._identity = Identity(type(self), self.configuration)
 
     @property
-    def owner(self) -> str:
+    def identity(self) -> str:
         """The identity of an encoding in its tables: class, configuration and, if tables hold parameters, which ones."""
         return self._identity.by_parameters if self.learned_tables else self._identity.by_configuration
 
@@ -189,26 +170,12 @@ class PositionalEncoding(nn.Module):
                 state_dict.pop(prefix + name, None)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
-    # What a Stack must know of its parts to say whether they depend on distances alone together.
-
-    turned_sides: frozenset[Side] = frozenset({"query", "key"})  # the sides that `rotate` turns
-
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        """The planes in which `rotate` turns by position, as its result has them; () none; None: others, or not known."""
-        return None if self.sites & Site.ROTATE else ()
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        """The planes in which `rotate` changes what comes in, by position or not; () if by factors of a whole head."""
-        return self.turned_planes
-
     @property
     def reads_vectors(self) -> bool:
-        """Whether a bias or a context reads rotated queries and keys otherwise than as their products."""
-        return bool(self.sites & (Site.BIAS | Site.CONTEXT))
+        """Whether a bias or a finish reads rotated queries and keys otherwise than as their products."""
+        return bool(self.seams & (Seam.BIAS | Seam.FINISH))
 
-    # Tables: computed once per call for all layers, carried by the positions, known by their owner.
+    # Tables: computed once per call for all layers, carried by the positions, known by their identity.
 
     @explained
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
@@ -216,7 +183,7 @@ class PositionalEncoding(nn.Module):
         if type(at) is not Positions or type(dtype) is not torch.dtype:
             check_arguments(PositionalEncoding.prepare, self, at, dtype)
         tables = self.tables(at, dtype)
-        return carrying(at, self.owner, tables) if tables else at
+        return carrying(at, self.identity, tables) if tables else at
 
     @explained
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
@@ -233,12 +200,12 @@ class PositionalEncoding(nn.Module):
         wanted = working_dtype(dtype)
         if not at.tables:
             return self.tables(at, wanted)
-        if self.owner not in at.tables:
+        if self.identity not in at.tables:
             raise ValueError(
-                f"positions: prepared by {', '.join(at.tables)}, used with {self.owner}; "
+                f"positions: prepared by {', '.join(at.tables)}, used with {self.identity}; "
                 "call prepare() of the encoding that reads them"
             )
-        tables = at.tables[self.owner]
+        tables = at.tables[self.identity]
         if tables[0].dtype != wanted:
             raise ValueError(
                 f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; call prepare(at, dtype={wanted})"
@@ -249,21 +216,21 @@ class PositionalEncoding(nn.Module):
 
     # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """Positions that carry what this encoding takes from hidden states; `at` itself where it reads none.
 
         x      the hidden states of these tokens that go into the layer's projections
-        past   the positions of the tokens before them in the same rows, as their own `read` returned them; None: there
-               are none, or these are the keys of another sequence
+        past   the positions of the tokens before them in the same rows, as their own `read_hidden` returned them; None:
+               there are none, or these are the keys of another sequence
 
         Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
-        returned holds new `states` under this encoding's `owner`, or other coordinates.
+        returned holds new `states` under this encoding's `identity`, or other coordinates.
         """
         if not _plain(x, at, 3) or (past is not None and type(past) is not Positions):
-            check_arguments(PositionalEncoding.read, self, x, at, past)
+            check_arguments(PositionalEncoding.read_hidden, self, x, at, past)
         return at
 
-    # The seven seams.
+    # The four seams.
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
@@ -283,18 +250,6 @@ class PositionalEncoding(nn.Module):
             check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
         return into(x, out)
 
-    @explained
-    def rotate_both(
-        self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
-    ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
-        """Queries and keys turned: `rotate` for each.
-
-        It is part of the contract because RoPE overrides it: one call of the kernel and one node of the graph instead of
-        two, which takes less time for a decoded token and for short inputs. A class that overrides `rotate` alone has this
-        one again (see DECLARATIONS).
-        """
-        return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
-
     @checked
     def bias(
         self, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b h j d"], at_q: Positions, at_k: Positions
@@ -302,40 +257,9 @@ class PositionalEncoding(nn.Module):
         """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
         return None
 
-    @checked
-    def context(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        q: Float[Tensor, "b h i d"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
-        """Changes the logits after reading all of them."""
-        return logits
-
-    @checked
-    def value(self, probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
-        """The addend to the output: of every channel of a value, or one number for all."""
-        return None
-
-    @checked
-    def weights(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"] | None:
-        """The matrix that multiplies the values instead of the softmax; None means the softmax."""
-        return None
-
-    @checked
-    def bypass(
-        self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
-    ) -> Float[Tensor, "b h i d"] | None:
-        """The addend to the output that the values make without the weights; `attend` adds it, whatever the backend."""
-        return None
+    def finish(self, scores: Scores) -> Float[Tensor, "b h i d"]:
+        """The output from all logits, before it is rounded: their softmax times the values."""
+        return scores.mix(scores.weights(scores.logits))
 
     def softmax_scale(self, d_head: int) -> float:
         """What the product q·k is multiplied with before anything is added."""
@@ -343,33 +267,11 @@ class PositionalEncoding(nn.Module):
             checks.whole(d_head=d_head)
         return 1 / math.sqrt(d_head)
 
-    # What it declares for fast paths; None: nothing. See DECLARATIONS for subclasses.
+    # What a backend may use in place of asking the seams.
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        """The biases of the distance alone whose sum is `bias`; none where there is no bias."""
-        return None if self.sites & Site.BIAS else ()
-
-    def relative_vectors(self) -> RelativeVectors | None:
-        """The function that gives the vectors which `bias` and `value` are made of."""
-        return None
-
-    @checked
-    def logits_by_blocks(
-        self, q: Float[Tensor, "b h t d"], k: Float[Tensor, "b h t d"], at: Positions
-    ) -> Iterator[Float[Tensor, "b h n j"]]:
-        """The logits, bias included, of one block of queries after the other, in the memory of one block.
-
-        The tokens are rows of consecutive positions, each a query and a key. A block of n queries comes with the j keys up
-        to its last query, and has -inf where a key comes after the query.
-        Raises NotImplementedError where `blocks_beyond` is None.
-        """
-        raise NotImplementedError(f"{type(self).__name__}: has no logits by blocks; `bias` says the term of every pair")
-
-    @checked
-    def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region] | None:
-        """The regions whose products are the logits, of the positions of queries and keys. No pair is in two of them, and a
-        pair in none is not seen. `rotate` by the difference to a region's positions turns a rotated query or key there.
-        """
+    def structure(self) -> Structure | None:
+        """What it is made of, if it is one of these kinds. A subclass that overrides `rotate`, `bias` or `finish` says its
+        own, or has none."""
         return None
 
     # The encoding of one layer, one length, one tensor-parallel slice of the query heads.
@@ -440,15 +342,6 @@ def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
         raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
 
 
-def check_one_layer(encoding: PositionalEncoding) -> None:
-    """Raises ValueError for the encodings of several layers, where attention needs the one of its layer."""
-    if not encoding.of_one_layer:
-        raise ValueError(
-            f"encoding: expected the encoding of one layer, got {type(encoding).__name__} of several; "
-            "give encoding.at_layer(n) of layer n"
-        )
-
-
 def _plain(x: Tensor, at: Positions, axes: int) -> bool:
     """Whether x is a dense tensor of real numbers with so many axes and `at` are positions: the usual case, quickly."""
     if type(x) is not Tensor or type(at) is not Positions:
@@ -468,9 +361,9 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
         raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
 
 
-def carrying(at: Positions, owner: str, tables: tuple[Tensor, ...]) -> Positions:
+def carrying(at: Positions, identity: str, tables: tuple[Tensor, ...]) -> Positions:
     """The same positions with these tables too."""
-    return at.replaced(tables={**at.tables, owner: tables})
+    return at.replaced(tables={**at.tables, identity: tables})
 
 
 def turns(side: Side) -> bool:
@@ -568,6 +461,64 @@ def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> 
     check_tokens(encoding, x, at, axis=1)
 
 
+def added_to_output(addend: Addend) -> Callable[[Any, Scores], Tensor]:
+    """A `finish` that adds to the default one. Backends compute the default as if there were none, and `attend` adds.
+
+    addend  of the encoding, v, at_q, at_k and seen, as `Scores` has them: what is added to the output, [b, h, i, d]
+    """
+
+    @functools.wraps(addend)
+    def finish(self: PositionalEncoding, scores: Scores) -> Tensor:
+        out = PositionalEncoding.finish(self, scores)
+        return out + addend(self, scores.v, scores.at_q, scores.at_k, scores.seen)
+
+    finish.addend = addend  # type: ignore[attr-defined]
+    return finish
+
+
+def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
+    """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
+    if not encoding.seams & Seam.FINISH:
+        return None
+    finish: Any = encoding.finish
+    addend = getattr(finish, "addend", None)
+    return None if addend is None else functools.partial(addend, finish.__self__)
+
+
+def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
+    """The biases of the distance alone whose sum is the bias; none where there is no bias, None where it is another."""
+    structure = encoding.structure()
+    if type(structure) is Distances:
+        return structure.terms
+    return None if encoding.seams & Seam.BIAS else ()
+
+
+def rotation_of(encoding: PositionalEncoding) -> Rotation:
+    """How it rotates, as far as its structure says."""
+    structure = encoding.structure()
+    if type(structure) is Regions:
+        return structure.rotation
+    if type(structure) is Rotation:
+        return structure
+    return Rotation(None, None) if encoding.seams & Seam.ROTATE else Rotation((), ())
+
+
+def rotated(
+    encoding: PositionalEncoding,
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    at_q: Positions,
+    at_k: Positions,
+) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
+    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
+    structure = encoding.structure()
+    if type(structure) is Regions:
+        structure = structure.rotation
+    if type(structure) is Rotation and structure.both is not None:
+        return structure.both(q, k, at_q, at_k)
+    return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
+
+
 _NOTHING = PositionalEncoding()  # made once: a compiler cannot trace the digest of a configuration
 
 
@@ -577,7 +528,6 @@ class AbsoluteEncoding(PositionalEncoding):
     A class says what is added in `tables`, or overrides `embed`.
     """
 
-    sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
     d_model: int
 
@@ -594,15 +544,14 @@ class AbsoluteEncoding(PositionalEncoding):
 class DistanceBias(PositionalEncoding):
     """A bias of the distance alone: ALiBi, T5. Say `at_distance`; `bias` follows, and fast paths can use it."""
 
-    sites = Site.BIAS
     reads_vectors = False
 
     @abstractmethod
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         """The bias of every head where the query is `delta` positions after the key."""
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        return (self,)
+    def structure(self) -> Structure | None:
+        return Distances((self,))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""

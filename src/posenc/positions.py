@@ -61,7 +61,7 @@ class Positions:
                  builders that know it, kept by `shift`, dropped by `take`; never inferred from values, except that `cat`
                  of two such parts checks whether the second begins where the first ends. No tokens have none
     tables       what `encoding.prepare(at)` computed, by the identity of the encoding that computed it
-    states       what `encoding.read(x, at, past)` took from hidden states, likewise; cached with the keys
+    states       what `encoding.read_hidden(x, at, past)` took from hidden states, likewise; cached with the keys
 
     Positions own their memory: the constructor and the builders copy what they are given.
     Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.

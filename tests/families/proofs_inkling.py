@@ -64,7 +64,7 @@ def _compare(result: Proof, model: Any, spec: Any) -> None:
         encoding = with_weights(spec, number, model.state_dict())
         heads = call.q.shape[1]
         at = at_of(ids)
-        read = encoding.read(x, at)
+        read = encoding.read_hidden(x, at)
         wide_k = call.k.repeat_interleave(call.q.shape[1] // call.k.shape[1], dim=1)
         term = encoding.bias(call.q, wide_k, read, at)
         b, h, i, j = torch.meshgrid(*(torch.arange(size) for size in (2, heads, n, n)), indexing="ij")

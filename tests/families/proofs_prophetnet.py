@@ -81,7 +81,7 @@ def prophetnet(model_type: str) -> Proof:
         assert encoding.softmax_scale(16) == 0.25
         expected = expected.detach()
         if "main" in name:
-            got = bias_of(encoding, q, q, encoding.read(hidden, at), at)
+            got = bias_of(encoding, q, q, encoding.read_hidden(hidden, at), at)
             result.close("bias of the main stream of every layer, in fp64", got, expected)
             continue
         result.close("its mix-up in whole predicting streams", mixed_up(encoding, hidden), expected[..., :LENGTH])
@@ -98,7 +98,7 @@ def prophetnet(model_type: str) -> Proof:
                 encoding = with_weights(spec["decoder"], number // 2, model.state_dict())
                 encoding = (list(encoding)[-1] if isinstance(encoding, posenc.Stack) else encoding).double()
                 for stream in range(2):
-                    reading = encoding.read(hidden[:, :, stream], queries)
+                    reading = encoding.read_hidden(hidden[:, :, stream], queries)
                     got = bias_of(encoding, q[:, :, :1], torch.zeros(2, 4, step + 2, 16).double(), reading, keys)
                     result.close("bias of the predicting streams, step by step", got, expected[:, stream])
     return result

@@ -12,6 +12,7 @@ from families.adding import entering
 from families.harness import Proof, at_of, config_of, modeling, proof, spec_of
 from families.scores import bias_of
 from families.silenced import named, silence
+from posenc import Scores
 from posenc.configs.weights import with_weights
 
 SIZES: dict[str, Any] = {
@@ -133,8 +134,10 @@ def vits(model_type: str) -> Proof:
                 theirs, probs = attention(x, output_attentions=True)
                 encoding = with_weights(spec, number, encoder.state_dict())
                 q, k, v = (getattr(attention, f"{side}_proj")(x).unflatten(-1, (4, 16)).transpose(1, 2) for side in "qkv")
-                got = (q @ k.transpose(-1, -2) * encoding.softmax_scale(16) + bias_of(encoding, q, k, at)).softmax(-1)
-                result.close("attention weights of every layer", got, probs, 32.0)
-                out = got @ v + encoding.value(got, at, at)
+                logits = q @ k.transpose(-1, -2) * encoding.softmax_scale(16) + bias_of(encoding, q, k, at)
+                seen = torch.ones(1, 1, length, length, dtype=torch.bool)
+                scores = Scores(logits, q, v, at, at, seen)
+                out = encoding.finish(scores)
+                result.close("attention weights of every layer", scores.kept["weights"], probs, 32.0)
                 result.close("what attention gives", out.transpose(1, 2).flatten(2), theirs, 32.0)
     return result

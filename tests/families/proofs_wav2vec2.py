@@ -125,7 +125,7 @@ def wavlm(model_type: str) -> Proof:
             assert len(spec.layers[number].uses) == (2 if number == 0 else 1)
             bias = last(with_weights(spec, number, encoder.state_dict()))
             with torch.no_grad():
-                read = bias.read(x, at)
+                read = bias.read_hidden(x, at)
             q = torch.zeros(2, 4, FRAMES, 16)
             result.close("what every layer adds to the scores", bias_of(bias, q, q, read), theirs, 4.0)
     return result

@@ -257,4 +257,4 @@ def plant_B7_rotation_by_complex_numbers(patch):
         return torch.view_as_real(pairs * turn).flatten(-2).to(x.dtype)
 
     patch.setattr(posenc.encodings.rope, "rotate", rotate)
-    patch.setattr(RoPE, "rotate_both", posenc.PositionalEncoding.rotate_both)
+    patch.setattr(RoPE, "structure", posenc.PositionalEncoding.structure)

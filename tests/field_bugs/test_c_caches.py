@@ -14,7 +14,7 @@ import posenc
 import posenc.encodings.rope
 from field_bugs.reference import angles, frequencies, rotated, slopes, softmax
 from field_bugs.worlds import BIASES, ROTARY, attention, heads, near, outputs, same, tokens
-from posenc import Positions, Site
+from posenc import Positions, Seam
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
@@ -57,7 +57,7 @@ def plant_C1_the_offset_is_not_in_the_key(patch):
     cache = {}
 
     def tables(self, at, dtype):
-        key = (self.owner, at.length, at.batch, dtype)
+        key = (self.identity, at.length, at.batch, dtype)
         return cache.setdefault(key, of_rope(self, at, dtype))
 
     patch.setattr(RoPE, "tables", tables)
@@ -258,7 +258,7 @@ def plant_C6_tables_stay_on_the_first_device(patch):
     cache = {}
 
     def tables(self, at, dtype):
-        cos, sin = cache.setdefault((self.owner, at.length), of_rope(self, at.to("meta"), dtype))
+        cos, sin = cache.setdefault((self.identity, at.length), of_rope(self, at.to("meta"), dtype))
         return cos, sin
 
     patch.setattr(RoPE, "tables", tables)
@@ -337,9 +337,9 @@ def graphs_over_lengths(encoding) -> int:
         return graph.forward
 
     def seam(x, at):
-        return encoding.embed(x, at) if encoding.sites & Site.EMBED else encoding.rotate(x, at, "query")
+        return encoding.embed(x, at) if encoding.seams & Seam.EMBED else encoding.rotate(x, at, "query")
 
-    make = tokens if encoding.sites & Site.EMBED else heads
+    make = tokens if encoding.seams & Seam.EMBED else heads
     torch._dynamo.reset()
     compiled = torch.compile(seam, backend=counting, fullgraph=True, dynamic=True)
     try:

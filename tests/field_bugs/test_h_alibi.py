@@ -110,7 +110,7 @@ def plant_H3_a_bias_of_one_query_is_zero(patch):
         return lambda b, h, i, j: -slope[h] * (at_q.coords[b, i] - at_k.coords[b, j]).abs() * (at_q.length > 1)
 
     patch.setattr(ALiBi, "bias", bias)
-    patch.setattr(ALiBi, "distance_terms", posenc.PositionalEncoding.distance_terms)
+    patch.setattr(ALiBi, "structure", posenc.PositionalEncoding.structure)
 
 
 def test_H4_the_bias_never_grows_with_the_distance():
@@ -147,7 +147,7 @@ def test_H5_the_bias_of_the_key_alone_is_for_causal_attention_only():
 
 def plant_H5_the_key_alone_in_both_directions(patch):
     patch.setattr(ALiBi, "bias", OfTheKeyAlone.bias)
-    patch.setattr(ALiBi, "distance_terms", posenc.PositionalEncoding.distance_terms)
+    patch.setattr(ALiBi, "structure", posenc.PositionalEncoding.structure)
 
 
 # H6, H7 -----------------------------------------------------------------------------------------------------------------

@@ -45,7 +45,7 @@ def test_I1_a_decoded_row_has_the_bias_of_its_position():
 def plant_I1_a_decoded_query_stands_at_0(patch):
     bias = T5.bias
     patch.setattr(T5, "bias", lambda self, q, k, at_q, at_k: bias(self, q, k, at_q.shift(-at_q.coords[:, 0]), at_k))
-    patch.setattr(T5, "distance_terms", posenc.PositionalEncoding.distance_terms)
+    patch.setattr(T5, "structure", posenc.PositionalEncoding.structure)
 
 
 def plant_I1_the_bias_is_dropped_where_there_is_a_cache(patch):
@@ -56,7 +56,7 @@ def plant_I1_the_bias_is_dropped_where_there_is_a_cache(patch):
         return of_pair if q.shape[2] == k.shape[2] else lambda *pair: 0 * of_pair(*pair)
 
     patch.setattr(T5, "bias", dropped)
-    patch.setattr(T5, "distance_terms", posenc.PositionalEncoding.distance_terms)
+    patch.setattr(T5, "structure", posenc.PositionalEncoding.structure)
 
 
 def test_I2_cross_attention_has_the_bias_that_is_asked_for_and_no_other():
@@ -79,7 +79,7 @@ def plant_I2_every_attention_has_a_bias(patch):
         return made or (lambda b, h, i, j: (at_q.coords[b, i] - at_k.coords[b, j]).float() * (h + 1) / 10)
 
     patch.setattr(posenc.encodings.nope.NoPE, "bias", always)
-    patch.setattr(posenc.encodings.nope.NoPE, "sites", posenc.Site.BIAS)
+    patch.setattr(posenc.encodings.nope.NoPE, "seams", posenc.Seam.BIAS)
 
 
 # I3 ---------------------------------------------------------------------------------------------------------------------
@@ -154,12 +154,12 @@ def plant_I5_a_row_beyond_the_table_wraps_round(patch):
     patch.setattr(
         Shaw, "row", lambda self, query, key: (key - query + self.max_distance) % (self.max_distance + 1 + self.right)
     )
-    patch.setattr(Shaw, "relative_vectors", posenc.PositionalEncoding.relative_vectors)
+    patch.setattr(Shaw, "structure", posenc.PositionalEncoding.structure)
 
 
 def plant_I5_a_decoded_query_is_the_first(patch):
     patch.setattr(Shaw, "row", lambda self, query, key, of=Shaw.row: of(self, query - query.amax(), key))
-    patch.setattr(Shaw, "relative_vectors", posenc.PositionalEncoding.relative_vectors)
+    patch.setattr(Shaw, "structure", posenc.PositionalEncoding.structure)
 
 
 def deberta_by_loops(encoding: DeBERTa, q: torch.Tensor, k: torch.Tensor, at_q: list[int], at_k: list[int]) -> np.ndarray:

@@ -73,7 +73,7 @@ def plant_K3_one_operator_for_every_token(patch):
         return torch.cat(rows, dim=2)
 
     patch.setattr(RoPE, "rotate", rotate)
-    patch.setattr(RoPE, "rotate_both", posenc.PositionalEncoding.rotate_both)
+    patch.setattr(RoPE, "structure", posenc.PositionalEncoding.structure)
 
 
 def plant_K3_an_operator_of_ones_own(patch):

@@ -188,7 +188,7 @@ BY_HAND = [
     ),
     (
         "a bias of -inf that hides every key leaves a softmax of nothing",
-        "visible_logits",
+        "scores_of",
         'seen & (logits != float("-inf"))',
         "seen",
     ),

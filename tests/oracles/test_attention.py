@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
 from posenc.attention.backends import BACKENDS, choose, reference
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
@@ -179,8 +179,6 @@ def test_lower_dtypes_are_near_the_fp64_loops(name, dtype, bits, impl):
 class Probe(PositionalEncoding):
     """Uses every seam in a way that tells it apart: what is called, with what, and where the result goes."""
 
-    sites = Site.ROTATE | Site.BIAS | Site.CONTEXT | Site.VALUE
-
     def rotate(self, x, at, side):
         factor = {"query": 1.1, "key": 0.7, "value": -2.0, "output": 3.0}[side]
         added = {"query": 0.1, "key": 0.2, "value": 0.3, "output": 0.4}[side]
@@ -191,18 +189,16 @@ class Probe(PositionalEncoding):
         query, key = at_q.coords.to(q.dtype), at_k.coords.to(q.dtype)
         return lambda b, h, i, j: q[b, h, i, 0] * k[b, h, j, 1] * 0.3 + h - 0.1 * (query[b, i] - key[b, j])
 
-    def context(self, logits, q, at_q, at_k, may_attend):
-        return logits * 0.5 + (logits * may_attend).sum(-1, keepdim=True) * q[..., :1] * 0.1
-
-    def value(self, probs, at_q, at_k):
-        return (probs * at_k.coords[:, None, None, :]).sum(-1, keepdim=True) * 0.2
+    def finish(self, s):
+        probs = s.weights(s.logits * 0.5 + (s.logits * s.seen).sum(-1, keepdim=True) * s.q[..., :1] * 0.1)
+        return s.mix(probs) + (probs * s.at_k.coords[:, None, None, :]).sum(-1, keepdim=True) * 0.2
 
     def softmax_scale(self, d_head):
         return 0.9 / d_head
 
 
 def test_every_seam_in_its_place():
-    """out = rotate(softmax(context(q̂·k̂·scale + bias))·v̂ + value), with the hats from `rotate`."""
+    """out = rotate(finish(q̂·k̂·scale + bias, v̂)), with the hats from `rotate`."""
     q, k, v = qkv(batch=2, queries=3, keys=4)
     at_q, at_k = np.array([[1, 2, 4], [0, 3, 5]]), np.array([[0, 1, 2, 3], [5, 1, 0, 2]])
     order_q, order_k = [range(2, 5)] * 2, [range(4)] * 2
@@ -231,8 +227,7 @@ def test_every_seam_in_its_place():
 class Biased(Probe):
     """Its rotations, bias and scale, which a fused kernel can express."""
 
-    sites = Site.ROTATE | Site.BIAS
-    context, value = PositionalEncoding.context, PositionalEncoding.value
+    finish = PositionalEncoding.finish
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
@@ -314,7 +309,6 @@ def test_a_run_on_one_side_and_padding_or_documents_on_the_other(name, impl):
 class Watch(PositionalEncoding):
     """Its bias is nothing; it keeps what it was asked with."""
 
-    sites = Site.BIAS
     seen = None
 
     def bias(self, q, k, at_q, at_k):
@@ -476,6 +470,6 @@ def test_backends_by_name():
         attend(q, k, v, NoPE(), at, impl="flux")
     with pytest.raises(ValueError, match=r"reads the logits.*use impl='reference' or 'auto'"):
         attend(q, k, v, CoPE(6), at, impl="sdpa")
-    with pytest.raises(ValueError, match="adds to the output by the attention probabilities"):
+    with pytest.raises(ValueError, match="or the attention probabilities"):
         attend(q, k, v, Shaw(6), at, impl="sdpa")
     assert attend(q, k, v, Shaw(6, values=False).double(), at, impl="sdpa").isfinite().all()

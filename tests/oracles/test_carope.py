@@ -55,7 +55,7 @@ def tensors(batch=2, length=7):
 def test_every_token_by_its_sum_of_powers(impl):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(7)] * 2
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7, 40))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
     close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
     for broken in ({"plus": 2.0}, {"first": 1}, {"own": 1}):
@@ -68,7 +68,7 @@ def test_documents_padding_and_storage_order():
     order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
     encoding = filled()
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     logits = papers(q, k, x, encoding, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
@@ -82,9 +82,9 @@ def test_a_fresh_one_is_rope(base):
     x = torch.from_numpy(draw(4, 2, 7, M))
     at, rope = Positions.arange(2, 7), RoPE(D, base=base, layout="half")
     expected = attend(q, k, v, rope, at)
-    close(attend(q, k, v, encoding, encoding.read(x, at)), expected, atol=1e-11)
+    close(attend(q, k, v, encoding, encoding.read_hidden(x, at)), expected, atol=1e-11)
     fresh = CARoPE(M, H, D, base=base).double()
-    close(attend(q, k, v, fresh, fresh.read(x, at)), expected, atol=1e-5)
+    close(attend(q, k, v, fresh, fresh.read_hidden(x, at)), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
@@ -102,9 +102,9 @@ def test_decoding_is_the_prefill(ends):
 def test_a_slice_of_the_heads():
     q, _, _, x = tensors()
     q, x, encoding = torch.from_numpy(q), torch.from_numpy(x), filled()
-    whole = encoding.rotate(q, encoding.read(x, Positions.arange(2, 7)), "query")
+    whole = encoding.rotate(q, encoding.read_hidden(x, Positions.arange(2, 7)), "query")
     part = encoding.heads(1, 4)
-    mine = part.rotate(q[:, 1:4], part.read(x, Positions.arange(2, 7)), "query")
+    mine = part.rotate(q[:, 1:4], part.read_hidden(x, Positions.arange(2, 7)), "query")
     close(mine, whole[:, 1:4].detach())
     assert encoding.rotate(q, Positions.arange(2, 7), "value") is q
 
@@ -113,7 +113,7 @@ def test_gradients_by_differences():
     q, k, v, x = map(torch.from_numpy, tensors(1, 4))
     encoding, at = filled(), Positions.arange(1, 4)
     assert torch.autograd.gradcheck(
-        lambda *_: attend(q, k, v, encoding, encoding.read(x, at)), tuple(encoding.parameters())
+        lambda *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), tuple(encoding.parameters())
     )
 
 
@@ -123,9 +123,9 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="base: expected a number above 1 with"):
         CARoPE(M, H, D, base=0.5)
     with pytest.raises(ValueError, match="CARoPE: built for d_model=8, got a tensor with 9"):
-        filled().read(torch.zeros(1, 4, 9), Positions.arange(1, 4))
+        filled().read_hidden(torch.zeros(1, 4, 9), Positions.arange(1, 4))
     with pytest.raises(ValueError, match="at: carries nothing read by CARoPE"):
         filled().rotate(torch.zeros(1, H, 4, D), Positions.arange(1, 4), "query")
-    at = filled().read(torch.zeros(1, 4, M), Positions.arange(1, 4))
+    at = filled().read_hidden(torch.zeros(1, 4, M), Positions.arange(1, 4))
     with pytest.raises(ValueError, match="at: carries nothing read by"):
         filled().rotate(torch.zeros(1, H, 4, D), at, "query")

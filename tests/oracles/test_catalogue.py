@@ -15,7 +15,8 @@ from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.methods import GROUPS
-from posenc.encoding import Site
+from posenc.combined import one_layer
+from posenc.encoding import Seam
 from posenc.pictures.plots.effect import effect
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
@@ -58,23 +59,23 @@ def test_defaults_of_the_papers(name, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "sites"),
+    ("name", "seams"),
     [
-        ("nope", Site.NONE),
-        ("sinusoidal", Site.EMBED),
-        ("learned", Site.EMBED),
-        ("floater", Site.EMBED),
-        ("shaw", Site.BIAS | Site.VALUE),
-        ("transformer_xl", Site.BIAS),
-        ("t5", Site.BIAS),
-        ("alibi", Site.BIAS),
-        ("rope", Site.ROTATE),
-        ("xpos", Site.ROTATE),
-        ("cope", Site.CONTEXT),
+        ("nope", Seam.NONE),
+        ("sinusoidal", Seam.EMBED),
+        ("learned", Seam.EMBED),
+        ("floater", Seam.EMBED),
+        ("shaw", Seam.BIAS | Seam.FINISH),
+        ("transformer_xl", Seam.BIAS),
+        ("t5", Seam.BIAS),
+        ("alibi", Seam.BIAS),
+        ("rope", Seam.ROTATE),
+        ("xpos", Seam.ROTATE),
+        ("cope", Seam.FINISH),
     ],
 )
-def test_sites(name, sites):
-    assert create(name, **SIZES).sites == sites
+def test_seams(name, seams):
+    assert create(name, **SIZES).seams == seams
 
 
 @pytest.mark.parametrize(
@@ -110,7 +111,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
     encoding = create(entry.name, **SIZES, **both_ways)
     assert type(encoding) is entry.load()
     assert ("parameters" in entry.needs) == any(True for _ in encoding.parameters())
-    if not encoding.of_one_layer:
+    if not one_layer(encoding):
         assert entry.kind == "preset"
         encoding = encoding.at_layer(0)
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
@@ -182,7 +183,7 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
     assert create("rope", d_model=512, n_heads=8).d_head == 64
     assert create("rope", d_model=512, n_heads=8, d_head=32).d_head == 32
     assert create("alibi", n_heads=8).slopes[0] == 0.5
-    assert create("nope").sites == Site.NONE
+    assert create("nope").seams == Seam.NONE
     assert create("learned", d_model=8).max_positions == 2048
     assert create("floater", d_model=8).configuration["n_layers"] == 1
     assert create("rope", d_head=64, layout="half", base=5e5).layout == "half"

@@ -109,7 +109,7 @@ def test_lengths_share_the_parameters():
     assert encoding.at_length(150) is encoding
     longer = encoding.at_length(350)
     assert longer.configuration["factor"] == longer.factor == 4.0
-    assert longer.owner != encoding.owner
+    assert longer.identity != encoding.identity
     before = longer.frequencies_now()
     with torch.no_grad():
         encoding.down.mul_(2)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, Stack, attend, kernels
-from posenc.encoding import Site
+from posenc import Positions, Scores, Stack, attend, kernels
+from posenc.encoding import Seam
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.kernels import counted
@@ -115,6 +115,11 @@ def test_gates_read_the_logits_with_their_scale_and_bias():
     close(got, attention(contextual(biased, q, encoding, may, order), v, may))
 
 
+def context(encoding, logits, q, at_q, at_k, seen):
+    """The logits that its softmax gets."""
+    return encoding.with_counts(Scores(logits, q, q, at_q, at_k, seen))
+
+
 def test_whole_counts_read_whole_rows():
     """Logits of +1000 count 1 each: key j reads row i-j+1, the query's own key row 1."""
     encoding = filled(10)
@@ -122,7 +127,7 @@ def test_whole_counts_read_whole_rows():
     q = torch.from_numpy(draw(5, 1, 1, 4, D))
     at = Positions.arange(1, 4)
     allowed = torch.ones(4, 4).tril().bool()[None, None]
-    got = (encoding.context(logits, q, at, at, allowed) - logits)[0, 0].detach()
+    got = (context(encoding, logits, q, at, at, allowed) - logits)[0, 0].detach()
     for i in range(4):
         for j in range(i + 1):
             close(got[i, j], np.float64(q[0, 0, i].numpy() @ encoding.table.detach().numpy()[i - j + 1]), atol=1e-10)
@@ -145,10 +150,10 @@ def counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):
             if formula:
                 patch.setattr(counted, "served", lambda *_: False)
             given = logits.clone().requires_grad_(), q.clone().requires_grad_()
-            out = encoding.context(*given, at_q, at_k, seen)
+            out = context(encoding, *given, at_q, at_k, seen)
             of_table = torch.autograd.grad(out, (*given, encoding.table), incoming)
             with torch.no_grad():
-                found.append((out.detach(), *of_table, encoding.context(*given, at_q, at_k, seen)))
+                found.append((out.detach(), *of_table, context(encoding, *given, at_q, at_k, seen)))
     return zip(*found, strict=True)
 
 
@@ -174,7 +179,7 @@ def test_the_kernel_survives_logits_that_are_no_numbers():
     encoding, at = filled().float(), Positions.arange(1, 4)
     logits, seen = torch.zeros(1, 1, 4, 4), torch.ones(4, 4).tril().bool()[None, None]
     logits[0, 0, 2, 1] = torch.nan
-    got = encoding.context(logits.requires_grad_(), torch.ones(1, 1, 4, D), at, at, seen)
+    got = context(encoding, logits.requires_grad_(), torch.ones(1, 1, 4, D), at, at, seen)
     got.sum().backward()
     assert got[0, 0].isnan().tolist() == [[False] * 4, [False] * 4, [True, True, False, False], [False] * 4]
 
@@ -187,7 +192,7 @@ def test_gradients_of_the_kernel_are_differentiated_again():
         encoding = filled(6).to(dtype)
         logits, q = (torch.from_numpy(draw(seed, 1, 2, 5, 5)).to(dtype).requires_grad_() for seed in (1, 2))
         of_logits, of_q = torch.autograd.grad(
-            encoding.context(logits, q, at, at, seen).square().sum(), (logits, q), create_graph=True
+            context(encoding, logits, q, at, at, seen).square().sum(), (logits, q), create_graph=True
         )
         found.append(torch.autograd.grad(of_logits.square().sum() + of_q.square().sum(), logits)[0].double())
     assert torch.allclose(*found, rtol=1e-4, atol=1e-4)
@@ -198,7 +203,7 @@ def test_defaults():
     encoding = CoPE(16)
     assert encoding.table.shape == (64, 16)
     assert not encoding.table.any()
-    assert encoding.sites == Site.CONTEXT
+    assert encoding.seams == Seam.FINISH
     assert encoding.traits == {"local", "shift_invariant", "norm_preserving", "causal_only"}
 
 

@@ -52,7 +52,7 @@ def test_bank_by_loops(reads, floor, limit, causal, impl):
         return (grown[i] if reads == "hidden" else 1) * sum(r[n] * bank[n, distance] for n in range(3))
 
     at = Positions.at(torch.tensor([places]))
-    at_q = encoding.read(torch.from_numpy(x), at) if reads == "hidden" else at
+    at_q = encoding.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at_q, at, causal=causal, impl=impl)
     logits = add(products(q * grown[:, None], k, 1 / D), term)
     close(got, attention(logits, v, sees([range(7)], [range(7)], causal=causal)))
@@ -97,14 +97,14 @@ def test_whole_attention_of_inkling(sliding):
         at = Positions.arange(2, length)
         ones, nears = zip(*((slice(i, i + 1), slice(max(0, i - 4), i + 1)) for i in range(length)), strict=True)
         if sliding:  # attention has no window here: the queries go one by one, with the keys that they may see
-            at_q = encoding.read(x, at)
+            at_q = encoding.read_hidden(x, at)
             rows = [
                 attend(q[:, :, i], k[:, :, j], v[:, :, j], encoding, at_q.take(index[i]), at.take(index[j]))
                 for i, j in zip(ones, nears, strict=True)
             ]
             out = torch.cat(rows, dim=2)
         else:
-            out = attend(q, k, v, encoding, encoding.read(x, at), at)
+            out = attend(q, k, v, encoding, encoding.read_hidden(x, at), at)
         close(their.o_proj(out.transpose(1, 2).flatten(-2)), expected, atol=3e-6)  # norms and softmax in float32
 
 
@@ -146,8 +146,8 @@ def test_bias_of_inkling_2_is_of_limited_length(kind):
             "mixing": their.rel_l2_clip.scale,
         }
     )
-    q, at_q = torch.zeros(2, H, length, D, dtype=torch.float64), encoding.read(x, at)
-    lengths = at_q.states[encoding.owner][0].norm(dim=-1)
+    q, at_q = torch.zeros(2, H, length, D, dtype=torch.float64), encoding.read_hidden(x, at)
+    lengths = at_q.states[encoding.identity][0].norm(dim=-1)
     assert lengths.max() < 0.8 + 1e-6
     assert lengths.min() < 0.7  # some are shortened, some are not
     close(matrix(encoding, q, q, at_q, at), caught[0], atol=2e-6)  # their lengths are float32's
@@ -156,11 +156,11 @@ def test_bias_of_inkling_2_is_of_limited_length(kind):
 def test_bank_decodes_and_splits():
     encoding = drawn(DistanceBank(H, M, profiles=3, extent=4, floor=2, limit=0.3).double())
     x, (q, k, v) = torch.from_numpy(draw(4, 1, 6, M)), (torch.from_numpy(draw(s, 1, H, 6, D)) for s in (1, 2, 3))
-    whole = attend(q, k, v, encoding, encoding.read(x, Positions.arange(1, 6)))
-    last = encoding.read(x[:, 5:], Positions.decode([5]))
+    whole = attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(1, 6)))
+    last = encoding.read_hidden(x[:, 5:], Positions.decode([5]))
     close(attend(q[:, :, 5:], k, v, encoding, last, Positions.arange(1, 6)), whole[:, :, 5:].detach())
     part = encoding.heads(1, 3)
-    got = attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read(x, Positions.arange(1, 6)))
+    got = attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read_hidden(x, Positions.arange(1, 6)))
     close(got, whole[:, 1:3].detach())
 
 
@@ -173,7 +173,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="alpha: expected a finite number"):
         DistanceBank(H, M, alpha=math.nan)
     with pytest.raises(ValueError, match="built for d_in=24, got a tensor with 20"):
-        DistanceBank(H, M).read(torch.zeros(1, 2, 20), Positions.arange(1, 2))
+        DistanceBank(H, M).read_hidden(torch.zeros(1, 2, 20), Positions.arange(1, 2))
     with pytest.raises(TypeError, match="needs integer positions"):
         attend(*[torch.zeros(1, H, 2, D)] * 3, DistanceBank(H, D, reads="query"), Positions.at(torch.rand(1, 2)))
     with pytest.raises(ValueError, match="d_in: expected a whole number"):
@@ -203,11 +203,11 @@ def test_buckets_of_content_by_loops(reads):
         return sum(project[h, row, m] * of[m] for m in range(d_in)) + offset[h, row]
 
     at = Positions.at(torch.tensor([places]))
-    at_q = encoding.read(torch.from_numpy(x), at) if reads == "hidden" else at
+    at_q = encoding.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at_q, at)
     close(got, attention(add(products(q, k, 0.4), term), v, sees([range(5)], [range(5)])))
     part = encoding.heads(1, 3)
-    at_q = part.read(torch.from_numpy(x), at) if reads == "hidden" else at
+    at_q = part.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
     close(attend(*(torch.from_numpy(y[:, 1:3]) for y in (q, k, v)), part, at_q, at), got[:, 1:3].detach())
 
 
@@ -229,4 +229,4 @@ def test_bias_of_prophetnet():
     )
     at = Positions.at(index)
     q = torch.zeros(2, H, 50, D, dtype=torch.float64)
-    close(matrix(encoding, q, q, encoding.read(x, at), at), expected.detach())
+    close(matrix(encoding, q, q, encoding.read_hidden(x, at), at), expected.detach())

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend
-from posenc.encoding import DistanceBias, PositionalEncoding, Site, working_dtype
+from posenc.encoding import DistanceBias, PositionalEncoding, Seam, working_dtype
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -45,7 +45,7 @@ def test_prepared_tables_are_used_and_give_the_same(name):
     assert torch.equal(call(name, encoding, prepared), call(name, encoding, at))
     assert at.tables == {}
     zeroed = copy.copy(prepared)
-    object.__setattr__(zeroed, "tables", {encoding.owner: tuple(t * 0 for t in prepared.tables[encoding.owner])})
+    object.__setattr__(zeroed, "tables", {encoding.identity: tuple(t * 0 for t in prepared.tables[encoding.identity])})
     assert not torch.equal(call(name, encoding, zeroed), call(name, encoding, at))
 
 
@@ -68,11 +68,11 @@ def test_tables_of_another_owner_raise(mine, theirs):
     encoding, other = mine(), theirs()
     at = other.prepare(Positions.arange(1, 3))
     x = torch.zeros(1, 2, 3, 8)
-    read = (lambda: encoding.embed(x[:, 0], at)) if encoding.sites & Site.EMBED else lambda: attend(x, x, x, encoding, at)
+    read = (lambda: encoding.embed(x[:, 0], at)) if encoding.seams & Seam.EMBED else lambda: attend(x, x, x, encoding, at)
     with pytest.raises(ValueError, match=r"prepared by .*, used with .*call prepare") as error:
         read()
-    assert other.owner in str(error.value)
-    assert encoding.owner in str(error.value)
+    assert other.identity in str(error.value)
+    assert encoding.identity in str(error.value)
 
 
 def test_an_equal_configuration_is_the_same_owner():
@@ -242,5 +242,5 @@ def test_distance_bias_of_a_run_and_scattered_positions():
 def test_configuration_is_said_in_the_representation():
     """The arguments that differ from their defaults, as they were filled in; the owner adds a digest of all of them."""
     assert repr(RoPE(8, base=500.0)) == "RoPE(d_head=8, base=500.0, rotary_dim=8, axes=1)"
-    assert re.fullmatch(r"RoPE\(d_head=8, base=500\.0, rotary_dim=8, axes=1\) #[0-9a-f]{16}", RoPE(8, base=500.0).owner)
+    assert re.fullmatch(r"RoPE\(d_head=8, base=500\.0, rotary_dim=8, axes=1\) #[0-9a-f]{16}", RoPE(8, base=500.0).identity)
     assert repr(ALiBi(2)) == "ALiBi(n_heads=2, slopes=(0.0625, 0.00390625))"

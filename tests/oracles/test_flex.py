@@ -11,7 +11,6 @@ import posenc
 from posenc import PositionalEncoding, Positions, Stack, attend
 from posenc.attention.backends import BACKENDS, candidates, choose, flex
 from posenc.checking import laws
-from posenc.encoding import Site
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
@@ -195,7 +194,7 @@ def test_heads_in_groups_of_three():
     [
         name
         for name in WITHOUT_STATES
-        if "bias" in str(posenc.create(name, d_model=64, n_heads=4, max_positions=64).sites).lower()
+        if "bias" in str(posenc.create(name, d_model=64, n_heads=4, max_positions=64).seams).lower()
     ],
 )
 def test_every_bias_of_the_catalogue_agrees_with_the_reference_or_is_refused(name):
@@ -266,8 +265,6 @@ def test_distances_between_scattered_positions():
 
 class Summing(PositionalEncoding):
     """A bias that is no function of its own pair alone."""
-
-    sites = Site.BIAS
 
     def __init__(self, how):
         super().__init__()

@@ -29,7 +29,7 @@ def filled(kind=FoX, **options):
 
 
 def sums(encoding, at):
-    return at.states[encoding.owner][0]
+    return at.states[encoding.identity][0]
 
 
 def gate(encoding, x, h: int) -> float:
@@ -59,7 +59,7 @@ def test_bias_by_loops_over_the_gates_between(kind, impl):
     q, k, v, x = tensors(1, 2, 3)
     encoding, order, one = filled(kind), [range(8)] * 2, [[0] * 8] * 2
     expected = add(products(q, k), lambda b, h, i, j: papers(encoding, x, order, one, b, h, i, j) if j <= i else 0.0)
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 30))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 30))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
     close(got, attention(expected, v, sees(order, order)))
 
@@ -68,7 +68,7 @@ def test_the_oracle_sees_a_broken_formula():
     """Gates from the key to before the query instead of after the key to the query; and the other sign."""
     q, k, v, x = tensors(1, 2, 3)
     encoding, order, one = filled(), [range(8)] * 2, [[0] * 8] * 2
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
     for first, sign in ((0, 1.0), (1, -1.0)):
         term = functools.partial(papers, encoding, x, order, one, first=first)
@@ -86,7 +86,7 @@ def test_documents_padding_and_storage_order():
         products(q, k), lambda b, h, i, j: papers(encoding, x, order, documents, b, h, i, j) if may(b, i, j) else 0.0
     )
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     close(got, attention(expected, v, may))
 
 
@@ -120,7 +120,7 @@ def test_a_constant_gate_is_alibi():
             encoding.offset[head] = -math.log(math.exp(slope) - 1)
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, 9, D)) for seed in (1, 2, 3))
     at = Positions.arange(1, 9)
-    got = attend(q, k, v, encoding, encoding.read(torch.zeros(1, 9, M, dtype=torch.float64), at))
+    got = attend(q, k, v, encoding, encoding.read_hidden(torch.zeros(1, 9, M, dtype=torch.float64), at))
     close(got, attend(q, k, v, ALiBi(2, slopes=(0.5, 0.25)), at))
 
 
@@ -130,7 +130,7 @@ def test_cable_is_fox_with_the_sign_turned():
         fox.weight.neg_()
         fox.offset.neg_()
     x, at = torch.from_numpy(draw(5, 2, 6, M)), Positions.arange(2, 6)
-    close(sums(cable, cable.read(x, at)), sums(fox, fox.read(x, at)).detach())
+    close(sums(cable, cable.read_hidden(x, at)), sums(fox, fox.read_hidden(x, at)).detach())
     assert CABLE(M, H).softmax_scale(16) == 0.25
     assert CABLE(M, H, scale=1.0).softmax_scale(16) == 1.0
 
@@ -141,7 +141,7 @@ def test_neighbours_are_told_apart_after_a_million_tokens():
     with torch.no_grad():
         encoding.weight.fill_(1.0)
     x = torch.full((1, 2**20, 1), -1.0)
-    total = sums(encoding, encoding.read(x, Positions.arange(1, 2**20)))
+    total = sums(encoding, encoding.read_hidden(x, Positions.arange(1, 2**20)))
     step = np.log(1 / (1 + np.exp(1)))
     np.testing.assert_allclose((total[0, -1] - total[0, -2]).item(), step, rtol=1e-6)
 
@@ -151,14 +151,14 @@ def test_gradients_by_differences():
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
     x = torch.from_numpy(draw(4, 1, 5, M)).requires_grad_()
     inputs = (x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+    assert torch.autograd.gradcheck(lambda x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
 
 
 @pytest.mark.parametrize("kind", [FoX, CABLE])
 def test_a_slice_of_the_heads(kind):
     encoding, x, at = filled(kind), torch.from_numpy(draw(5, 2, 6, M)), Positions.arange(2, 6)
     part = encoding.heads(1, 3)
-    close(sums(part, part.read(x, at)), sums(encoding, encoding.read(x, at))[..., 1:3].detach())
+    close(sums(part, part.read_hidden(x, at)), sums(encoding, encoding.read_hidden(x, at))[..., 1:3].detach())
 
 
 def test_the_code_of_cable_obeys_the_laws():
@@ -172,6 +172,6 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"FoX.* is defined for causal attention only"):
         attend(q, q, q, FoX(M, H), at, causal=False)
     with pytest.raises(ValueError, match="FoX: built for d_model=7, got a tensor with 6 as x"):
-        FoX(M, H).read(torch.zeros(1, 4, 6), at)
+        FoX(M, H).read_hidden(torch.zeros(1, 4, 6), at)
     with pytest.raises(ValueError, match="the encoding has a bias for 2 heads, q has 4"):
-        attend(q, q, q, encoding := FoX(M, 2), encoding.read(torch.zeros(1, 4, M), at))
+        attend(q, q, q, encoding := FoX(M, 2), encoding.read_hidden(torch.zeros(1, 4, M), at))

@@ -120,7 +120,7 @@ def test_sums_of_edges_on_the_path(impl, form):
     q, k, v, x = tensors()
     encoding, order = drawn(GrapeAP(M, H, width=W, form=form)), [range(7)] * 2
     at = [[40 + n for n in range(7)]] * 2
-    positions = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    positions = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7, 40))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, positions, impl=impl)
     close(got, attention(integrals(q, k, x, encoding, at, order), v, sees(order, order)), atol=1e-11)
     for broken in ({"own": False}, {"turn": -1}, {"both": form == "code"}):
@@ -133,7 +133,7 @@ def test_documents_padding_and_storage_order():
     order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
     encoding = drawn(GrapeAP(M, H, width=W))
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     logits = integrals(q, k, x, encoding, order, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
@@ -198,13 +198,13 @@ def test_a_slice_of_a_slice_of_the_heads_and_gradients(encoding):
     encoding, at = drawn(encoding), Positions.arange(1, 5, 3)
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
     x = torch.from_numpy(draw(4, 1, 5, M))
-    whole = attend(q, k, v, encoding, encoding.read(x, at))
+    whole = attend(q, k, v, encoding, encoding.read_hidden(x, at))
     part = encoding.heads(1, 4)
     again = part.heads(1, 2)
-    close(attend(q[:, 1:4], k[:, 1:4], v[:, 1:4], part, part.read(x, at)), whole[:, 1:4].detach())
-    close(attend(q[:, 2:3], k[:, 2:3], v[:, 2:3], again, again.read(x, at)), whole[:, 2:3].detach())
+    close(attend(q[:, 1:4], k[:, 1:4], v[:, 1:4], part, part.read_hidden(x, at)), whole[:, 1:4].detach())
+    close(attend(q[:, 2:3], k[:, 2:3], v[:, 2:3], again, again.read_hidden(x, at)), whole[:, 2:3].detach())
     assert torch.autograd.gradcheck(
-        lambda q, k, *_: attend(q, k, v, encoding, encoding.read(x, at)),
+        lambda q, k, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)),
         (q.requires_grad_(), k.requires_grad_(), *encoding.parameters()),
     )
 

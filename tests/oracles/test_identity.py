@@ -39,7 +39,7 @@ def test_tensors_that_differ_in_one_inner_entry_are_two_identities(size):
     other[size // 2, size // 2] = 9.0
     assert repr(zeros) == repr(other)
     first, second = Table(zeros), Table(other)
-    assert first.owner != second.owner
+    assert first.identity != second.identity
     at = Positions.arange(1, size)
     x = torch.zeros(1, size, size)
     assert second.embed(x, second.prepare(at))[0, size // 2, size // 2] == 9.0
@@ -61,8 +61,8 @@ CHANGES = {
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_dtype_shape_and_every_bit_of_a_tensor_count(change):
     rows = torch.arange(16.0).reshape(4, 4)
-    assert PositionalEncoding(rows=rows).owner == PositionalEncoding(rows=rows.T.contiguous().T).owner
-    assert PositionalEncoding(rows=change(rows)).owner != PositionalEncoding(rows=rows).owner
+    assert PositionalEncoding(rows=rows).identity == PositionalEncoding(rows=rows.T.contiguous().T).identity
+    assert PositionalEncoding(rows=change(rows)).identity != PositionalEncoding(rows=rows).identity
 
 
 NEARLY = [
@@ -92,9 +92,9 @@ NEARLY = [
 @pytest.mark.parametrize(("one", "other"), NEARLY, ids=lambda value: repr(value)[:30])
 def test_values_that_look_alike_are_told_apart(one, other):
     first, second = PositionalEncoding(value=one), PositionalEncoding(value=other)
-    assert first.owner != second.owner
+    assert first.identity != second.identity
     assert first.configuration != second.configuration
-    assert PositionalEncoding(value=copy.deepcopy(one)).owner == first.owner
+    assert PositionalEncoding(value=copy.deepcopy(one)).identity == first.identity
     assert hash(PositionalEncoding(value=copy.deepcopy(one)).configuration) == hash(first.configuration)
 
 
@@ -102,17 +102,17 @@ def test_classes_and_names_count():
     class Other(PositionalEncoding):
         pass
 
-    assert Other(a=1).owner != PositionalEncoding(a=1).owner
-    assert PositionalEncoding(a=1).owner != PositionalEncoding(b=1).owner
-    assert PositionalEncoding(a=1, b=2).owner == PositionalEncoding(b=2, a=1).owner.replace("b=2, a=1", "a=1, b=2")
+    assert Other(a=1).identity != PositionalEncoding(a=1).identity
+    assert PositionalEncoding(a=1).identity != PositionalEncoding(b=1).identity
+    assert PositionalEncoding(a=1, b=2).identity == PositionalEncoding(b=2, a=1).identity.replace("b=2, a=1", "a=1, b=2")
 
 
 def test_what_cannot_be_told_by_value_is_like_nothing_else():
     """A lambda, a parameter and a tensor without data: every such encoding is one of its own, and knows itself."""
     for value in (lambda t: t, torch.nn.Parameter(torch.zeros(2)), torch.zeros(2, device="meta"), object()):
         first, second = PositionalEncoding(value=value), PositionalEncoding(value=value)
-        assert first.owner != second.owner
-        assert first.owner == first.owner
+        assert first.identity != second.identity
+        assert first.identity == first.identity
 
 
 def test_a_configuration_is_frozen():
@@ -132,8 +132,8 @@ def test_copies_share_fixed_tables_and_refuse_learned_ones():
     at = Positions.arange(1, 3)
     for copied in (copy.deepcopy, lambda encoding: pickle.loads(pickle.dumps(encoding))):
         fixed, learned = RoPE(8, base=500.0), LeRoPE(8)
-        assert copied(fixed).owner == fixed.owner
-        assert copied(learned).owner != learned.owner
+        assert copied(fixed).identity == fixed.identity
+        assert copied(learned).identity != learned.identity
         assert copied(learned).configuration == learned.configuration
         q = torch.zeros(1, 1, 3, 8)
         attend(q, q, q, copied(fixed), fixed.prepare(at))
@@ -143,7 +143,7 @@ def test_copies_share_fixed_tables_and_refuse_learned_ones():
 
 
 def test_constructors_that_fill_in_a_default_have_the_identity_of_those_told_it():
-    assert RoPE(8).owner == RoPE(8, base=10000.0, rotary_dim=8, axes=1).owner
-    assert RoPE(8).owner != RoPE(8, trailing=True).owner
-    assert Sinusoidal(8, base=[2.0, 3.0], axes=2).owner == Sinusoidal(8, base=(2.0, 3.0), axes=2).owner
-    assert RoPE(8, frequencies=Frequencies((1.0,))).owner != RoPE(8, frequencies=Frequencies((1.0 + 2**-52,))).owner
+    assert RoPE(8).identity == RoPE(8, base=10000.0, rotary_dim=8, axes=1).identity
+    assert RoPE(8).identity != RoPE(8, trailing=True).identity
+    assert Sinusoidal(8, base=[2.0, 3.0], axes=2).identity == Sinusoidal(8, base=(2.0, 3.0), axes=2).identity
+    assert RoPE(8, frequencies=Frequencies((1.0,))).identity != RoPE(8, frequencies=Frequencies((1.0 + 2**-52,))).identity

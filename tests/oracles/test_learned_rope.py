@@ -201,7 +201,7 @@ def test_tables_belong_to_their_parameters(make):
     prepared = encoding.prepare(Positions.arange(1, 3))
     encoding.rotate(x, prepared, "query")
     for other in (make(), copy.deepcopy(encoding)):
-        assert other.owner != encoding.owner
+        assert other.identity != encoding.identity
         with pytest.raises(ValueError, match="prepared by"):
             other.rotate(x, prepared, "query")
 

@@ -263,7 +263,7 @@ def test_inkling_mixes_curves_of_the_distance():
     assert posenc.create("inkling", n_heads=HEADS, d_model=8).configuration["extent"] == 1024
     x, at = draw(6, 5, HEADS * D), Positions.arange(1, 5)
     project, bank = numbers(encoding.project), numbers(encoding.bank)
-    got = biases(encoding, draw(1, HEADS, 5, D), draw(2, HEADS, 5, D), encoding.read(torch.from_numpy(x)[None], at))
+    got = biases(encoding, draw(1, HEADS, 5, D), draw(2, HEADS, 5, D), encoding.read_hidden(torch.from_numpy(x)[None], at))
     for sign in (1, -1):
         expected = np.zeros((HEADS, 5, 5))
         for h, i, j in np.ndindex(HEADS, 5, 5):

@@ -232,7 +232,7 @@ def test_gates_that_add_up_to_more_than_float32_can_hold_as_an_exponential(pad):
         encoding.weight.copy_(torch.tensor(weight))
         encoding.offset.copy_(torch.tensor(offset))
     for dtype, allowed in ((torch.float64, 1e-6), (torch.float32, 2e-5)):  # the parameters are float32
-        at = encoding.read(torch.tensor(x, dtype=dtype), Positions.from_mask(torch.tensor(real)))
+        at = encoding.read_hidden(torch.tensor(x, dtype=dtype), Positions.from_mask(torch.tensor(real)))
         for impl in ("reference", "sdpa"):
             leaves = [torch.tensor(one, dtype=dtype, requires_grad=True) for one in (Q, K, V)]
             out = attend(*leaves, encoding, at, impl=impl)

@@ -59,7 +59,7 @@ def wide(q, k, x, coords):
 def both(impl, scores):
     q, k, v, x, coords = case()
     encoding = filled()
-    at = encoding.read(torch.from_numpy(x), Positions.at(torch.from_numpy(coords)))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.at(torch.from_numpy(coords)))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=False, impl=impl)
     return got, attention(scores(q, k, x, coords), v, sees([range(6)] * 2, [range(6)] * 2, causal=False))
 

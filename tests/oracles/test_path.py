@@ -79,7 +79,7 @@ def tensors(batch=2, length=8):
 def test_every_pair_by_dense_products(impl):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(8)] * 2
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 40))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 40))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
     close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
 
@@ -89,7 +89,9 @@ def test_the_oracle_sees_a_broken_formula(mistake):
     """The reflections in the other order; β without its 2."""
     q, k, v, x = tensors()
     encoding, order = filled(), [range(8)] * 2
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
+    )
     with pytest.raises(AssertionError):
         close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
 
@@ -99,7 +101,7 @@ def test_interleaved_documents_with_padding_in_a_mixed_order():
     order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
     encoding = filled()
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     logits = papers(q, k, x, encoding, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
@@ -139,7 +141,9 @@ def test_without_reflections_it_is_nope():
         encoding.turn.zero_()
         encoding.turn_offset.fill_(-800.0)
     q, k, v, x = tensors()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
+    )
     close(got, attention(products(q, k), v, sees([range(8)] * 2, [range(8)] * 2)))
 
 
@@ -177,7 +181,9 @@ def test_with_constant_gates_path_fox_adds_alibi():
     at = Positions.arange(2, 8)
     with_alibi = Stack(path, ALiBi(H, slopes=slopes))
     close(
-        attend(q, k, v, encoding, encoding.read(x, at)), attend(q, k, v, with_alibi, path.read(x, at)).detach(), atol=1e-11
+        attend(q, k, v, encoding, encoding.read_hidden(x, at)),
+        attend(q, k, v, with_alibi, path.read_hidden(x, at)).detach(),
+        atol=1e-11,
     )
 
 
@@ -185,17 +191,19 @@ def test_a_slice_of_the_heads():
     q, k, v, x = tensors()
     encoding, at = filled(), Positions.arange(2, 8)
     k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     part = encoding.heads(1, 4)
     mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach(), atol=1e-11)
+    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach(), atol=1e-11)
 
 
 def test_gradients_by_differences():
     encoding, at = filled(), Positions.arange(1, 5)
     q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
     inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs, atol=1e-4)
+    assert torch.autograd.gradcheck(
+        lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs, atol=1e-4
+    )
 
 
 def test_wrong_arguments():

@@ -32,7 +32,7 @@ def test_tables_are_prepared_once_for_all_layers():
     local, wide = RoPE(8, base=100.0), RoPE(8, base=1e6)
     encoding = PerLayer([local, NoPE(), wide, RoPE(8, base=100.0)])
     at = encoding.prepare(Positions.arange(1, 5), torch.float64)
-    assert set(at.tables) == {local.owner, wide.owner}
+    assert set(at.tables) == {local.identity, wide.identity}
     for n, alone in ((0, local), (2, wide), (3, local)):
         close(encoding.at_layer(n).rotate(of(n), at, "key"), alone.rotate(of(n), Positions.arange(1, 5), "key"))
 

@@ -130,7 +130,7 @@ def test_shift_drops_tables_and_take_gathers_them():
     taken = at.take(torch.tensor([4, 0, 0]))
     assert taken.coords.tolist() == [[7, 3, 3]]
     assert taken.consecutive_in is None
-    for mine, theirs in zip(taken.tables[encoding.owner], at.tables[encoding.owner], strict=True):
+    for mine, theirs in zip(taken.tables[encoding.identity], at.tables[encoding.identity], strict=True):
         assert torch.equal(mine, theirs[:, [4, 0, 0]])
     assert at.take(torch.arange(5)).consecutive_in is None
 
@@ -141,8 +141,8 @@ def test_cat_keeps_tables_that_all_have():
     second = rope.prepare(Positions.arange(1, 1, 2))
     both = Positions.cat([first, second])
     assert rows(both) == ([[0, 1, 2]], [[0, 1, 2]], [[0, 0, 0]])
-    assert set(both.tables) == {rope.owner}
-    assert torch.equal(both.tables[rope.owner][0], rope.tables(Positions.arange(1, 3), torch.float32)[0])
+    assert set(both.tables) == {rope.identity}
+    assert torch.equal(both.tables[rope.identity][0], rope.tables(Positions.arange(1, 3), torch.float32)[0])
     assert both.consecutive_in == "row"
     assert Positions.cat([second, first]).consecutive_in is None
     assert Positions.cat([second, Positions.arange(1, 1)]).tables == {}
@@ -354,8 +354,8 @@ def test_any_history_equals_plain_lists_C1_C2(builder, steps):
         assert set(document) == {0}
     plain = Positions.at(torch.tensor([coords]))
     for encoding in encodings:
-        if encoding.owner in at.tables:
-            for carried, fresh in zip(at.tables[encoding.owner], encoding.tables(plain, torch.float32), strict=True):
+        if encoding.identity in at.tables:
+            for carried, fresh in zip(at.tables[encoding.identity], encoding.tables(plain, torch.float32), strict=True):
                 np.testing.assert_allclose(carried.numpy(), fresh.numpy(), atol=6.1e-8, rtol=0)
 
 

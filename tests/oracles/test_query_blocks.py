@@ -100,14 +100,14 @@ def expected(encoding, q, k, v, x, on=0) -> np.ndarray:
 @pytest.mark.parametrize("name", NAMES)
 def test_blocks_by_recursions(name, length):
     encoding, (q, k, v, x) = made(name), tensors(length)
-    at = encoding.read(x, Positions.arange(2, length, 40))
+    at = encoding.read_hidden(x, Positions.arange(2, length, 40))
     close(attend(q, k, v, encoding, at, impl="blocks"), expected(encoding, q, k, v, x), atol=1e-10)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_recursions_see_a_step_too_many(name):
     encoding, (q, k, v, x) = made(name), tensors(LENGTHS[1])
-    got = attend(q, k, v, encoding, encoding.read(x, Positions.arange(2, LENGTHS[1])), impl="blocks")
+    got = attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(2, LENGTHS[1])), impl="blocks")
     with pytest.raises(AssertionError):
         close(got, expected(encoding, q, k, v, x, on=1), atol=1e-3)
 
@@ -118,7 +118,7 @@ def test_the_recursions_see_keys_that_go_on_by_the_wrong_block(name, module, mon
     carried = module.carried
     monkeypatch.setattr(module, "carried", lambda *given: carried(*given[:3], lambda held, n: given[3](held, n - 1)))
     encoding, (q, k, v, x) = made(name), tensors(LENGTHS[1])
-    got = attend(q, k, v, encoding, encoding.read(x, Positions.arange(2, LENGTHS[1])), impl="blocks")
+    got = attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(2, LENGTHS[1])), impl="blocks")
     right = expected(encoding, q, k, v, x)
     close(got[:, :, : 2 * BLOCK], right[:, :, : 2 * BLOCK], atol=1e-10)
     with pytest.raises(AssertionError):
@@ -131,7 +131,7 @@ def test_gradients_of_blocks_are_those_of_the_definition(name):
     found = {}
     for impl in ("blocks", "reference"):
         inputs = [one.clone().requires_grad_() for one in (q, k, v, x)]
-        out = attend(*inputs[:3], encoding, encoding.read(inputs[3], Positions.arange(2, LENGTHS[1])), impl=impl)
+        out = attend(*inputs[:3], encoding, encoding.read_hidden(inputs[3], Positions.arange(2, LENGTHS[1])), impl=impl)
         found[impl] = torch.autograd.grad(
             (out * v.repeat_interleave(2, 1).flip(2)).sum(), [*inputs, *encoding.parameters()]
         )
@@ -144,9 +144,9 @@ def test_gradients_of_blocks_are_those_of_the_definition(name):
 def test_blocks_round_no_more_than_the_definition(name, dtype):
     encoding, inputs = made(name), [one.to(dtype) for one in tensors(LENGTHS[1])]
     low, errors = made(name).float(), {}
-    at = encoding.read(inputs[3].double(), Positions.arange(2, LENGTHS[1]))
+    at = encoding.read_hidden(inputs[3].double(), Positions.arange(2, LENGTHS[1]))
     exact = attend(*(one.double() for one in inputs[:3]), encoding, at, impl="reference")
-    at = low.read(inputs[3], Positions.arange(2, LENGTHS[1]))
+    at = low.read_hidden(inputs[3], Positions.arange(2, LENGTHS[1]))
     for impl in ("blocks", "reference"):
         errors[impl] = (attend(*inputs[:3], low, at, impl=impl) - exact).abs().max().item()
     assert errors["blocks"] <= 2 * errors["reference"] + torch.finfo(dtype).eps
@@ -156,7 +156,7 @@ def test_closed_gates_do_not_overflow():
     """Sums fall by 30 000 within a row: exp of them apart from each other is 0 or infinite."""
     encoding, (q, k, v, x) = made("wall"), tensors(LENGTHS[1])
     x = 400 * x
-    at = encoding.read(x, Positions.arange(2, LENGTHS[1]))
+    at = encoding.read_hidden(x, Positions.arange(2, LENGTHS[1]))
     assert encoding.sums(at).min() < -1000
     close(attend(q, k, v, encoding, at, impl="blocks"), expected(encoding, q, k, v, x), atol=1e-10)
 
@@ -183,7 +183,7 @@ def test_blocks_hold_no_matrix_of_all_pairs(name):
     entries = {}
     for impl in ("blocks", "sdpa"):
         with torch.no_grad(), Largest() as largest:
-            attend(q, k, v, encoding, encoding.read(x, Positions.arange(1, length)), impl=impl)
+            attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(1, length)), impl=impl)
         entries[impl] = largest.entries
     assert entries["blocks"] <= H * length * BLOCK
     assert entries["sdpa"] >= H * length * length
@@ -247,7 +247,7 @@ def test_no_queries_or_no_keys_give_zeros(name):
     encoding = made(name)
     for queries, keys in ((0, 0), (0, 3), (3, 0)):
         at_q, at_k = (
-            encoding.read(torch.ones(2, n, M).double(), Positions.at(torch.arange(n)[None])) for n in (queries, keys)
+            encoding.read_hidden(torch.ones(2, n, M).double(), Positions.at(torch.arange(n)[None])) for n in (queries, keys)
         )
         q, k = (torch.ones(2, H, n, D, dtype=torch.float64) for n in (queries, keys))
         out = attend(q, k, k, encoding, at_q, at_q if queries == keys else at_k)
@@ -267,8 +267,5 @@ def test_a_subclass_with_another_bias_has_no_blocks():
             term = super().bias(q, k, at_q, at_k)
             return lambda b, h, i, j: 2 * term(b, h, i, j)
 
-    assert Wall.blocks_beyond == BLOCK
-    assert Doubled.blocks_beyond is None
-    q = torch.zeros(1, H, 3, D)
-    with pytest.raises(NotImplementedError, match="FoX: has no logits by blocks"):
-        FoX(M, H).logits_by_blocks(q, q, Positions.arange(1, 3))
+    assert Wall(M, H, D).structure().beyond == BLOCK
+    assert Doubled(M, H, D).structure() is None

@@ -15,6 +15,7 @@ from posenc.attention.backends import BACKENDS, choose, reason
 from posenc.attention.backends import relative as backend
 from posenc.attention.backends.relative import attention as module
 from posenc.combined import Stack
+from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.of_families.funnel import Funnel
 from posenc.encodings.shaw import Shaw
@@ -314,7 +315,7 @@ def test_who_is_served():
     for pair in ((real, at), (at, real)):
         assert "not whole numbers" in reason(backend, q, TransformerXL(8, 4, d_head=4), *pair, True)
     assert "on meta" in reason(backend, q.to("meta"), Shaw(4), at, at, True)
-    for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), CoPE(4)), XLNet(8, 4), Funnel(8, 4)):
+    for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), ALiBi(4)), XLNet(8, 4), Funnel(8, 4)):
         assert backend.refuses(encoding) == "it declares no vectors of the distance"
 
 
@@ -324,23 +325,16 @@ def test_subclasses_that_change_what_is_added_are_refused():
             return None
 
     class Value(Shaw):
-        def value(self, probs, at_q, at_k):
-            return None
-
-    class Context(Shaw):
-        sites = CoPE.sites
-
-        def __init__(self):
-            super().__init__(4)
-            self.sites = self.sites | CoPE.sites
+        def finish(self, scores):
+            return PositionalEncoding.finish(self, scores)
 
     class Said(Bias):
-        def relative_vectors(self):
-            return Shaw.relative_vectors(self)
+        def structure(self):
+            return Shaw.structure(self)
 
     class NotAnEncoding:
-        def value(self, probs, at_q, at_k):
-            return None
+        def finish(self, scores):
+            return PositionalEncoding.finish(self, scores)
 
     class Mixed(NotAnEncoding, Shaw):
         pass
@@ -350,7 +344,6 @@ def test_subclasses_that_change_what_is_added_are_refused():
 
     for kind in (Bias, Value, Mixed, Below):
         assert backend.refuses(kind(4)) == "it declares no vectors of the distance"
-    assert backend.refuses(Context()) == "it adds more than vectors of the distance"
     assert backend.refuses(Said(4)) is None
 
 

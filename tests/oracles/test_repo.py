@@ -55,7 +55,7 @@ def test_scores_by_loops(impl, causal, groups, options):
     order = [range(6)] * 2
     expected = attention(papers(q, k, x, encoding, **options), v, sees(order, order, causal=causal))
     for start in (0, 40):
-        at = encoding.read(torch.from_numpy(x), Positions.arange(2, 6, start))
+        at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 6, start))
         close(attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=causal, impl=impl), expected)
 
 
@@ -63,7 +63,7 @@ def test_scores_by_loops(impl, causal, groups, options):
 def test_the_oracle_sees_a_broken_formula(mistake):
     q, k, v, x = (draw(seed, 1, H, 6, width) for seed, width in ((1, D), (2, D), (3, D), (4, M)))
     encoding, x = filled(), x[:, 0]
-    at = encoding.read(torch.from_numpy(x), Positions.arange(1, 6))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(1, 6))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
     with pytest.raises(AssertionError):
         close(got, attention(papers(q, k, x, encoding, **mistake), v, sees([range(6)], [range(6)])), atol=1e-4)
@@ -74,7 +74,7 @@ def test_one_position_for_all_is_no_encoding():
     with torch.no_grad():
         encoding.assign.zero_()
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 5, D)) for seed in (1, 2, 3))
-    at = encoding.read(x, Positions.arange(1, 5))
+    at = encoding.read_hidden(x, Positions.arange(1, 5))
     close(attend(q, k, v, encoding, at), attention(products(q.numpy(), k.numpy()), v.numpy(), sees([range(5)], [range(5)])))
 
 
@@ -100,9 +100,9 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match="carries nothing read by RePo"):
         attend(*[torch.zeros(1, H, 4, D)] * 3, RePo(M, H, D), at)
     with pytest.raises(ValueError, match="RePo: built for d_model=12, got a tensor with 11"):
-        RePo(M, H, D).read(torch.zeros(1, 4, M - 1), at)
+        RePo(M, H, D).read_hidden(torch.zeros(1, 4, M - 1), at)
     encoding = RePo(M, H, D, n_kv_heads=2)
-    read = encoding.read(torch.zeros(1, 4, M), at)
+    read = encoding.read_hidden(torch.zeros(1, 4, M), at)
     with pytest.raises(ValueError, match="RePo: x: 3 heads cannot share the positions of 2"):
         encoding.rotate(torch.zeros(1, 3, 4, D), read, "key")
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):

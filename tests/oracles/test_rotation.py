@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from posenc import Positions, create, kernels
+from posenc.encoding import rotated
 from posenc.encodings.rope import RoPE
 from posenc.kernels import rotation
 from posenc.kernels.rotation import rotate, rotate_both
@@ -548,7 +549,7 @@ def test_an_encoding_turns_both_as_it_turns_each():
     ):
         for at_q, at_k in ((here, here), (here, there)):
             expected = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
-            for got, one in zip(encoding.rotate_both(q, k, at_q, at_k), expected, strict=True):
+            for got, one in zip(rotated(encoding, q, k, at_q, at_k), expected, strict=True):
                 assert torch.equal(got, one)
 
 

@@ -60,7 +60,7 @@ def tensors(batch=2, length=7):
 def test_every_token_by_its_sum_of_steps(impl):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(7)] * 2
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 7, 40))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7, 40))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
     close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)), atol=1e-11)
 
@@ -69,7 +69,9 @@ def test_every_token_by_its_sum_of_steps(impl):
 def test_the_oracle_sees_a_broken_formula(broken):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(7)] * 2
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 7)))
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 7))
+    )
     with pytest.raises(AssertionError):
         close(got, attention(papers(q, k, x, encoding, order, **broken), v, sees(order, order)), atol=1e-3)
 
@@ -79,7 +81,7 @@ def test_documents_padding_and_storage_order():
     order, documents = [[3, 0, 5, 1, 6, 2, 4]], [[0, 1, 0, 0, -1, 1, 0]]
     encoding = filled()
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     logits = papers(q, k, x, encoding, order, documents)
     close(got, attention(logits, v, sees(order, order, documents, documents)), atol=1e-11)
 
@@ -95,7 +97,7 @@ def test_steps_of_one_are_rope():
         encoding.taps[:, -1] = 1.0
     q, k, v = (torch.from_numpy(draw(seed, 2, H, 7, D)) for seed in (1, 2, 3))
     at, rope = Positions.arange(2, 7), RoPE(D, base=500000.0, layout="half")
-    close(attend(q, k, v, encoding, encoding.read(x, at)), attend(q, k, v, rope, at), atol=1e-11)
+    close(attend(q, k, v, encoding, encoding.read_hidden(x, at)), attend(q, k, v, rope, at), atol=1e-11)
 
 
 @pytest.mark.parametrize("ends", [(0, 5, 6, 7, 9), tuple(range(10))], ids=str)
@@ -112,17 +114,17 @@ def test_a_slice_of_the_heads():
     q, k, v, x = tensors()
     encoding, at = filled(), Positions.arange(2, 7)
     k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     part = encoding.heads(1, 4)
     mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach())
+    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach())
 
 
 def test_gradients_by_differences():
     encoding, at = filled(), Positions.arange(1, 4)
     q, k, v, x = (torch.from_numpy(one[:1, ..., :4, :]).requires_grad_() for one in tensors())
     inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
 
 
 def test_wrong_arguments():
@@ -130,7 +132,7 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"at: carries nothing read by SelectiveRoPE.*call read\(x, at\) of this layer"):
         attend(q, q, q, SelectiveRoPE(M, H, D), at)
     encoding = SelectiveRoPE(M, H, D)
-    read = encoding.read(torch.zeros(1, 4, M), at)
+    read = encoding.read_hidden(torch.zeros(1, 4, M), at)
     for tokens in (1, 3, 5):
         with pytest.raises(ValueError, match=rf"has positions \[1, 4\] for tokens \[1, {tokens}\]"):
             encoding.rotate(torch.zeros(1, H, tokens, D), read, "query")

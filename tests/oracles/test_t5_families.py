@@ -237,7 +237,7 @@ def test_whole_attention_of_wavlm():
     x = torch.from_numpy(draw(1, 2, 200, H * D)) / 3
     expected = their(x)[0]
     q, k, v = (getattr(their, f"{n}_proj")(x).unflatten(-1, (H, D)).transpose(1, 2) for n in "qkv")
-    at = encoding.read(x, Positions.arange(1, 200))
+    at = encoding.read_hidden(x, Positions.arange(1, 200))
     out = their.out_proj(attend(q, k, v, encoding, at, causal=False).transpose(1, 2).flatten(-2))
     close(out, expected.detach(), atol=1e-10)
 
@@ -257,7 +257,7 @@ def test_gates_by_loops(reads):
         return gate * table[bucket(i - j, 8, 20, True), h]
 
     at = Positions.arange(1, 5, 3)
-    at = encoding.read(torch.from_numpy(x), at) if reads == "hidden" else at
+    at = encoding.read_hidden(torch.from_numpy(x), at) if reads == "hidden" else at
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at)
     close(got, attention(add(products(q, k), term), v, sees([range(5)], [range(5)])))
 
@@ -269,30 +269,30 @@ def test_what_was_read_belongs_to_one_layer():
     with pytest.raises(ValueError, match="carry nothing read by GatedT5"):
         attend(q, q, q, first, at)
     with pytest.raises(ValueError, match="carry nothing read by GatedT5"):
-        attend(q, q, q, second, first.read(x, at))
-    assert GatedT5(H, D, reads="query").read(x, at) is at
+        attend(q, q, q, second, first.read_hidden(x, at))
+    assert GatedT5(H, D, reads="query").read_hidden(x, at) is at
     with pytest.raises(ValueError, match="reads: expected one of 'hidden', 'query'"):
         GatedT5(H, D, reads="both")
     with pytest.raises(ValueError, match="built for d_model=24, got a tensor with 20"):
-        first.read(x[..., :20], at)
+        first.read_hidden(x[..., :20], at)
 
 
 def test_what_was_read_is_gathered_and_joined_with_the_tokens():
     """Decoding: each token read when it comes, keys' positions joined from chunks that carry different tables."""
     _, encoding = wavlm()
     x, q, k, v = torch.from_numpy(draw(4, 1, 6, H * D)), *(torch.from_numpy(draw(s, 1, H, 6, D)) for s in (1, 2, 3))
-    whole = attend(q, k, v, encoding, encoding.read(x, Positions.arange(1, 6)))
-    first = encoding.read(x[:, :5], Positions.arange(1, 5))
-    last = encoding.read(x[:, 5:], Positions.decode([5]))
+    whole = attend(q, k, v, encoding, encoding.read_hidden(x, Positions.arange(1, 6)))
+    first = encoding.read_hidden(x[:, :5], Positions.arange(1, 5))
+    last = encoding.read_hidden(x[:, 5:], Positions.decode([5]))
     got = attend(q[:, :, 5:], k, v, encoding, last, Positions.cat([first, last]))
     close(got, whole[:, :, 5:].detach())
     index = torch.tensor([4, 1])
     some = attend(
-        q[:, :, index], k, v, encoding, encoding.read(x, Positions.arange(1, 6)).take(index), Positions.arange(1, 6)
+        q[:, :, index], k, v, encoding, encoding.read_hidden(x, Positions.arange(1, 6)).take(index), Positions.arange(1, 6)
     )
     close(some, whole[:, :, index].detach())
     part = encoding.heads(1, 3)
-    got = attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read(x[..., D : 3 * D], Positions.arange(1, 6)))
+    got = attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read_hidden(x[..., D : 3 * D], Positions.arange(1, 6)))
     close(got, whole[:, 1:3].detach())
 
 

@@ -271,7 +271,7 @@ def test_a_tempered_bias_is_multiplied_at_the_query():
             expected = -slope * abs(i - j) * (1 + 0.5 * math.log(max((p + 1) / 3, 1)))
             assert term(*map(torch.tensor, (b, h, i, j))).item() == pytest.approx(expected, rel=1e-14, abs=1e-300)
     assert "shift_invariant" not in encoding.traits
-    assert encoding.owner == f"TemperedBias({alibi.owner}, {temperature.owner})"
+    assert encoding.identity == f"TemperedBias({alibi.identity}, {temperature.identity})"
     part = encoding.heads(1, 2).bias(q[:, :1], k[:, :1], here, here)
     whole = encoding.bias(q, k, here, here)
     b, i, j = torch.tensor(1), torch.tensor(4), torch.tensor(1)

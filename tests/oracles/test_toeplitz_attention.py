@@ -696,8 +696,8 @@ def test_subclasses_with_another_bias_are_computed_by_their_bias():
         pass
 
     class Again(ByKey):
-        def distance_terms(self):
-            return ALiBi.distance_terms(self)
+        def structure(self):
+            return ALiBi.structure(self)
 
     class OtherDistances(ALiBi):
         def at_distance(self, delta):

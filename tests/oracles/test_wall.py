@@ -49,7 +49,7 @@ def tensors(batch=2, length=8):
 def test_every_pair_by_loops_over_channels(impl):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(8)] * 2
-    at = encoding.read(torch.from_numpy(x), Positions.arange(2, 8, 40))
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 40))
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl)
     close(got, attention(papers(q, k, x, encoding, order), v, sees(order, order)))
 
@@ -58,7 +58,9 @@ def test_every_pair_by_loops_over_channels(impl):
 def test_the_oracle_sees_a_broken_formula(mistake):
     q, k, v, x = tensors()
     encoding, order = filled(), [range(8)] * 2
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), Positions.arange(2, 8)))
+    got = attend(
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8))
+    )
     with pytest.raises(AssertionError):
         close(got, attention(papers(q, k, x, encoding, order, **mistake), v, sees(order, order)), atol=1e-3)
 
@@ -68,7 +70,7 @@ def test_interleaved_documents_with_padding_in_a_mixed_order():
     order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
     at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
     encoding = filled()
-    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     close(got, attention(papers(q, k, x, encoding, order, documents), v, sees(order, order, documents, documents)))
 
 
@@ -90,7 +92,7 @@ def test_gates_of_one_keep_the_product():
     encoding = Wall(M, H, D, first_bias=800.0).double()
     q, k, v, x = tensors()
     got = attend(
-        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(0 * x), Positions.arange(2, 8))
+        *map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(0 * x), Positions.arange(2, 8))
     )
     close(got, attention(products(q, k), v, sees([range(8)] * 2, [range(8)] * 2)))
 
@@ -103,9 +105,9 @@ def test_equal_gates_in_all_channels_multiply_by_the_decay_of_fox():
         wall.offset.copy_(fox.offset.repeat_interleave(D))
     q, k, v, x = tensors()
     at = Positions.arange(2, 8)
-    sums = fox.read(torch.from_numpy(x), at).states[fox.owner][0].detach().numpy()  # [b, t, h]
+    sums = fox.read_hidden(torch.from_numpy(x), at).states[fox.identity][0].detach().numpy()  # [b, t, h]
     decay = np.exp(sums.transpose(0, 2, 1)[..., None] - sums.transpose(0, 2, 1)[:, :, None])
-    got = attend(*map(torch.from_numpy, (q, k, v)), wall, wall.read(torch.from_numpy(x), at))
+    got = attend(*map(torch.from_numpy, (q, k, v)), wall, wall.read_hidden(torch.from_numpy(x), at))
     close(got, attention(products(q, k) * np.minimum(decay, 1), v, sees([range(8)] * 2, [range(8)] * 2)))
 
 
@@ -123,17 +125,17 @@ def test_a_slice_of_the_heads():
     q, k, v, x = tensors()
     encoding, at = filled(), Positions.arange(2, 8)
     k, v = (np.repeat(one, H // G, axis=1) for one in (k, v))
-    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read(torch.from_numpy(x), at))
+    whole = attend(*map(torch.from_numpy, (q, k, v)), encoding, encoding.read_hidden(torch.from_numpy(x), at))
     part = encoding.heads(1, 4)
     mine = (torch.from_numpy(one)[:, 1:4] for one in (q, k, v))
-    close(attend(*mine, part, part.read(torch.from_numpy(x), at)), whole[:, 1:4].detach())
+    close(attend(*mine, part, part.read_hidden(torch.from_numpy(x), at)), whole[:, 1:4].detach())
 
 
 def test_gradients_by_differences():
     encoding, at = filled(), Positions.arange(1, 5)
     q, k, v, x = (torch.from_numpy(one[:1, ..., :5, :]).requires_grad_() for one in tensors())
     inputs = (q, k, x, *encoding.parameters())
-    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read(x, at)), inputs)
+    assert torch.autograd.gradcheck(lambda q, k, x, *_: attend(q, k, v, encoding, encoding.read_hidden(x, at)), inputs)
 
 
 def test_wrong_arguments():
@@ -141,4 +143,4 @@ def test_wrong_arguments():
     with pytest.raises(ValueError, match=r"at: carries nothing read by Wall.*call read\(x, at\) of this layer's encoding"):
         attend(q, q, q, Wall(M, H, D), at)
     with pytest.raises(ValueError, match="Wall: built for d_head=3, got a tensor with 2 as q"):
-        attend(*[torch.zeros(1, H, 4, 2)] * 3, encoding := Wall(M, H, D), encoding.read(torch.zeros(1, 4, M), at))
+        attend(*[torch.zeros(1, H, 4, 2)] * 3, encoding := Wall(M, H, D), encoding.read_hidden(torch.zeros(1, 4, M), at))

@@ -80,7 +80,7 @@ def of_rank(
     embedded = encoding.embed(part, at_q)
     if name not in WITHOUT_STATES:
         everything = Gathered.apply(embedded, 1)[:, order.argsort()]
-        read = encoding.read(everything, at)
+        read = encoding.read_hidden(everything, at)
         at_q, at_k = read.take(index), read.take(order)
     q, k, v = ((embedded @ w).unflatten(-1, (-1, of.setting.d_head)).transpose(1, 2) for w in (of.w_q, of.w_k, of.w_v))
     q = encoding.rotate(q, at_q, "query")

@@ -84,7 +84,7 @@ def test_parameters_that_read_learn():
 class Moves(posenc.PositionalEncoding):
     """Moves positions, which a cache of transformers does not keep."""
 
-    def read(self, x, at, past=None):
+    def read_hidden(self, x, at, past=None):
         return at.replaced(coords=at.coords + 1)
 
 
@@ -115,7 +115,11 @@ def test_what_a_layer_cannot_hand_over_is_refused_before_anything_changes(what):
 def test_every_encoding_that_reads_hidden_states_is_tried_here():
     """But not what is made of one of them: TemperedBias, Stack, subclasses of FoX and PaTH; nor their base classes."""
     tried = tuple({type(part) for name in MADE for part in MADE[name]().modules()} - {torch.nn.Module})
-    reading = {kind for kind in subclasses(posenc.PositionalEncoding) if kind.read is not posenc.PositionalEncoding.read}
+    reading = {
+        kind
+        for kind in subclasses(posenc.PositionalEncoding)
+        if kind.read_hidden is not posenc.PositionalEncoding.read_hidden
+    }
     others = {kind for kind in reading if kind.__module__.startswith("posenc.") and not issubclass(kind, tried)}
     left = {kind for kind in others if not any(issubclass(one, kind) for one in tried)}
     assert left <= {FromHidden, TemperedBias}

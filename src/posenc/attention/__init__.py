@@ -12,8 +12,10 @@ from torch import Tensor
 from posenc.attention.backends import choose
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.windows import by_pieces
-from posenc.encoding import PositionalEncoding, Site, check_added, check_one_layer, full_precision
+from posenc.combined import check_one_layer
+from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
 from posenc.positions import Positions
+from posenc.structure import Blocks, Regions
 from posenc.support.checked import explained
 from posenc.support.checks import shown
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
-NO_BYPASS = PositionalEncoding.bypass
+FINISH = PositionalEncoding.finish
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
 
 
@@ -77,11 +79,11 @@ def attend(
     return_lse: bool = False,
     impl: str = "auto",
 ) -> Float[Tensor, "b h i dv"] | tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:
-    """Attention of q over k and v with the encoding's rotation, bias, context and value seams.
+    """Attention of q over k and v with the encoding's rotation, bias and finish seams.
 
         q̂, k̂ = rotate(q), rotate(k)
-        logits = context(cap(q̂·k̂·scale) + bias) + mask
-        out    = rotate(softmax(logits)·v + value + bypass)   or weights(logits) in the softmax's place
+        logits = cap(q̂·k̂·scale) + bias
+        out    = rotate(finish(logits)),   finish usually softmax(logits + mask)·v
 
     q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q        positions of the queries; at_k of the keys, the same where it is left out
@@ -106,7 +108,7 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        q, k = encoding.rotate_both(q, k, at_q, at_k)
+        q, k = rotated(encoding, q, k, at_q, at_k)
         v = encoding.rotate(v, at_k, "value")
     options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
@@ -155,18 +157,18 @@ def _attend(
     with full_precision(q):
         if options is PLAIN and at_q.consecutive_in != "document":
             out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
-            if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
-                out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
+            if type(encoding).finish is not FINISH:
+                out = _with_addend(out, v, encoding, at_q, at_k, causal, options)
             return encoding.rotate(out, at_q, "output")
         found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
         out, lse = found if options.return_lse else (found, None)
-        if type(encoding).bypass is not NO_BYPASS and encoding.sites & Site.BYPASS:
-            out = _with_bypass(out, v, encoding, at_q, at_k, causal, options)
+        if type(encoding).finish is not FINISH:
+            out = _with_addend(out, v, encoding, at_q, at_k, causal, options)
         out = encoding.rotate(out, at_q, "output")
     return (out, lse) if options.return_lse else out
 
 
-def _with_bypass(
+def _with_addend(
     out: Tensor,
     v: Tensor,
     encoding: PositionalEncoding,
@@ -175,10 +177,10 @@ def _with_bypass(
     causal: bool,
     options: Options,
 ) -> Tensor:
-    """The output and what the values add to it without the weights."""
-    addend = encoding.bypass(v, at_q, at_k, allowed(at_q, at_k, causal, options))
-    if addend is None:
+    """The output and what the encoding's finish adds to the default one, if it is such."""
+    if (of_values := addend_of(encoding)) is None:
         return out
+    addend = of_values(v, at_q, at_k, allowed(at_q, at_k, causal, options))
     check_added(encoding, addend, v)
     return (out.to(addend.dtype) + addend).to(out.dtype)
 
@@ -189,14 +191,10 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
         return PLAIN
     options = Options(*given)
     options.check(q, k)
-    if encoding.sites & Site.WEIGHTS and (options.sinks is not None or options.return_lse):
+    if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
-            f"sinks, return_lse: {encoding.owner} has something else in the place of the softmax; leave both out"
-        )
-    if encoding.replaces_products and (options.scale is not None or options.softcap is not None):
-        raise ValueError(
-            f"scale, softcap: {encoding.owner} puts another product in the place of q·k, at the scale of its softmax_scale"
-            "; leave both out"
+            f"scale, softcap: {encoding.identity} puts another product in the place of q·k, at the scale of its "
+            "softmax_scale; leave both out"
         )
     return options
 
@@ -237,4 +235,4 @@ def _check(
                 f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
             )
     if not causal and "causal_only" in encoding.traits:
-        raise ValueError(f"causal=False: {encoding.owner} is defined for causal attention only")
+        raise ValueError(f"causal=False: {encoding.identity} is defined for causal attention only")

@@ -72,10 +72,8 @@ def rerotate(
     at = Positions.at(_per_token(by, keys, encoding.coordinate_axes))
     if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
         return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
-    if "key" not in encoding.turned_sides:
-        raise ValueError(
-            f"encoding: leaves keys as they are (sides={sorted(encoding.turned_sides)}); there is nothing to move"
-        )
+    if "key" not in encoding.sides:
+        raise ValueError(f"encoding: leaves keys as they are (sides={sorted(encoding.sides)}); there is nothing to move")
     scale, still = encoding.frequencies.cos_sin_scale, encoding.d_head - encoding.rotary_dim if encoding.trailing else 0
     turning = slice(still, still + encoding.rotary_dim)
     x = keys.to(torch.float64 if scale != 1 else working_dtype(keys.dtype))

@@ -13,8 +13,10 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.encoding import PositionalEncoding, Site, check_one_layer
+from posenc.combined import check_one_layer
+from posenc.encoding import PositionalEncoding, Seam, rotated
 from posenc.positions import Positions, readable
+from posenc.structure import Vectors
 from posenc.support.checked import checked, explained
 from posenc.support.checks import shown
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-AFTER_ROTATION = Site.BIAS | Site.CONTEXT | Site.VALUE | Site.WEIGHTS | Site.BYPASS
+AFTER_ROTATION = Seam.BIAS | Seam.FINISH
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +113,11 @@ class Attention(nn.Module):
         causal = memory is None if causal is None else causal
         self._check(x)
         x = self.encoding.embed(x, at)
-        at = self.encoding.read(x, at)
+        at = self.encoding.read_hidden(x, at)
         source, at_source = x, at
         if memory is not None and at_memory is not None:
             source = self.encoding.embed(memory, at_memory)
-            at_source = self.encoding.read(source, at_memory)
+            at_source = self.encoding.read_hidden(source, at_memory)
         q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
@@ -144,11 +146,12 @@ class Attention(nn.Module):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
         x = self.encoding.embed(x, at)
-        at = self.encoding.read(x, at, None if cache is None else cache.at)
-        q, k = self.encoding.rotate_both(self._split(self.query(x)), self._split(self.key(x)), at, at)
+        at = self.encoding.read_hidden(x, at, None if cache is None else cache.at)
+        q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
-        kept = self.encoding.sites & AFTER_ROTATION and self.encoding.caches_tables
+        structure = self.encoding.structure()
+        kept = self.encoding.seams & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
         held = at if kept or not at.tables else at.replaced(tables={})
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on

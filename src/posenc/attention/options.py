@@ -1,7 +1,7 @@
 """What a model may ask of attention besides an encoding: mask, scale, window, chunk, soft cap, sinks, dropout.
 
-    logits = context(cap(q·k·scale) + bias) + mask        cap(x) = softcap·tanh(x / softcap)
-    out    = dropout(softmax over the visible keys and the sink)·v + value
+    logits = cap(q·k·scale) + bias + mask        cap(x) = softcap·tanh(x / softcap)
+    out    = dropout(softmax over the visible keys and the sink)·v
 
 Legend: b batch, h query heads, i query, j key.
 """

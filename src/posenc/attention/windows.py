@@ -27,7 +27,7 @@ from posenc.attention.backends import choose
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.encoding import PositionalEncoding, Seam, distance_terms, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, readable
@@ -97,7 +97,7 @@ def by_band(
         return None
     if not banded.served(q, k, v) or hidden_from(encoding):
         return None
-    if (terms := encoding.distance_terms()) is None or (rows := _runs_of_rows(at)) is None:
+    if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
         return None
     for term in terms:
         term.check_coords(at)
@@ -146,9 +146,9 @@ def slides(
     left = (options.window or (None,))[0]
     if left is None or not (causal and at_q is at_k and at_q.consecutive_in == "row") or at_q.length < 2 * (left + SLID):
         return None
-    if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or encoding.distance_terms() is None:
+    if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or distance_terms(encoding) is None:
         return None
-    if encoding.sites & Site.BIAS and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
+    if encoding.seams & Seam.BIAS and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
         return None
     eager = plain_on_cpu(q, k, v) and not exporting() and not wants_gradient(q, k, v, *encoding.parameters())
     return left if eager else None
@@ -196,7 +196,7 @@ def _slid_blocks(
     queries, keys = (torch.arange(size, device=q.device) for size in (block, left + block))
     back = left + queries[:, None] - keys  # query - key
     mask = q.new_zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
-    if encoding.distance_terms():
+    if distance_terms(encoding):
         mask = bias_at(keys[: left + 1], q, encoding)[None, :, back.clamp(0, left)]
     mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
     scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]

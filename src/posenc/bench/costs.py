@@ -36,6 +36,7 @@ from posenc.catalogue import lookup
 from posenc.catalogue.choose.costs import FILE
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
+from posenc.combined import one_layer
 from posenc.encoding import PositionalEncoding
 from posenc.kernels import machine
 from posenc.positions import Positions
@@ -66,7 +67,7 @@ class Layers:
         torch.manual_seed(0)
         self.number = functools.partial(tokens, entry, length)
         self.encoding = _encoding(entry, length, self.number())
-        alone = self.encoding.of_one_layer and "n_layers" not in self.encoding.configuration
+        alone = one_layer(self.encoding) and "n_layers" not in self.encoding.configuration
         each = [self.encoding] * n_layers if alone else [self.encoding.at_layer(n) for n in range(N_LAYERS)]
         self.layers = [Attention(D_MODEL, N_HEADS, one) for one in each]
         self.x = torch.randn(1, self.number().length, D_MODEL)

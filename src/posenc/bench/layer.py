@@ -113,7 +113,7 @@ class Layers:
         source, shape = torch.Generator().manual_seed(2), (case.batch, case.kv_heads, case.cached, case.width)
         k, v = (torch.randn(shape, generator=source).to(self.device, self.dtype) for _ in "kv")
         at = Positions.arange(case.batch, case.cached, device=self.device)
-        if self.dtype == torch.float32 and encoding.sites & AFTER_ROTATION:  # as decoded tokens leave them
+        if self.dtype == torch.float32 and encoding.seams & AFTER_ROTATION:  # as decoded tokens leave them
             at = encoding.prepare(at)
         with torch.no_grad():
             return [KeyValueCache(encoding.rotate(k, at, "key"), v, at)] * case.layers

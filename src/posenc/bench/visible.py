@@ -28,6 +28,8 @@ CHECKED = 64  # queries that are compared with the exact result
 
 
 def build(case: Case, device: str = "cpu") -> Contest:
+    from posenc.encoding import rotated
+
     inputs = Inputs(case, device)
 
     def floor() -> Made:
@@ -37,7 +39,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         encoding, at = inputs.encoding, inputs.positions(Pattern())
 
         def call() -> list[Tensor]:
-            turned_q, turned_k = encoding.rotate_both(q, k, at, at)
+            turned_q, turned_k = rotated(encoding, q, k, at, at)
             return [F.scaled_dot_product_attention(turned_q, turned_k, v, is_causal=True)]
 
         return made(torch.no_grad()(call))
@@ -49,7 +51,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         may = inputs.may(PATTERNS["window of 256"], torch.arange(case.length, device=device))
 
         def call() -> list[Tensor]:
-            turned_q, turned_k = encoding.rotate_both(q, k, at, at)
+            turned_q, turned_k = rotated(encoding, q, k, at, at)
             return [F.scaled_dot_product_attention(turned_q, turned_k, v, attn_mask=may)]
 
         return Made(torch.no_grad()(call), lambda: [call()[0][:, :, inputs.rows]])

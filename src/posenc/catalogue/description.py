@@ -30,10 +30,7 @@ SEAMS = {
     "embed": Words("embedding", "词向量"),
     "rotate": Words("rotation", "旋转"),
     "bias": Words("bias", "偏置"),
-    "context": Words("logits", "分数"),
-    "value": Words("value", "值"),
-    "weights": Words("in the softmax's place", "代替 softmax"),
-    "bypass": Words("beside the attention weights", "绕过注意力权重"),
+    "finish": Words("weights and output", "权重与输出"),
 }
 
 ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
@@ -69,8 +66,8 @@ def describe(entry: Entry) -> dict[str, Any]:
     else:
         needed = [name for name in parameters if name in lookup.SIZES]
         encoding = lookup.create(entry.name, **SIZES)
-        first = encoding if encoding.of_one_layer else encoding.at_layer(0)
-        seams, traits = [site.name.lower() for site in first.sites if site.name], sorted(first.traits)
+        first = encoding.at_layer(0)
+        seams, traits = [site.name.lower() for site in first.seams if site.name], sorted(first.traits)
         count = sum(parameter.numel() for parameter in encoding.parameters())
     return {
         "name": entry.name,

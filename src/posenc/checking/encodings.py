@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.checking.subject import Seam
-from posenc.encoding import DistanceBias, PositionalEncoding, Site
+from posenc.attention.backends.reference import own_finish
+from posenc.checking import subject
+from posenc.encoding import DistanceBias, PositionalEncoding, Seam
 from posenc.positions import Positions
 
 
@@ -65,7 +66,7 @@ class _Attention(_Of):
 
 def as_subject(
     encoding: PositionalEncoding, n_heads: int, width: int | None
-) -> tuple[Seam, Callable[..., Any], dict[str, int], frozenset[str]]:
+) -> tuple[subject.Seam, Callable[..., Any], dict[str, int], frozenset[str]]:
     """The seam, the callable, the sizes that the encoding says, and the traits that it lacks.
 
     Raises TypeError for what is no encoding.
@@ -73,17 +74,18 @@ def as_subject(
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a posenc encoding; give a callable by its seam, rotate=f, got {encoding!r}")
     lacking = {"shift_invariant", "norm_preserving"} - set(encoding.traits)
-    if encoding.sites & (Site.VALUE | Site.WEIGHTS | Site.BYPASS):
+    d_head = encoding.configuration.get("d_head", width or 16)
+    if own_finish(encoding, encoding.configuration.get("n_heads", n_heads), d_head) not in (None, "context"):
         lacking |= {"averages_values"}
     sizes = {
-        "width" if key == "d_head" or (key == "d_model" and Site.EMBED in encoding.sites) else key: value
+        "width" if key == "d_head" or (key == "d_model" and Seam.EMBED in encoding.seams) else key: value
         for key, value in encoding.configuration.items()
         if key in ("d_head", "d_model", "n_heads") and isinstance(value, int)
     }
     sizes.pop("d_model", None)
-    if Site.ROTATE in encoding.sites:
+    if Seam.ROTATE in encoding.seams:
         return "rotate", _Rotate(encoding), sizes, frozenset(lacking)
-    if Site.EMBED in encoding.sites:
+    if Seam.EMBED in encoding.seams:
         return "embed", _Embed(encoding), sizes, frozenset(lacking)
     if isinstance(encoding, DistanceBias):
         return "bias", _Bias(encoding), sizes, frozenset(lacking)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, Site, check_width
+from posenc.encoding import PositionalEncoding, Side, check_width
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
@@ -35,7 +35,6 @@ class InputRotation(PositionalEncoding):
     Attention sees projected queries and keys, which is too late: `rotate` raises ValueError.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
 
     def __init__(self, d_model: int, d_head: int, frequencies: Frequencies, *, layout: Layout = "half") -> None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
+from posenc.encoding import PositionalEncoding, Side, into, rotates
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.sin_cos import sin_cos
@@ -39,8 +39,6 @@ class ChannelRotation(PositionalEncoding):
     Shift-invariant and norm-preserving only if partners have the same frequency and axis.
     Raises ValueError if the channels cannot be split.
     """
-
-    sites = Site.ROTATE
 
     def __init__(self, d_head: int, frequencies: Frequencies, *, layout: Layout = "half", parts: int = 1) -> None:
         super().__init__(d_head=d_head, frequencies=frequencies, layout=layout, parts=parts)

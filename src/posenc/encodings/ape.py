@@ -20,7 +20,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import (
     PositionalEncoding,
     Side,
-    Site,
     check_between,
     exact_dtype,
     full_precision,
@@ -52,7 +51,6 @@ class APE(PositionalEncoding):
     O(t·heads·k·n_branches·d_head²), memory O(t·heads·d_head). Raises ValueError for branches that there are not.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "norm_preserving"})
     exact_parameters = ("generators",)
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
 from posenc.kernels.fast_path import wants_gradient
+from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -57,8 +58,8 @@ class BAM(DistanceBias):
         distance = delta.abs().double() + EPSILON
         return -self.log_scale.double().exp()[:, None] * distance ** self.shape.double()[:, None]
 
-    def distance_terms(self) -> tuple[DistanceBias, ...] | None:
-        return None if wants_gradient(self.log_scale, self.shape) else (self,)
+    def structure(self) -> Structure | None:
+        return None if wants_gradient(self.log_scale, self.shape) else super().structure()
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> BAM:

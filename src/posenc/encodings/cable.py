@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class CABLE(FoX):
-    """The running sum of -softplus(w·x + b), of the query minus of the key. Parameters, `read` and costs are FoX's.
+    """The running sum of -softplus(w·x + b), of the query minus of the key. Parameters, `read_hidden` and costs are FoX's.
 
     d_model  channels of the hidden states that go into the projections
     n_heads  query heads

@@ -19,11 +19,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -41,13 +42,11 @@ class CARoPE(FromEarlierTokens):
     n_kv_heads  key heads, each with numbers of its own; None: n_heads
     base        of the RoPE that it starts from
 
-    Parameters: weight [n_kv_heads, d_model], offset [n_kv_heads]. Pairs are (j, j + d/2). Call read(x, at) once a layer;
-    `Attention` does. Sums are kept in fp64.
+    Parameters: weight [n_kv_heads, d_model], offset [n_kv_heads]. Pairs are (j, j + d/2). Call read_hidden(x, at) once a
+    layer; `Attention` does. Sums are kept in fp64.
     Time O(t·d_model·n_kv_heads) for f and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head/2 numbers more.
     """
 
-    sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
     exact_parameters = ("weight", "offset")
 
     @checked
@@ -66,9 +65,8 @@ class CARoPE(FromEarlierTokens):
         self.weight = nn.Parameter(torch.zeros(own, d_model))
         self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes("half", 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The angle of every token, key head and pair, [b, t, g·n]."""

@@ -18,9 +18,10 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import Side, check_tokens, check_width, full_precision, into, working_dtype
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
-from posenc.frequencies.layouts import Layout, Planes
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -51,14 +52,13 @@ class CayleySTRING(RoPE):
         self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
         self.free = nn.Parameter(torch.zeros(d_head, d_head))
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return None  # another basis first
+    def structure(self) -> Rotation:
+        return super().structure()._replace(mixed=None, both=None)  # another basis first
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if side not in self.turned_sides:
+        if side not in self.sides:
             return super().rotate(x, at, side, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)

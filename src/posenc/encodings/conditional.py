@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_embeddings, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding, check_embeddings, full_precision, working_dtype
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -39,7 +39,6 @@ class Conditional(PositionalEncoding):
     Raises ValueError for an even kernel_size.
     """
 
-    sites = Site.EMBED
     traits = frozenset({"shift_invariant", "norm_preserving"})
     coordinate_axes = 2
 

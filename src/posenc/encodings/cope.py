@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_width
+from posenc.encoding import PositionalEncoding, check_width
 from posenc.kernels import counted
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions, readable
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -39,7 +40,6 @@ class CoPE(PositionalEncoding):
     The table starts at zero, as in the authors' listing.
     """
 
-    sites = Site.CONTEXT
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     @checked
@@ -49,34 +49,32 @@ class CoPE(PositionalEncoding):
         self.d_head, self.n_positions = d_head, n_positions
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))
 
-    def context(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        q: Float[Tensor, "b h i d"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
-        check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        scores = q @ self.table.to(q.dtype).T  # [b, h, i, n]
+    def finish(self, scores: Scores) -> Tensor:
+        return scores.mix(scores.weights(self.with_counts(scores)))
 
-        def formula(logits: Tensor, scores: Tensor, may_attend: Tensor) -> Tensor:
-            return self._added(logits, scores, at_k, may_attend)
+    def with_counts(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+        """The logits plus the query's product with the vector of each key's count."""
+        check_width(self, "d_head", scores.q.shape[-1], self.d_head, "q")
+        logits, at_k, seen = scores.logits, scores.at_k, scores.seen
+        products = scores.q @ self.table.to(scores.q.dtype).T  # [b, h, i, n]
 
-        if at_k.consecutive_in is not None and counted.served(logits, scores, may_attend):  # stored in order
-            return counted.added(logits, scores, may_attend, formula)
-        return formula(logits, scores, may_attend)
+        def formula(logits: Tensor, products: Tensor, seen: Tensor) -> Tensor:
+            return self._added(logits, products, at_k, seen)
 
-    def _added(self, logits: Tensor, scores: Tensor, at_k: Positions, may_attend: Tensor) -> Tensor:
+        if at_k.consecutive_in is not None and counted.served(logits, products, seen):  # stored in order
+            return counted.added(logits, products, seen, formula)
+        return formula(logits, products, seen)
+
+    def _added(self, logits: Tensor, products: Tensor, at_k: Positions, may_attend: Tensor) -> Tensor:
         near, position = self._counted(logits, at_k, may_attend)
         whole = position.detach().floor()
-        below = scores.gather(-1, whole.long())
-        above = scores.gather(-1, position.detach().ceil().long())
+        below = products.gather(-1, whole.long())
+        above = products.gather(-1, position.detach().ceil().long())
         share = position - whole
         if near == logits.shape[-1]:
             return logits + below + (above - below) * share
         far, close = logits[..., :-near], logits[..., -near:]
-        return torch.cat([far + scores[..., -1:], close + below + (above - below) * share], dim=-1)
+        return torch.cat([far + products[..., -1:], close + below + (above - below) * share], dim=-1)
 
     def _counted(self, logits: Tensor, at_k: Positions, may_attend: Tensor) -> tuple[int, Tensor]:
         """How many keys at the end are counted, and their positions; all earlier keys have position n_positions - 1.

@@ -17,12 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import PositionalEncoding, check_width, full_precision
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.encodings.fire import FIRE
 from posenc.encodings.kerple import KERPLE
 from posenc.positions import Positions
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -49,7 +50,6 @@ class DAPE(PositionalEncoding):
     Raises ValueError for an even kernel and another b, NotImplementedError for `heads`.
     """
 
-    sites = Site.CONTEXT
     reads_vectors = False
 
     @checked
@@ -65,27 +65,25 @@ class DAPE(PositionalEncoding):
         self.inner, self.inner_offset = _layer(width, 2 * n_heads, kernel)
         self.outer, self.outer_offset = _layer(n_heads, width, kernel)
 
-    def context(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        q: Float[Tensor, "b h i d"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
+    def finish(self, scores: Scores) -> Tensor:
+        return scores.mix(scores.weights(self.adapted(scores)))
+
+    def adapted(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+        """s + b + f(s, b) of every pair."""
+        logits, at_k, seen = scores.logits, scores.at_k, scores.seen
         check_width(self, "n_heads", logits.shape[1], self.n_heads, "logits")
-        bias = self._bias(logits, q, at_q, at_k)
+        bias = self._bias(logits, scores.q, scores.at_q, at_k)
         with full_precision(logits):
             read = torch.cat([logits, bias], dim=1)  # [b, 2h, i, j]
             if self.kernel == 1:
                 return logits + bias + self._network(read, None)
-            if may_attend.shape[1] > 1:
+            if seen.shape[1] > 1:
                 raise ValueError(
-                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.owner} reads neighbouring "
-                    f"keys in the scores of all heads; got one for each of {may_attend.shape[1]} heads"
+                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.identity} reads "
+                    f"neighbouring keys in the scores of all heads; got one for each of {seen.shape[1]} heads"
                 )
             index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)
-            read, seen = _along_keys(read, index), _along_keys(may_attend, index)
+            read, seen = _along_keys(read, index), _along_keys(seen, index)
             added = self._network(read.masked_fill(~seen, 0), seen)
             return logits + bias + _along_keys(added, None if index is None else index.argsort(dim=1))
 

@@ -24,7 +24,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
@@ -55,8 +55,6 @@ class DeBERTa(PositionalEncoding):
     that project content and position alike (share_att_key) have the same numbers in both.
     Raises ValueError for sizes that do not fit and terms that there are not; TypeError for positions that are not integers.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(

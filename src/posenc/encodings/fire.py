@@ -21,7 +21,6 @@ from posenc.encoding import (
     BiasFn,
     DistanceBias,
     PositionalEncoding,
-    Site,
     check_distances,
     exact_dtype,
     full_precision,
@@ -56,7 +55,6 @@ class FIRE(PositionalEncoding):
     wait for a GPU in every layer. Results of the two differ by rounding.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})
     exact_parameters = ("c", "multiplier")
 

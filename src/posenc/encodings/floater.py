@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_embeddings, exact_dtype, full_precision
+from posenc.encoding import PositionalEncoding, check_embeddings, exact_dtype, full_precision
 from posenc.encodings.bases.dormand_prince import Solution
 from posenc.encodings.bases.kept_solution import KeptSolution
 from posenc.encodings.bases.solved_path import Network, path
@@ -48,7 +48,6 @@ class FLOATER(PositionalEncoding):
     meets positions that are not prepared.
     """
 
-    sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
     learned_tables = True
     exact_parameters = ("start", "inner.weight", "inner.bias", "outer.weight", "outer.bias")

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
@@ -54,7 +54,6 @@ class FoPE(PositionalEncoding):
     mixtures. Raises ValueError where no pair turns once in trained_length positions.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
     learned_tables = True
 

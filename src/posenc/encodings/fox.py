@@ -13,7 +13,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, one_per_head
+from posenc.encoding import BiasFn, one_per_head
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
@@ -28,13 +28,12 @@ class FoX(ForgetGates):
 
     Parameters: weight [n_heads, d_model], offset [n_heads]. They start as in the authors' code: N(0, 0.02²), and zero, so
     that every gate starts near ½. The authors train with and without RoPE: Stack(RoPE(d_head), FoX(d_model, n_heads)).
-    Call read(x, at) once a layer; `Attention` does. A constant gate e^-m is ALiBi of slope m.
+    Call read_hidden(x, at) once a layer; `Attention` does. A constant gate e^-m is ALiBi of slope m.
     Time O(n·d_model) for the gates, and one number for each head and token of the cache; the bias takes O(queries·keys),
     held for 128 queries at a time in causal rows of more than 512 tokens on the CPU.
     Running sums are kept in fp64, so that neighbours are told apart after a million tokens.
     """
 
-    sites = Site.BIAS
     reads_vectors = False
 
     @checked

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, exact_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, exact_dtype
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
@@ -48,7 +48,6 @@ class GrapeA(PositionalEncoding):
     where it is. Time and memory O(queries·keys) for the bias, which no kernel computes.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
     exact_parameters = ("rate",)
 

@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, check_width
+from posenc.encoding import BiasFn, check_width
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
 from posenc.kernels.fast_path import constant
@@ -44,12 +44,11 @@ class GrapeAP(FromEarlierTokens):
     form     "paper", or "code" for the authors' code
     slopes   other slopes than ALiBi's, one for each head
 
-    Parameter: weight [n_heads·width, d_model]. Call read(x, at) once a layer; `Attention` does. The authors use it with and
-    without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
+    Parameter: weight [n_heads·width, d_model]. Call read_hidden(x, at) once a layer; `Attention` does. The authors use it
+    with and without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
     Time O(queries·keys·width) and memory O(queries·keys); for every token the cache holds n_heads·width numbers more.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving", "causal_only"})
 
     @checked

@@ -18,11 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, exact_dtype, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, exact_dtype, for_heads, full_precision, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -46,7 +47,6 @@ class GrapeM(PositionalEncoding):
     instead. Time O(t·d), like RoPE; tables in fp64.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("log_frequencies",)
 
@@ -71,9 +71,9 @@ class GrapeM(PositionalEncoding):
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
         self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""

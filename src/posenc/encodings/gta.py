@@ -22,7 +22,6 @@ from posenc.encoding import (
     SIDES,
     PositionalEncoding,
     Side,
-    Site,
     check_tokens,
     check_width,
     exact_dtype,
@@ -52,7 +51,6 @@ class GTA(PositionalEncoding):
     Time O(t·d) for each side.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
     coordinate_axes = AXES
     exact_parameters = ("scale",)

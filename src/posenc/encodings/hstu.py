@@ -21,15 +21,16 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted
+from posenc.encoding import BiasFn, PositionalEncoding, check_accepted
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Float, Int
+    from posenc.support.shapes import Int
 
 Form = Literal["paper", "code"]
 WIDTH = 0.301  # of a bucket, in natural logarithms
@@ -51,7 +52,6 @@ class HSTU(PositionalEncoding):
     Raises ValueError for events of a list that are N or more apart, TypeError for coordinates that are not integers.
     """
 
-    sites = Site.BIAS | Site.WEIGHTS
     reads_vectors = False
     coordinate_axes = 3
 
@@ -91,15 +91,9 @@ class HSTU(PositionalEncoding):
         message = f"HSTU: two events of one list are {{}} apart; expected fewer than max_positions={self.max_positions}"
         check_accepted(apart, (apart < self.max_positions) | other, message)
 
-    def weights(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
-        seen = F.silu(logits.masked_fill(~may_attend, 0))  # SiLU(0) = 0: what is not seen adds nothing
-        return seen / self.max_positions if self.form == "code" else seen
+    def finish(self, scores: Scores) -> Tensor:
+        weights = F.silu(scores.masked(scores.logits).masked_fill(~scores.seen, 0))  # SiLU(0) = 0: unseen keys add nothing
+        return scores.mix(scores.dropped(weights / self.max_positions if self.form == "code" else weights))
 
     def softmax_scale(self, d_head: int) -> float:
         """1: products are not divided."""

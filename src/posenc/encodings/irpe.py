@@ -25,9 +25,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, Seam, check_added, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -87,7 +88,7 @@ class IRPE(PositionalEncoding):
         if not 1 <= ratio <= LARGEST_RATIO:
             raise ValueError(f"ratio: expected a number 1 … {LARGEST_RATIO}, got {ratio}")
         self.d_head, self.n_heads, self.on, self.method, self.mode, self.shared = d_head, n_heads, on, method, mode, shared
-        self.sites = (Site.BIAS if set(on) != {"value"} else Site.NONE) | (Site.VALUE if "value" in on else Site.NONE)
+        self.seams = (Seam.BIAS if set(on) != {"value"} else Seam.NONE) | (Seam.FINISH if "value" in on else Seam.NONE)
         self.starts = bucket_starts(ratio)
         sides = 2 * len(self.starts) + 1
         self.buckets = {"product": sides**2, "cross": 2 * sides}.get(method, len(self.starts) + 1)
@@ -98,7 +99,7 @@ class IRPE(PositionalEncoding):
 
     @property
     def reads_vectors(self) -> bool:
-        return self.mode == "contextual" and bool(self.sites & Site.BIAS)
+        return self.mode == "contextual" and bool(self.seams & Seam.BIAS)
 
     @checked
     def bucket(self, query: Int[Tensor, "*s 2"], key: Int[Tensor, "*s 2"]) -> list[Int[Tensor, "*s"]]:
@@ -122,7 +123,7 @@ class IRPE(PositionalEncoding):
         return offset.sign() * _passed(offset.abs(), self.starts)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
-        if not self.sites & Site.BIAS:
+        if not self.seams & Seam.BIAS:
             return None
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
@@ -149,9 +150,17 @@ class IRPE(PositionalEncoding):
 
         return of_pair
 
-    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"] | None:
+    def finish(self, scores: Scores) -> Tensor:
+        weights = scores.weights(scores.logits)
         if self.of_value is None:
-            return None
+            return scores.mix(weights)
+        addend = self._of_buckets(weights, scores.at_q, scores.at_k)
+        check_added(self, addend, scores.v)
+        return scores.mix(weights) + addend
+
+    def _of_buckets(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"]:
+        """The vectors of the values' buckets, weighted."""
+        assert self.of_value is not None
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
         by_row = probs.new_zeros(*probs.shape[:3], self.buckets + 1)

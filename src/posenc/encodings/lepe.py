@@ -15,7 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, check_accepted, check_width, full_precision, working_dtype
+from posenc.encoding import (
+    PositionalEncoding,
+    added_to_output,
+    check_accepted,
+    check_width,
+    full_precision,
+    working_dtype,
+)
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -41,7 +48,7 @@ class LePE(PositionalEncoding):
     TypeError for coordinates that are not integers.
     """
 
-    sites = Site.BYPASS
+    reads_vectors = False
     coordinate_axes = 2
 
     @checked
@@ -56,7 +63,8 @@ class LePE(PositionalEncoding):
         for parameter in (self.kernel, self.constant):
             nn.init.uniform_(parameter, -1 / kernel_size, 1 / kernel_size)
 
-    def bypass(
+    @added_to_output
+    def finish(
         self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
     ) -> Float[Tensor, "b h i d"]:
         for at in (at_q, at_k):

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding, own_rows
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
@@ -72,7 +72,6 @@ class LookHere(PositionalEncoding):
     Raises ValueError for other fields, for numbers that do not fit the heads, and for a layer beyond the last.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})  # a class token's coordinate is a mark
     coordinate_axes = 2
 

@@ -18,12 +18,13 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -47,8 +48,6 @@ class MsPoE(PositionalEncoding):
     layers as they are. Time O(t·d), like RoPE; tables for every key head.
     Raises ValueError for ratios that are not one positive number for each key head, and sizes that do not fit.
     """
-
-    sites = Site.ROTATE
 
     @checked
     def __init__(
@@ -75,9 +74,9 @@ class MsPoE(PositionalEncoding):
         self.ratios = _spread(range(own)) if ratios is None else ratios
         self.frequencies = rotary(d_head, base)
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every key head, [b, t, g, n] each."""

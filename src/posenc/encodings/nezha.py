@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Site
 from posenc.encodings.bases.clipped_vectors import ClippedVectors
 from posenc.kernels.fast_path import constant
 from posenc.support import checks
@@ -37,8 +36,6 @@ class NEZHA(ClippedVectors):
 
     Raises ValueError for an odd d_head and another form, TypeError for real positions. Time and memory are Shaw's.
     """
-
-    sites = Site.BIAS | Site.VALUE
 
     @checked
     def __init__(self, d_head: int, *, max_distance: int = 64, base: float = 10000.0, form: Form = "paper") -> None:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, one_per_head
+from posenc.encoding import BiasFn, one_per_head
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.positions import Positions
 from posenc.support import checks
@@ -37,13 +37,12 @@ class PaPE(FromEarlierTokens):
     parabolas  n, of every head
 
     Parameters: directions [n_heads, parabolas, axes], W; weight [2, n_heads, parabolas, d_model], A and B. They start as
-    layers of torch do. Call read(x, at) once a layer; `Attention` does. Positions of an image count from 1 in the authors'
-    code, and its class token stands at 0; their scale matters to a fresh model, where the origin is does not.
-    A token's parabolas add up to one: a slope and a curvature of every axis, which `read` computes in time
+    layers of torch do. Call read_hidden(x, at) once a layer; `Attention` does. Positions of an image count from 1 in the
+    authors' code, and its class token stands at 0; their scale matters to a fresh model, where the origin is does not.
+    A token's parabolas add up to one: a slope and a curvature of every axis, which `read_hidden` computes in time
     O(t·n_heads·parabolas·d_model) and the cache holds. Time O(queries·keys·axes²), memory O(queries·keys).
     """
 
-    sites = Site.BIAS
     reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
     exact_parameters = ("directions",)

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, check_width, for_heads, full_precision
+from posenc.encoding import BiasFn, check_width, for_heads, full_precision
 from posenc.encodings.bases.content_dependent import (
     FromEarlierTokens,
     along_the_path,
@@ -35,6 +35,7 @@ from posenc.encodings.bases.content_dependent import (
 )
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
+from posenc.structure import Blocks
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -58,16 +59,12 @@ class PaTH(FromEarlierTokens):
     conv_size   tokens that the short convolution reads, this one included
 
     Parameters: down [rank, d_model] and up [n_kv_heads·d_head, rank]; taps [n_kv_heads·d_head, conv_size];
-    turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read(x, at) once a layer; `Attention` does. With
-    β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
+    turn [n_kv_heads, d_model] and turn_offset [n_kv_heads] of β. Call read_hidden(x, at) once a layer; `Attention` does.
+    With β = 0 it is NoPE. A call's own scale and softcap are refused, since q·k is replaced.
     Time O(queries·keys·(d + 64)); memory O(queries·keys). A causal row of more than 128 tokens is taken by blocks of 128
     queries, in memory O(queries·(d + 128 + d²/128)) without gradients. For every token the cache holds two vectors of
     n_kv_heads·d_head more.
     """
-
-    sites = Site.BIAS
-    replaces_products = True
-    blocks_beyond = QUERIES
 
     @checked
     def __init__(
@@ -120,7 +117,10 @@ class PaTH(FromEarlierTokens):
             correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
         return entries(correction)
 
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+    def structure(self) -> Blocks:
+        return Blocks(self._logits, QUERIES)
+
+    def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
         return cut(by_blocks(q * self.softmax_scale(self.d_head), k, *self._path(q, at)), q.shape[2])
 
     def _path(self, q: Tensor, at: Positions) -> tuple[Float[Tensor, "b h j d"], Float[Tensor, "b h j"]]:

@@ -22,10 +22,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, check_width, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side, check_width, full_precision, into, rotates, working_dtype
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
@@ -46,7 +47,6 @@ class PoPE(PositionalEncoding):
     as much as with RoPE.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant"})
 
     @checked
@@ -56,13 +56,8 @@ class PoPE(PositionalEncoding):
         self.frequencies = tuple(base ** (-channel / d_head) for channel in range(d_head))
         self.phase = nn.Parameter(torch.zeros(n_heads, d_head))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, 2 * self.d_head),)
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return None  # a softplus first
+    def structure(self) -> Rotation:
+        return Rotation((Planes("half", 0, 2 * self.d_head),), None)  # a softplus first
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""

@@ -21,7 +21,6 @@ from posenc.encoding import (
     SIDES,
     PositionalEncoding,
     Side,
-    Site,
     check_tokens,
     check_width,
     full_precision,
@@ -50,7 +49,6 @@ class PRoPE(PositionalEncoding):
     Time O(t·d) for each side.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
     coordinate_axes = AXES
 

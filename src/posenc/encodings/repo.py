@@ -17,12 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -42,13 +43,11 @@ class RePo(FromEarlierTokens):
     base        of the frequencies; 500 000 in the authors' models
     layout      which channels make a pair
 
-    Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read(x, at) once a layer; `Attention`
-    does. A network that gives all tokens one position is NoPE. Angles are computed in fp64.
+    Parameters: gate and content [width, d_model], assign [n_kv_heads, width]. Call read_hidden(x, at) once a layer;
+    `Attention` does. A network that gives all tokens one position is NoPE. Angles are computed in fp64.
     Time O(t·d_model·width) for the positions and O(t·d) to turn; for every token the cache holds n_kv_heads numbers more.
     """
 
-    sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
     traits = frozenset({"local", "shift_invariant", "norm_preserving"})
 
     @checked
@@ -81,9 +80,8 @@ class RePo(FromEarlierTokens):
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes(self.layout, 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The position of every token, [b, t, g], which depends on that token alone."""

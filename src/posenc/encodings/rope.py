@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions, readable
+from posenc.structure import Rotation
 from posenc.support.checked import check_arguments, checked
 from posenc.support.checks import shown
 from posenc.support.languages import Words
@@ -53,8 +54,6 @@ class RoPE(PositionalEncoding):
 
     Raises ValueError for an odd or too large rotary_dim, an unknown layout or side, and sizes given twice.
     """
-
-    sites = Site.ROTATE
 
     _tables_by_subclass: ClassVar[bool] = False
 
@@ -111,19 +110,17 @@ class RoPE(PositionalEncoding):
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
-        self.reverse, self.turned_sides = reverse, frozenset(sides)
+        self.reverse, self.sides = reverse, frozenset(sides)
+        self._turned, self._mixed = (
+            (Planes(pairs, self.start, self.start + self.rotary_dim),) if sides else () for pairs in (self.returns, layout)
+        )
         if self.frequencies.cos_sin_scale != 1:
             self.traits = self.traits - {"norm_preserving"}
         if ("query" in sides) != ("key" in sides) or ("value" in sides) != ("output" in sides):  # one keeps its position
             self.traits = self.traits - {"shift_invariant"}
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.returns, self.start, self.start + self.rotary_dim),) if self.turned_sides else ()
-
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, self.start, self.start + self.rotary_dim),) if self.turned_sides else ()
+    def structure(self) -> Rotation:
+        return Rotation(self._turned, self._mixed, self.sides, self.rotate_both)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
@@ -140,7 +137,7 @@ class RoPE(PositionalEncoding):
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
-        if side not in self.turned_sides:
+        if side not in self.sides:
             turns(side)
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
@@ -149,8 +146,9 @@ class RoPE(PositionalEncoding):
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
-        if at_q is not at_k or not {"query", "key"} <= self.turned_sides:
-            return super().rotate_both(q, k, at_q, at_k)
+        """Queries and keys by one call of the kernel, where their positions are the same."""
+        if at_q is not at_k or not {"query", "key"} <= self.sides:
+            return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head:
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
             if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
@@ -196,10 +194,10 @@ def _tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | 
 
 def _warn_beyond(encoding: RoPE, at: Positions, served: int) -> None:
     """Warns once of each encoding of a position that belongs to a longer request, in eager code on the CPU."""
-    if not readable(at.coords) or not at.coords.numel() or encoding.owner in _warned:
+    if not readable(at.coords) or not at.coords.numel() or encoding.identity in _warned:
         return
     if (largest := int(at.coords.max())) >= served:
-        _warned.add(encoding.owner)
+        _warned.add(encoding.identity)
         family = encoding.configuration["frequencies"]
         warnings.warn(
             f"{type(encoding).__name__} with {type(family).__name__} frequencies: position {largest} is beyond the "

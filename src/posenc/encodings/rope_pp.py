@@ -24,6 +24,7 @@ from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -58,6 +59,9 @@ class RoPEPlusPlus(RoPE):
         self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
         if self.rotary_dim != d_head:
             raise ValueError(f"frequencies: all {d_head} channels must turn, got pairs for {self.rotary_dim}")
+
+    def structure(self) -> Rotation:
+        return super().structure()._replace(both=None)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

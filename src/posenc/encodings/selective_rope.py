@@ -16,12 +16,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, Site, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side, check_width, for_heads, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum, short_convolution
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -45,12 +46,9 @@ class SelectiveRoPE(FromEarlierTokens):
     parts       equal parts of the hidden state, each brought to length 1; None: n_heads
 
     Parameters: down [rank, d_model], up [n_kv_heads·d_head/2, rank], taps [n_kv_heads·d_head/2, conv_size]. Call
-    read(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
+    read_hidden(x, at) once a layer; `Attention` does. With steps of 1 it is RoPE of that base. Sums are kept in fp64.
     Time O(t·d_model·rank) for the steps and O(t·d) to turn; for every token the cache holds n_kv_heads·d_head numbers more.
     """
-
-    sites = Site.ROTATE
-    turned_planes = ()  # angles come from the content
 
     @checked
     def __init__(
@@ -94,9 +92,8 @@ class SelectiveRoPE(FromEarlierTokens):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
 
-    @property
-    def mixed_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes("half", 0, self.d_head),)
+    def structure(self) -> Rotation:
+        return Rotation((), (Planes("half", 0, self.d_head),))  # angles come from the content
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """W x̂ and the running sum of the steps, of every token."""

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Region
 from posenc.encodings.bases.regions import RegionalRoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
+from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words

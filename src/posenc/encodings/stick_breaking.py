@@ -17,15 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site, full_precision
+from posenc.encoding import PositionalEncoding, full_precision
 from posenc.encodings.bases.content_dependent import by_document_and_order
-from posenc.positions import Positions
+from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Float
+    from posenc.support.shapes import Float
 
 Own = Literal["none", "share", "rest"]
 
@@ -40,7 +40,7 @@ class StickBreaking(PositionalEncoding):
     Raises ValueError for another `own`.
     """
 
-    sites = Site.WEIGHTS
+    reads_vectors = False
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     @checked
@@ -49,15 +49,14 @@ class StickBreaking(PositionalEncoding):
         super().__init__(own=own)
         self.own = own
 
-    def weights(
-        self,
-        logits: Float[Tensor, "b h i j"],
-        at_q: Positions,
-        at_k: Positions,
-        may_attend: Bool[Tensor, "b #h i j"],
-    ) -> Float[Tensor, "b h i j"]:
+    def finish(self, scores: Scores) -> Tensor:
+        return scores.mix(scores.dropped(self.shares(scores)))
+
+    def shares(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+        """What each key breaks off the stick of each query."""
+        logits, at_q, at_k = scores.masked(scores.logits), scores.at_q, scores.at_k
         index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)
-        z, seen = logits.masked_fill(~may_attend, 0), may_attend.expand_as(logits)
+        z, seen = logits.masked_fill(~scores.seen, 0), scores.seen.expand_as(logits)
         here = (at_q.order[:, :, None] == at_k.order[:, None, :])[:, None]
         breaks = seen if self.own == "share" else seen & ~here
         z, breaks = _along_keys(z, index), _along_keys(breaks, index)

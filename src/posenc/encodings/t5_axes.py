@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 from posenc.support import checks
@@ -43,7 +43,6 @@ class T5Axes(PositionalEncoding):
     coordinates where no axis is scaled, ValueError for sizes that do not fit.
     """
 
-    sites = Site.BIAS
     reads_vectors = False
 
     @checked

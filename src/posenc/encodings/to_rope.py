@@ -15,12 +15,13 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, into, rotates
+from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -45,7 +46,6 @@ class TORoPE(PositionalEncoding):
     Raises ValueError for gates out of range, or whose rows do not fit the heads and pairs.
     """
 
-    sites = Site.ROTATE
     coordinate_axes = 2
 
     @checked
@@ -74,9 +74,9 @@ class TORoPE(PositionalEncoding):
         self.of_index = tuple((1 - gate) * omega for row in gates for gate, omega in zip(row, by_index, strict=True))
         self.of_time = tuple(gate * omega for row in gates for gate, omega in zip(row, by_time, strict=True))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g·n] each, rows of gates one after the other."""

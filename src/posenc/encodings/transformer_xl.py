@@ -17,11 +17,11 @@ from torch import Tensor, nn
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import Relative, RelativeVectors
+from posenc.structure import Relative, Vectors
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -55,9 +55,6 @@ class TransformerXL(PositionalEncoding):
     product of a query vector and a key vector of d_model channels: exact for any positions, and no [i, j, d] array.
     """
 
-    sites = Site.BIAS
-    caches_tables = False  # as wide as d_model for each cached token, more than its key; runs need few
-
     @checked
     def __init__(
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, layout: Layout = "half"
@@ -79,8 +76,8 @@ class TransformerXL(PositionalEncoding):
         self.check_coords(at)
         return (sin_cos_table(at, [self.frequencies], dtype),)  # [b, t, n, 2]
 
-    def relative_vectors(self) -> RelativeVectors:
-        return self._vectors
+    def structure(self) -> Vectors:
+        return Vectors(self._vectors, cached=False)  # tables as wide as d_model, more than a key; runs need few
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """Terms one and three are q + u with the key; two and four are q + v with W_R R, or, for one query, Wᵀ_R (q + v)

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
@@ -47,7 +47,6 @@ class TUPE(PositionalEncoding):
     Raises ValueError for a position outside the table and for sizes that do not fit, TypeError for real positions.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})
 
     @checked

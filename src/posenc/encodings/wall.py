@@ -21,9 +21,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, Site, check_width, exact_dtype, full_precision
+from posenc.encoding import BiasFn, check_width, exact_dtype, full_precision
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
+from posenc.structure import Blocks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -41,17 +42,13 @@ class Wall(ForgetGates):
     d_head      channels of a head
     first_bias  b at the start: 8 in the authors' code, where a gate keeps 0.9997
 
-    Parameters: weight [n_heads·d_head, d_model], offset [n_heads·d_head]. Call read(x, at) once a layer; `Attention` does.
-    With equal gates in all channels of a head it is FoX's decay as a factor instead of an addend. A call's own scale and
-    softcap are refused, since q·k is replaced.
+    Parameters: weight [n_heads·d_head, d_model], offset [n_heads·d_head]. Call read_hidden(x, at) once a layer;
+    `Attention` does. With equal gates in all channels of a head it is FoX's decay as a factor instead of an addend. A
+    call's own scale and softcap are refused, since q·k is replaced.
     Time O(queries·keys·d). A causal row of more than 128 tokens is taken by blocks of 128 queries, in memory
     O(queries·(d + 128)) without gradients; other calls hold O(queries·keys). Queries at other positions than the keys, as
     in decoding, are taken one by one. The cache holds n_heads·d_head running sums per token, in fp64.
     """
-
-    sites = Site.BIAS
-    replaces_products = True
-    blocks_beyond = BLOCK
 
     @checked
     def __init__(self, d_model: int, n_heads: int, d_head: int, *, first_bias: float = 8.0) -> None:
@@ -80,7 +77,10 @@ class Wall(ForgetGates):
             correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
         return entries(correction)
 
-    def logits_by_blocks(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
+    def structure(self) -> Blocks:
+        return Blocks(self._logits, BLOCK)
+
+    def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
         return cut(by_blocks(q * self.softmax_scale(self.d_head), k, self._of_heads(q, at)), q.shape[2])
 
     def _of_heads(self, q: Tensor, at: Positions) -> Float[Tensor, "b h t d"]:

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width
+from posenc.encoding import BiasFn, PositionalEncoding, check_width
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Relative, RelativeVectors
+from posenc.structure import Relative, Vectors
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -41,8 +41,6 @@ class Wavelet(PositionalEncoding):
     its own wavelets; memory O(queries·keys·d_head/n_scales) there.
     Raises ValueError for scales that do not divide the head.
     """
-
-    sites = Site.BIAS
 
     @checked
     def __init__(self, d_head: int, *, n_scales: int | None = None, narrowest: float = 1.0) -> None:
@@ -65,8 +63,8 @@ class Wavelet(PositionalEncoding):
         square = ((t[..., None].double() - shifts) / scale).square()
         return (1 - square) * (-square / 2).exp()
 
-    def relative_vectors(self) -> RelativeVectors:
-        return self._vectors
+    def structure(self) -> Vectors:
+        return Vectors(self._vectors)
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")

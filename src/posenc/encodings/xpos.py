@@ -19,13 +19,14 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, Site, into, rotates
+from posenc.encoding import PositionalEncoding, Side, into, rotates
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.languages import Words
@@ -46,7 +47,6 @@ class XPos(PositionalEncoding):
     Raises ValueError for a position beyond `largest_position(dtype)` (a device assert off the CPU).
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local", "shift_invariant", "causal_only"})
 
     @checked
@@ -67,9 +67,9 @@ class XPos(PositionalEncoding):
         self.frequencies = frequencies.rotary(d_head, base)
         self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes, both=self.rotate_both)
 
     @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int:
@@ -114,7 +114,7 @@ class XPos(PositionalEncoding):
 
     def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         if at_q is not at_k or q.dtype != k.dtype:
-            return super().rotate_both(q, k, at_q, at_k)
+            return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         rotates(self, q, at_q, "query"), rotates(self, k, at_k, "key")
         cos, sin, cos_k, sin_k = self.tables_at(at_q, q.dtype)
         if q.dtype != cos.dtype:

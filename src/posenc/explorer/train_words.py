@@ -16,7 +16,7 @@ from torch import Tensor
 
 import posenc
 from posenc.attention.backends.reference import probabilities
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, rotated
 from posenc.explorer import recorded
 from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName
 from posenc.lab.experiment import Trial, read_experiment
@@ -55,7 +55,7 @@ def looked(model: Transformer, batch: Batch, links: list[Tensor], causal: bool) 
 
     def watch(q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None:
         at = at.expand(len(q))
-        q, k = encoding.rotate_both(q, k, at, at)
+        q, k = rotated(encoding, q, k, at, at)
         layers.append(probabilities(q, k, encoding, at, at, causal).double())
 
     model.eval()

@@ -31,7 +31,7 @@ from torch import Tensor
 
 from posenc.attention.backends.reference import probabilities
 from posenc.catalogue.lookup import create, directed
-from posenc.encoding import PositionalEncoding
+from posenc.encoding import PositionalEncoding, rotated
 from posenc.explorer import recorded
 from posenc.positions import Positions
 
@@ -160,7 +160,7 @@ class Model:
             x = here.embed(x, at)
             hidden = F.rms_norm(x, x.shape[-1:], own["before_attention.gain"])
             q, k, v = (hidden @ own["qkv.weight"].T).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
-            q, k = here.rotate_both(q, k, at, at)
+            q, k = rotated(here, q, k, at, at)
             seen.append(probabilities(q, k, here, at, at, self.task == "translation")[0])
             x = x + (seen[-1] @ v).transpose(1, 2).flatten(-2) @ own["out.weight"].T
             wide = F.gelu(F.rms_norm(x, x.shape[-1:], own["before_mlp.gain"]) @ own["up.weight"].T)

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Seam, distance_terms
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.positions import Positions
@@ -57,20 +57,20 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
     name = type(encoding).__name__
     if encoding.coordinate_axes != 1:
         raise ValueError(f"{name}: reads {encoding.coordinate_axes} coordinates per token; tables by position need one")
-    makers: dict[Site, Callable[[Any, int], ExportedTables]] = {
-        Site.EMBED: _of_embedding,
-        Site.ROTATE: _of_rotation,
-        Site.BIAS: _of_bias,
+    makers: dict[Seam, Callable[[Any, int], ExportedTables]] = {
+        Seam.EMBED: _of_embedding,
+        Seam.ROTATE: _of_rotation,
+        Seam.BIAS: _of_bias,
     }
-    if encoding.sites not in makers:
-        acts = "does nothing" if not encoding.sites else f"acts through {encoding.sites!r}"
+    if encoding.seams not in makers:
+        acts = "does nothing" if not encoding.seams else f"acts through {encoding.seams!r}"
         raise ValueError(
             f"{name}: {acts}: there is no table of positions; tables are those of embeddings, rotations and biases"
         )
     if encoding.turns_embeddings:
         raise ValueError(f"{name}: it turns embeddings and adds no vector to them: there is no table of positions")
     with torch.no_grad():
-        made = makers[encoding.sites](copy.deepcopy(encoding).double(), length)
+        made = makers[encoding.seams](copy.deepcopy(encoding).double(), length)
     arrays = {key: np.ascontiguousarray(array.astype(precision)) for key, array in made.arrays.items()}
     about = {
         "encoding": name,
@@ -157,7 +157,7 @@ def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
 
 
 def _of_bias(encoding: PositionalEncoding, length: int) -> ExportedTables:
-    terms = encoding.distance_terms()
+    terms = distance_terms(encoding)
     if not terms:
         raise ValueError(
             f"{type(encoding).__name__}: its bias is not one of the distance alone; there is no table of distances"

@@ -158,7 +158,7 @@ def _parts(value: Any) -> list[bytes] | None:
     if isinstance(value, type) or inspect.isroutine(value):
         known = "<" not in value.__qualname__ and not inspect.ismethod(value)
         return [b"name", _name(value)] if known else None
-    return [b"encoding", owner.encode()] if isinstance(owner := getattr(value, "owner", None), str) else None
+    return [b"encoding", identity.encode()] if isinstance(identity := getattr(value, "identity", None), str) else None
 
 
 def _parts_of_tensor(value: Tensor) -> list[bytes] | None:

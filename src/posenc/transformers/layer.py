@@ -23,7 +23,7 @@ import torch
 from torch import Tensor
 
 from posenc.combined import Stack
-from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encoding import PositionalEncoding, full_precision, rotated
 from posenc.encodings.bases.content_dependent import FromHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
@@ -48,7 +48,7 @@ class Layer:
     ) -> None:
         self.encoding, self.keys, self.caches_rotated = encoding, keys, caches_rotated
         parts = [part for part in encoding.modules() if isinstance(part, PositionalEncoding)]
-        reading = [part for part in parts if type(part).read is not PositionalEncoding.read]
+        reading = [part for part in parts if type(part).read_hidden is not PositionalEncoding.read_hidden]
         self.reads = bool(reading)
         self.keeps_states = any(not isinstance(part, (FromHidden, Stack, TemperedBias)) for part in reading)
         self.learned_tables = any(part.learned_tables for part in parts)
@@ -69,7 +69,7 @@ class LayerCall:
     def read(self, hidden: Float[Tensor, "b t m"], past: Positions | None = None) -> Positions:
         """Hands the encoding the hidden states that go into the projections; new positions with what it read."""
         self.hidden = hidden
-        self.new_with_states = self.encoding.read(hidden, self._tabled(self.call.new, hidden.dtype), past)
+        self.new_with_states = self.encoding.read_hidden(hidden, self._tabled(self.call.new, hidden.dtype), past)
         return self.new_with_states
 
     def read_after(self, held: Float[Tensor, "b g s c"] | None) -> Positions:
@@ -116,7 +116,7 @@ class LayerCall:
         self.queries_are_rotated = self.keys_are_rotated = True
         at = self.new(q.dtype)
         with full_precision(q):
-            return self.encoding.rotate_both(q, k, at, at)
+            return rotated(self.encoding, q, k, at, at)
 
     def _tabled(self, at: Positions, dtype: torch.dtype) -> Positions:
         """With tables that the layers share. Learned ones are computed in each, which then has its own graph backwards."""

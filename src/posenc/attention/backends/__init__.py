@@ -20,8 +20,9 @@ from types import ModuleType
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, Seam
 from posenc.positions import Positions
+from posenc.structure import Regions
 
 # In the order in which "auto" tries them, but for `regions`: see `candidates`.
 NAMES = ("toeplitz", "relative", "regions", "blocks", "sdpa", "reference", "flex")
@@ -38,9 +39,9 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
     with a bias; without one torch's own kernel is the fastest there is. `regions` is tried for an encoding that
     declares them.
     """
-    if device == "cpu" and type(encoding).regions is not PositionalEncoding.regions:
+    if device == "cpu" and type(encoding.structure()) is Regions:
         return _WITH_REGIONS
-    return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.sites & Site.BIAS else _OTHERS
+    return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.seams & Seam.BIAS else _OTHERS
 
 
 def choose(
@@ -67,7 +68,7 @@ def choose(
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], q, encoding, at_q, at_k, causal, options):
-        raise ValueError(f"impl={impl!r} cannot express {encoding.owner}: {why}; use impl='reference' or 'auto'")
+        raise ValueError(f"impl={impl!r} cannot express {encoding.identity}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 

@@ -14,12 +14,14 @@ from posenc.attention.options import PLAIN, Options
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
+from posenc.structure import Blocks
 
 OPTIONS: frozenset[str] = frozenset()
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if encoding.blocks_beyond is None:
+    structure = encoding.structure()
+    if type(structure) is not Blocks or structure.logits is None:
         return "it declares no logits by blocks"
     return hidden_from(encoding)
 
@@ -35,7 +37,8 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
 
 
 def leaves(encoding: PositionalEncoding, at_q: Positions) -> bool:
-    return at_q.length <= (encoding.blocks_beyond or 0)
+    structure = encoding.structure()
+    return isinstance(structure, Blocks) and at_q.length <= structure.beyond
 
 
 def attend(
@@ -50,7 +53,10 @@ def attend(
 ) -> Tensor:
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     wide_k, wide_v = (x.to(dtype).repeat_interleave(groups, dim=1) for x in (k, v))
-    blocks = encoding.logits_by_blocks(q.to(dtype), wide_k, at_q)
+    structure = encoding.structure()
+    assert isinstance(structure, Blocks)
+    assert structure.logits is not None
+    blocks = structure.logits(q.to(dtype), wide_k, at_q)
     outputs = (logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks)
     if wants_gradient(q, k, v, *encoding.parameters()) or transformed():
         return torch.cat(list(outputs), dim=2).to(q.dtype)

@@ -5,24 +5,27 @@ Legend: b batch, h query heads, g key heads, i query, j key, d channel.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Literal
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options, allowed, capped, softmax_scale
-from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
+from posenc.encoding import PositionalEncoding, Seam, addend_of, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
+from posenc.structure import Scores, shared
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Float
+    from posenc.support.shapes import Float
 
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
 WHOLE = 512  # values that every block multiplies, seen or not
 NO_BIAS = PositionalEncoding.bias
+Finish = Literal["context", "weights", "value", "bypass"]
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
 OPTIONS = frozenset({"mask", "scale", "window", "chunk", "softcap", "sinks", "dropout", "return_lse"})
@@ -46,7 +49,7 @@ def attend(
     causal: bool,
     options: Options = PLAIN,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    """softmax(context(cap(q·k·scale) + bias) + mask)·v + value, in float32 (float64 for float64), rounded once at the end.
+    """finish(cap(q·k·scale) + bias), in float32 (float64 for float64), rounded once at the end.
 
     A query that may see no key gets zeros, and a log-sum-exp of -inf. Without a gradient, many queries are computed
     in blocks, in the memory of one block.
@@ -109,17 +112,20 @@ def _attend(
     causal: bool,
     options: Options,
 ) -> Tensor | tuple[Tensor, Tensor]:
-    logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
-    probs = weighted(logits, seen, encoding, at_q, at_k, options)
-    if options is not PLAIN and options.dropout:
-        probs = F.dropout(probs, options.dropout)
-    unseen = v.shape[2] - k.shape[2]
-    out = _shared(F.pad(probs, (0, unseen)) if unseen else probs, v.to(probs.dtype))
-    if (addend := encoding.value(probs, at_q, at_k)) is not None:
-        check_added(encoding, addend, v)
-        out = out + addend
-    out = out.to(q.dtype)
-    return (out, logits.logsumexp(dim=-1)) if options.return_lse else out
+    scores = scores_of(q, k, v, encoding, at_q, at_k, causal, options)
+    out = _finish(encoding)(scores).to(q.dtype)
+    if options is PLAIN or not (options.return_lse or options.sinks is not None):
+        return out
+    if "logits" not in scores.kept:
+        raise ValueError(
+            f"sinks, return_lse: {encoding.identity} has something else in the place of the softmax; leave both out"
+        )
+    return (out, scores.masked(scores.kept["logits"]).logsumexp(dim=-1)) if options.return_lse else out
+
+
+def _finish(encoding: PositionalEncoding) -> Callable[[Scores], Tensor]:
+    """The encoding's own, or the default one where `attend` adds the rest."""
+    return encoding.finish if addend_of(encoding) is None else functools.partial(PositionalEncoding.finish, encoding)
 
 
 def probabilities(
@@ -132,22 +138,53 @@ def probabilities(
     options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
     """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
-    logits, seen = visible_logits(q, k, encoding, at_q, at_k, causal, options)
-    return weighted(logits, seen, encoding, at_q, at_k, options)
+    scores = scores_of(q, k, k, encoding, at_q, at_k, causal, options)
+    _finish(encoding)(scores)
+    return scores.kept["weights"]
 
 
-def visible_logits(
-    q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
-) -> tuple[Float[Tensor, "b h i j"], Bool[Tensor, "b #h i j"]]:
-    """context(cap(q·k·scale) + bias) + mask, -inf where a query may not see a key; and where it may.
+@torch.no_grad()
+def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finish | None:
+    """What an encoding's own finish does, tried on two tokens; None: it has none.
 
-    Where the bias or the mask is -inf it may not: so no gradient comes back from there, and a row of nothing else is empty.
+    "context" changes the logits, "weights" takes the place of the softmax, "value" adds to the output by the weights,
+    "bypass" adds to the output without them.
+    """
+    if not encoding.seams & Seam.FINISH:
+        return None
+    if addend_of(encoding) is not None:
+        return "bypass"
+    at = Positions.arange(1, 2)
+    if encoding.coordinate_axes > 1:
+        at = at.replaced(coords=at.coords[..., None].expand(-1, -1, encoding.coordinate_axes))
+    like = next(encoding.parameters(), torch.zeros(1))
+    x, at = like.new_zeros(1, n_heads, 2, d_head), at.to(like.device)
+    scores = Scores(x @ x.mT, x, x, at, at, torch.ones(1, 1, 2, 2, dtype=torch.bool, device=x.device).tril())
+    encoding.finish(scores)
+    if "logits" not in scores.kept:
+        return "weights"
+    return "value" if scores.kept["logits"] is scores.logits else "context"
+
+
+def scores_of(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
+) -> Scores:
+    """cap(q·k·scale) + bias of rotated q and k, and which query sees which key: not where the bias or the mask is -inf.
+
+    So no gradient comes back from there, and a row of nothing else is empty.
     """
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
 
     logits = capped(
-        _shared(wide_q, wide_k.transpose(-1, -2)) * softmax_scale(encoding, q.shape[-1], options), options.softcap
+        shared(wide_q, wide_k.transpose(-1, -2)) * softmax_scale(encoding, q.shape[-1], options), options.softcap
     )
     biased = type(encoding).bias is not NO_BIAS
     if biased and (bias := encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k)) is not None:
@@ -155,50 +192,14 @@ def visible_logits(
     seen = allowed(at_q, at_k, causal, options)
     if biased:
         seen = seen & (logits != float("-inf"))
-    logits = encoding.context(logits, wide_q, at_q, at_k, seen)
-    if options.mask is not None and options.mask.dtype != torch.bool:
-        logits = logits + options.mask.to(dtype)
-    return logits.masked_fill(~seen, float("-inf")), seen
-
-
-def _shared(x: Float[Tensor, "b h i c"], of_keys: Float[Tensor, "b g c n"]) -> Float[Tensor, "b h i n"]:
-    """The product of every query head with its key head; the queries that share one stand below each other."""
-    groups, heads = of_keys.shape[1], x.shape[1]
-    if groups == heads:
-        return x @ of_keys
-    return torch.einsum("bgric,bgcn->bgrin", x.unflatten(1, (groups, -1)), of_keys).flatten(1, 2)
+    plain = options is PLAIN
+    none_blind = plain and at_q is at_k and at_q.consecutive_in == "row"  # every query sees itself
+    return Scores(logits, wide_q, v.to(dtype), at_q, at_k, seen, None if plain else options, none_blind, {})
 
 
 def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h j d"]:
     """Key heads, each repeated for the query heads that share it."""
     return x if x.shape[1] == n_heads else x.repeat_interleave(n_heads // x.shape[1], dim=1)
-
-
-def weighted(
-    logits: Float[Tensor, "b h i j"],
-    seen: Bool[Tensor, "b #h i j"],
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    options: Options,
-) -> Float[Tensor, "b h i j"]:
-    """The matrix that multiplies the values: the softmax, or what the encoding uses instead of it."""
-    own = encoding.weights(logits, at_q, at_k, seen) if encoding.sites & Site.WEIGHTS else None
-    if own is not None:
-        return own
-    if options is PLAIN and at_q is at_k and at_q.consecutive_in == "row":  # every query sees itself: no row is empty
-        return logits.softmax(dim=-1)
-    return normalised(logits, seen, options.sinks)
-
-
-def normalised(
-    logits: Float[Tensor, "b h i j"], seen: Bool[Tensor, "b #h i j"], sinks: Float[Tensor, "h"] | None
-) -> Float[Tensor, "b h i j"]:
-    """The softmax over keys; a sink is one more logit per head whose share goes to no value."""
-    if sinks is None:
-        return logits.softmax(dim=-1).masked_fill(~seen, 0.0)
-    sink = sinks.to(logits.dtype)[None, :, None, None].expand(*logits.shape[:3], 1)
-    return torch.cat([logits, sink], dim=-1).softmax(dim=-1)[..., :-1].masked_fill(~seen, 0.0)
 
 
 def index_grid(logits: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:

@@ -29,6 +29,7 @@ from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
 from posenc.positions import Positions, distinct_rows
+from posenc.structure import Regions
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -42,7 +43,7 @@ _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if type(encoding).regions is PositionalEncoding.regions:
+    if type(encoding.structure()) is not Regions:
         return "it declares no regions of pairs"
     return hidden_from(encoding)
 
@@ -126,6 +127,8 @@ def pieces_of(
     encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, dtype: torch.dtype
 ) -> tuple[list[Piece], list[Tensor | None], list[Tensor | None]]:
     """The pieces of all blocks, and the positions to which each region turns the queries and the keys."""
+    structure = encoding.structure()
+    assert isinstance(structure, Regions)
     square = causal and at_q is at_k and at_q.consecutive_in == "row"
     rows_q, rows_k = distinct_rows(at_q, at_k)
     pieces, by_block = [], []
@@ -137,8 +140,7 @@ def pieces_of(
             seen = torch.ones(1, here.length, there.length, dtype=torch.bool).tril_(begin)
         else:
             there, seen = rows_k, allowed(here, rows_k, causal, PLAIN)[:, 0]
-        regions = encoding.regions(here.coords, there.coords)
-        assert regions is not None
+        regions = structure.find(here.coords, there.coords)
         by_block.append(regions)
         for number, region in enumerate(regions):
             pairs = seen & region.pairs

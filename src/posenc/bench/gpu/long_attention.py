@@ -105,7 +105,9 @@ def _calls(name: str, n: int, device: str) -> dict[str, tuple[Callable[[], Any],
     method = name.partition(",")[0] if "," in name else "nope" if "window" in name else name
     encoding = lookup.create(method, d_model=d_model, n_heads=HEADS).to(device)
     q, k, v, upstream = (torch.randn(1, HEADS, n, WIDTH, device=device, dtype=torch.bfloat16) for _ in range(4))
-    at = encoding.prepare(encoding.read(torch.randn(1, n, d_model, device=device), Positions.arange(1, n, device=device)))
+    at = encoding.prepare(
+        encoding.read_hidden(torch.randn(1, n, d_model, device=device), Positions.arange(1, n, device=device))
+    )
     window: dict[str, Any] = {"window": (WINDOW - 1, 0)} if "window" in name else {}
 
     def ours() -> Tensor:

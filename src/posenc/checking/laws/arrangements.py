@@ -183,7 +183,7 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
         encoding, q[:, :, second], k[:, :, first], v[:, :, first], at.narrow(*ends[1:]), at.narrow(*ends[:2])
     )
     if bool(elsewhere.any()):
-        raise LawBroken(f"packed_equals_separate: {encoding.owner}: queries see the keys of another document's part")
+        raise LawBroken(f"packed_equals_separate: {encoding.identity}: queries see the keys of another document's part")
 
 
 @law
@@ -197,7 +197,7 @@ def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> No
     mask[:, pad:-pad] = 1
     padded = world.output(encoding, world.x, Positions.from_mask(mask))
     if not bool(torch.isfinite(padded).all()):
-        raise LawBroken(f"padded_equals_unpadded: {encoding.owner}: padded rows are not finite")
+        raise LawBroken(f"padded_equals_unpadded: {encoding.identity}: padded rows are not finite")
     close(padded_equals_unpadded, encoding, padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
 
 
@@ -254,7 +254,7 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away, or reals
         if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
             return
-    raise LawBroken(f"shift_invariance: {encoding.owner} does not declare it, yet a shift by 37 changes nothing")
+    raise LawBroken(f"shift_invariance: {encoding.identity} does not declare it, yet a shift by 37 changes nothing")
 
 
 @law
@@ -271,6 +271,6 @@ def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
             mine = encoding.heads(part.start, part.stop)
         except NotImplementedError as why:  # its heads read one another
             raise NotApplicable(str(why)) from why
-        out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read(x, plain))
+        out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read_hidden(x, plain))
         theirs = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
         close(head_slices, encoding, out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")

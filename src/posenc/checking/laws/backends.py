@@ -25,7 +25,7 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     plain = world.plain()
     q, k, v, at = world.heads(encoding, world.x, plain)
     wide = copy.deepcopy(encoding).double()
-    at_wide = wide.read(encoding.embed(world.x, plain).double(), plain)
+    at_wide = wide.read_hidden(encoding.embed(world.x, plain).double(), plain)
     exact = world.attend(wide, q.double(), k.double(), v.double(), at_wide, impl="reference")
     reference = world.attend(encoding, q, k, v, at, impl="reference").double()
     allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
@@ -33,7 +33,7 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         allowed = tolerance(setting.dtype, exact)
     able = (*expressible(encoding, setting.device), "auto")
     for impl in (*candidates(setting.device, encoding), "auto"):
-        about = f"backends_agree: {encoding.owner} on {impl} in {setting.dtype}"
+        about = f"backends_agree: {encoding.identity} on {impl} in {setting.dtype}"
         try:
             out = world.attend(encoding, q, k, v, at, impl=impl)
         except NotApplicable:

@@ -81,7 +81,7 @@ def _key_heads(encoding: PositionalEncoding, n_heads: int, d_head: int) -> int:
     try:
         encoding.rotate(torch.zeros(1, n_heads // 2, 1, d_head), at, "key")
     except ValueError as error:
-        return n_heads if "head" in str(error) else n_heads // 2  # or else it lacks what `read` says
+        return n_heads if "head" in str(error) else n_heads // 2  # or else it lacks what `read_hidden` says
     return n_heads // 2
 
 

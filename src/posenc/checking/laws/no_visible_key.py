@@ -14,14 +14,14 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.attention.backends.reference import visible_logits
+from posenc.attention.backends.reference import own_finish, scores_of
 from posenc.attention.options import Options
 from posenc.checking.laws.compare import errors_allowed, same, within
 from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions
 
 STEEP = 16  # what is read of hidden states is read of so many times these: gates that leave nothing within a row
@@ -36,7 +36,7 @@ class Blind(NamedTuple):
     queries: slice = EVERY
     keys: slice = EVERY
     options: dict[str, Any] = {}
-    times: int = 1  # what `read` is given of the hidden states: so many times these
+    times: int = 1  # what `read_hidden` is given of the hidden states: so many times these
 
 
 @law
@@ -59,7 +59,7 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None
                 within(rows_that_see_no_key, encoding, mine, true[name], allowed[name], what)
                 if name == "output" and bool(mine.masked_select(blind).any()):
                     raise LawBroken(
-                        f"rows_that_see_no_key: {encoding.owner}: {what}: not zeros for a query that sees no key"
+                        f"rows_that_see_no_key: {encoding.identity}: {what}: not zeros for a query that sees no key"
                     )
 
 
@@ -82,7 +82,8 @@ def _blind(encoding: PositionalEncoding, world: World) -> Iterator[Blind]:
     yield Blind("keys of another chunk", plain, slice(half, length), slice(0, half), {"chunk": half - 1})
     mask = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril(-1)
     sinks = {"sinks": world.draw("sinks", world.setting.n_heads * encoding.query_copies)}
-    yield Blind("mask", plain, options={"mask": mask, **({} if encoding.sites & Site.WEIGHTS else sinks)})
+    softmax = own_finish(encoding, world.setting.n_heads, world.setting.d_head) != "weights"
+    yield Blind("mask", plain, options={"mask": mask, **(sinks if softmax else {})})
     added = world.draw("mask", 1, 1, length, length).masked_fill(~mask, -torch.inf)
     yield Blind("mask of -inf", plain, options={"mask": added})
 
@@ -98,7 +99,7 @@ class Called(NamedTuple):
 def _called(encoding: PositionalEncoding, world: World, case: Blind) -> Called:
     x = world.x.clone().requires_grad_()
     q, k, v, _ = world.heads(encoding, x, case.at)
-    at = encoding.read(encoding.embed(case.times * x, case.at), case.at)
+    at = encoding.read_hidden(encoding.embed(case.times * x, case.at), case.at)
     at_q = _part(at, case.queries)
     at_k = at_q if case.queries == case.keys else _part(at, case.keys)
     leaves = {"x": x, **{name: one for name, one in encoding.named_parameters() if one.requires_grad}}
@@ -114,16 +115,16 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     Raises LawBroken where such a query has another output or log-sum-exp than it should, or where a gradient is another
     once nothing comes back for it.
     """
-    about = f"rows_that_see_no_key: {encoding.owner}: {case.name} by the reference"
+    about = f"rows_that_see_no_key: {encoding.identity}: {case.name} by the reference"
     arguments, options, leaves = _called(encoding, world, case)
-    q, k, _, _, at_q, at_k = arguments
+    q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
-        turned = encoding.rotate_both(q, k, at_q, at_k)
-        logits, _ = visible_logits(*turned, encoding, at_q, at_k, world.setting.causal, Options(**options))
-        blind = (logits == -torch.inf).all(dim=-1, keepdim=True)
+        turned = rotated(encoding, q, k, at_q, at_k)
+        scores = scores_of(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options))
+        blind = (scores.masked(scores.logits) == -torch.inf).all(dim=-1, keepdim=True)
     if not bool(blind.any()):
         raise LawBroken(f"{about}: every query sees a key")
-    softmax: Any = not encoding.sites & Site.WEIGHTS
+    softmax: Any = own_finish(encoding, world.setting.n_heads, world.setting.d_head) != "weights"
     found = attend(*arguments, **options, causal=world.setting.causal, impl="reference", return_lse=softmax)
     out, lse = found if softmax else (found, None)
     if bool(out.masked_select(blind).any()):

@@ -10,11 +10,13 @@ import torch
 
 from posenc.attention import attend
 from posenc.attention.backends import BACKENDS
+from posenc.attention.backends.reference import own_finish
 from posenc.checking.laws.compare import close
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, Site
+from posenc.encoding import PositionalEncoding, addend_of
+from posenc.structure import Blocks, Regions
 
 
 @law
@@ -30,7 +32,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     drawn = world.draw("mask", setting.batch, 1, setting.length, setting.length)
     sinks = world.draw("sinks", setting.n_heads * encoding.query_copies)
-    softmax = not encoding.sites & Site.WEIGHTS
+    softmax = own_finish(encoding, setting.n_heads, setting.d_head) != "weights"
     combinations: list[dict[str, Any]] = [
         {"window": (3, 0)},
         {"chunk": 5},
@@ -41,7 +43,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         {"window": (3, 0), "softcap": 2.0, "mask": drawn > -1},
     ]
     for options in combinations:
-        if encoding.replaces_products and {"scale", "softcap"} & options.keys():
+        if isinstance(encoding.structure(), (Regions, Blocks)) and {"scale", "softcap"} & options.keys():
             _must_refuse(
                 functools.partial(attend, q, k, v, encoding, at, causal=setting.causal, **options),
                 encoding,
@@ -61,9 +63,11 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
                     continue
                 raise
             if lacking:
-                raise LawBroken(f"options_agree: {encoding.owner}: {about}: cannot serve {lacking[0]}, and did not raise")
+                raise LawBroken(
+                    f"options_agree: {encoding.identity}: {about}: cannot serve {lacking[0]}, and did not raise"
+                )
             close(options_agree, encoding, out, expected, setting.dtype, about)
-    if softmax and not encoding.sites & Site.BYPASS:
+    if softmax and addend_of(encoding) is None:
         out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
         with_sinks = attend(q, k, v, encoding, at, causal=setting.causal, sinks=sinks)
         share = (lse - sinks[:, None].to(lse.dtype)).sigmoid()[..., None]
@@ -75,7 +79,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             _must_refuse(call, encoding, "sinks, return_lse")
     hidden = torch.zeros_like(drawn, dtype=torch.bool)
     if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
-        raise LawBroken(f"options_agree: {encoding.owner}: a query that may see no key gets something else than zeros")
+        raise LawBroken(f"options_agree: {encoding.identity}: a query that may see no key gets something else than zeros")
     if setting.causal:
         last = at.narrow(setting.length - 1, setting.length)
         for options in ({"window": (3, 0)}, {"chunk": 5}):  # of the cached keys only those inside are read
@@ -91,4 +95,4 @@ def _must_refuse(call: Callable[[], Any], encoding: PositionalEncoding, what: st
         if what in str(error):
             return
         raise
-    raise LawBroken(f"options_agree: {encoding.owner}: takes the place of what {what} act on, and did not refuse them")
+    raise LawBroken(f"options_agree: {encoding.identity}: takes the place of what {what} act on, and did not refuse them")

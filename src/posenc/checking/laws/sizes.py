@@ -17,13 +17,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention import attend
+from posenc.attention.backends.reference import own_finish
 from posenc.checking.laws.attention_module import with_projections_of
 from posenc.checking.laws.compare import close, errors_allowed, within
 from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, Site, working_dtype
+from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
 from posenc.support.checks import shown
 
@@ -41,7 +42,7 @@ def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
         none = torch.zeros(rows, length, dtype=torch.long, device=setting.device)
         counted = Positions.arange(rows, length, device=setting.device)
         for what, at in {"counted": counted, "listed": Positions.at(none), "padded": Positions.from_mask(none)}.items():
-            about = f"empty_calls: {encoding.owner}: {rows} rows of {length} tokens, {what}"
+            about = f"empty_calls: {encoding.identity}: {rows} rows of {length} tokens, {what}"
             with _served(about):
                 at = at if what == "listed" else encoding.prepare(at, working_dtype(setting.dtype))
                 q, k, v, at = world.heads(encoding, x, at)
@@ -50,7 +51,7 @@ def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     for queries, keys in ((0, setting.length), (setting.length, 0), (1, 0)):
         some, about = (q[:, :, :queries], k[:, :, :keys], v[:, :, :keys]), f"{queries} queries, {keys} keys"
-        about = f"empty_calls: {encoding.owner}: {about}"
+        about = f"empty_calls: {encoding.identity}: {about}"
         _serves(encoding, world, some, at.narrow(0, queries), at.narrow(0, keys), about)
 
 
@@ -76,7 +77,7 @@ def _serves(
     expected = q.new_zeros(q.shape[0], q.shape[1] * encoding.query_copies, q.shape[2], v.shape[3])
     given: list[dict[str, Any]] = [{}, {"window": (3, 0)}, {"chunk": 5}]
     given += [{"mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=q.device)}]
-    if not encoding.sites & Site.WEIGHTS:
+    if own_finish(encoding, q.shape[1], v.shape[3]) != "weights":
         given += [{"return_lse": True}, {"sinks": world.draw("sinks", expected.shape[1])}]
     for impl in (*expressible(encoding, world.setting.device), "auto"):
         with _served(f"{about} by {impl}"):
@@ -109,7 +110,7 @@ def _is_filled(x: Tensor, number: float, shape: torch.Size, about: str) -> None:
 def _module_serves(encoding: PositionalEncoding, world: World, x: Tensor, at: Positions) -> None:
     """Raises LawBroken unless `Attention` serves x, which is empty, and decodes tokens after it as if it had not been."""
     setting, module = world.setting, with_projections_of(world, encoding)
-    about = f"empty_calls: {encoding.owner}: Attention of {list(x.shape)}"
+    about = f"empty_calls: {encoding.identity}: Attention of {list(x.shape)}"
     shape = torch.Size((*x.shape[:2], len(module.out.weight)))
     with torch.no_grad(), _served(about):
         _is_filled(module(x, at, causal=setting.causal), 0.0, shape, about)
@@ -147,7 +148,7 @@ def width_of_values(encoding: PositionalEncoding, setting: Setting) -> None:
                     raise
         if refused and found:
             raise LawBroken(
-                f"width_of_values: {encoding.owner}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
+                f"width_of_values: {encoding.identity}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
             )
         if refused:
             continue

@@ -109,9 +109,9 @@ class World:
     def heads(
         self, encoding: PositionalEncoding, x: Tensor, at: Positions, past: Positions | None = None
     ) -> tuple[Tensor, Tensor, Tensor, Positions]:
-        """Embedded tokens, projected: q [b, h, t, dh], k and v [b, g, t, dh]; and the positions after `read`."""
+        """Embedded tokens, projected: q [b, h, t, dh], k and v [b, g, t, dh]; and the positions after `read_hidden`."""
         x = encoding.embed(x, at)
-        at = encoding.read(x, at, past)
+        at = encoding.read_hidden(x, at, past)
         q, k, v = ((x @ w).unflatten(-1, (-1, self.setting.d_head)).transpose(1, 2) for w in (self.w_q, self.w_k, self.w_v))
         return q, k, v, at
 
@@ -168,7 +168,7 @@ class World:
                 raise NotApplicable(str(error)) from error
             raise
         if why:
-            raise LawBroken(f"{encoding.owner}: {impl} says that it refuses the call ({why}), and did not raise")
+            raise LawBroken(f"{encoding.identity}: {impl} says that it refuses the call ({why}), and did not raise")
         if (used := _used.get()) is not None:
             used[choose(impl, q, encoding, at_q, at_k, causal).__name__.rpartition(".")[2]] = None
         return out
@@ -178,7 +178,7 @@ class World:
         x = self.x
         heads = self.draw("rows", self.setting.batch, self.setting.n_heads, self.setting.length, self.setting.d_head)
         found = [("embed", encoding.embed(x, at)[:, some], encoding.embed(x[:, some], at.take(some)))]
-        at = encoding.read(encoding.embed(x, at), at)
+        at = encoding.read_hidden(encoding.embed(x, at), at)
         for side in get_args(Side):
             whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
             found.append((f"rotate {side}", whole[:, :, some], alone))

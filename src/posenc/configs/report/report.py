@@ -127,11 +127,11 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def acts(use: Use) -> tuple[tuple[str, ...], str]:
-    """The sites where it acts ("embed", "rotate", "bias", …, in small letters), and the first sentence of its docstring."""
+    """The seams where it acts ("embed", "rotate", "bias", …, in small letters), and the first sentence of its docstring."""
     with torch.device("meta"):  # sizes of a file cost nothing here
         made = use.build()
     idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
-    return tuple(site.name.lower() for site in made.sites if site.name), idea
+    return tuple(site.name.lower() for site in made.seams if site.name), idea
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:

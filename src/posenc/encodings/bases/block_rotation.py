@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, Site, for_heads, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.support import checks
@@ -31,7 +31,6 @@ class BlockRotation(PositionalEncoding):
     Raises ValueError for blocks that do not fill the head and heads that cannot be shared.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
 
     def __init__(

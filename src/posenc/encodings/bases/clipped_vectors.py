@@ -14,13 +14,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding, check_width
+from posenc.encoding import BiasFn, PositionalEncoding, check_added, check_width
 from posenc.positions import Positions
-from posenc.structure import Relative, RelativeVectors
+from posenc.structure import Relative, Scores, Vectors
 from posenc.support.checked import checked
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 Outside = Literal["clip", "zero"]
 
@@ -50,8 +50,8 @@ class ClippedVectors(PositionalEncoding):
         """Whether the pair has a vector at all."""
         return (key - query >= -self.max_distance) & (key - query <= self.right)
 
-    def relative_vectors(self) -> RelativeVectors:
-        return self._vectors
+    def structure(self) -> Vectors:
+        return Vectors(self._vectors)
 
     def _vectors(self, q: Tensor, at_q: Positions, at_k: Positions, first: Tensor, n: int) -> Relative:
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
@@ -76,10 +76,17 @@ class ClippedVectors(PositionalEncoding):
 
         return of_pair
 
-    def value(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Tensor | None:
-        table = self._tables(probs)[1]
+    def finish(self, scores: Scores) -> Tensor:
+        weights = scores.weights(scores.logits)
+        out, table = scores.mix(weights), self._tables(weights)[1]
         if table is None:
-            return None
+            return out
+        check_added(self, table, scores.v)
+        return out + self._of_values(table, weights, scores.at_q, scores.at_k)
+
+    def _of_values(
+        self, table: Float[Tensor, "r d"], probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions
+    ) -> Float[Tensor, "b h i d"]:
         self.check_coords(at_q, integers=True)
         self.check_coords(at_k, integers=True)
         query, key = at_q.coords[:, None, :, None], at_k.coords[:, None, None, :]

@@ -1,6 +1,6 @@
 """Encodings that read hidden states: q and k no longer show them, so the positions carry what they say.
 
-    at_layer = encoding.read(x, at)      once a layer, with the tokens that go into its projections; `Attention` does
+    at_layer = encoding.read_hidden(x, at)      once a layer, with the tokens that go into its projections; `Attention` does
     attend(q, k, v, encoding, at_layer, …)
 
 What was read travels with the positions: gathered by take, joined by cat, unknown to every other layer's encoding.
@@ -39,7 +39,7 @@ Reads = Literal["hidden", "query"]
 class FromHidden(PositionalEncoding):
     """Says for every token and head a state of its hidden state ("hidden"), or of its rotated query ("query").
 
-    "query" needs no `read` and serves where a model has no say in the matter; families read hidden states.
+    "query" needs no `read_hidden` and serves where a model has no say in the matter; families read hidden states.
     Raises ValueError where positions carry nothing read by this very module.
     """
 
@@ -61,7 +61,7 @@ class FromHidden(PositionalEncoding):
     def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t *s"]:
         """The state of every token and head, from queries."""
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """The same positions carrying the state of every token and head; `at` itself where queries are read."""
         if self.reads != "hidden":
             return at
@@ -69,24 +69,24 @@ class FromHidden(PositionalEncoding):
         with full_precision(x):
             state = self.of_hidden(x.to(working_dtype(x.dtype)))
         at = at.expand(x.shape[0])
-        return at.replaced(states={**at.states, self.owner: (state,)})
+        return at.replaced(states={**at.states, self.identity: (state,)})
 
     def state(self, q: Float[Tensor, "b h t d"], at_q: Positions) -> Float[Tensor, "b h t *s"]:
         """What was read for the queries of this call."""
         if self.reads == "query":
             return self.of_query(q)
-        if self.owner not in at_q.states:
+        if self.identity not in at_q.states:
             raise ValueError(
-                f"positions: carry nothing read by {self.owner}; call read(x, at) of this layer's encoding "
+                f"positions: carry nothing read by {self.identity}; call read_hidden(x, at) of this layer's encoding "
                 "with its hidden states"
             )
-        return at_q.states[self.owner][0].transpose(1, 2).to(q.dtype)
+        return at_q.states[self.identity][0].transpose(1, 2).to(q.dtype)
 
 
 class FromEarlierTokens(PositionalEncoding):
     """Says for every token a state that depends on the hidden states of this token and of those before it.
 
-    A class says `state_of`; `read` puts the state into the positions, and `state` takes it out again.
+    A class says `state_of`; `read_hidden` puts the state into the positions, and `state` takes it out again.
     """
 
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
@@ -97,23 +97,23 @@ class FromEarlierTokens(PositionalEncoding):
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         """The state kept for these tokens, each [b, t, …]; `past` carries the state of earlier tokens."""
 
-    def read(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
+    def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """The same positions carrying the state of every token."""
         check_tokens(self, x, at, axis=1)
         check_width(self, "d_model", x.shape[-1], self.d_model)
         at = at.expand(x.shape[0])
         with full_precision(x):
             state = self.state_of(x.to(working_dtype(x.dtype)), at, past)
-        return at.replaced(states={**at.states, self.owner: state})
+        return at.replaced(states={**at.states, self.identity: state})
 
     def state(self, at: Positions) -> tuple[Tensor, ...]:
-        """The state that `read` put into these positions. Raises ValueError if they carry none from this module."""
-        if self.owner not in at.states:
+        """The state that `read_hidden` put into these positions. Raises ValueError if they carry none from this module."""
+        if self.identity not in at.states:
             raise ValueError(
-                f"at: carries nothing read by {self.owner}; "
-                "call read(x, at) of this layer's encoding with its hidden states"
+                f"at: carries nothing read by {self.identity}; "
+                "call read_hidden(x, at) of this layer's encoding with its hidden states"
             )
-        return at.states[self.owner]
+        return at.states[self.identity]
 
 
 class ForgetGates(FromEarlierTokens):

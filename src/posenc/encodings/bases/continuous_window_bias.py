@@ -17,9 +17,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, own_rows, turns, working_dtype
+from posenc.encoding import BiasFn, Side, check_width, full_precision, into, own_rows, turns, working_dtype
 from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 
 if TYPE_CHECKING:
@@ -40,10 +41,8 @@ class ContinuousWindowBias(InWindow):
     `rotate` brings queries to length exp(min(s, ln 100)), of each head its own, and keys to length 1.
     """
 
-    sites = Site.ROTATE | Site.BIAS
     traits = frozenset({"local", "shift_invariant"})
     reads_vectors = False
-    turned_planes = ()  # it changes lengths alone
 
     def __init__(
         self, n_heads: int, window: tuple[int, int], *, trained: tuple[int, int] | None = None, hidden: int = 512
@@ -73,6 +72,9 @@ class ContinuousWindowBias(InWindow):
         inner, offset, outer = (p.to(dtype) for p in (self.inner, self.inner_offset, self.outer))
         network = F.linear(F.linear(self.differences(dtype, inner.device), inner, offset).relu(), outer)
         return 16 * network.sigmoid()
+
+    def structure(self) -> Rotation:
+        return Rotation((), ())  # it changes lengths alone
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

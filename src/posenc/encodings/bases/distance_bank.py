@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, Site, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import BiasFn, Seam, Side, check_width, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.positions import Positions
 from posenc.support import checks
@@ -33,7 +33,7 @@ class DistanceBank(FromHidden):
     d_in      channels of what is read: d_model for hidden states, d_head for queries
     profiles  rows of the bank (d_rel, 16 in Inkling)
     extent    distances that it knows (1024, or the window of a sliding layer)
-    reads     "hidden": call read(x, at) once a layer. "query": every head's rotated query takes the place of x
+    reads     "hidden": call read_hidden(x, at) once a layer. "query": every head's rotated query takes the place of x
     floor     positions up to here have τ = 1 (log_scaling_n_floor); None: everywhere
     alpha     how fast τ grows beyond
     limit     the largest length of r (rel_l2_clip_threshold of Inkling 2); None: any
@@ -77,7 +77,7 @@ class DistanceBank(FromHidden):
             checks.positive(scale=scale)
         self.n_heads, self.d_in, self.extent, self.limit = n_heads, d_in, extent, limit
         self.floor, self.alpha, self.scale = floor, alpha, scale
-        self.sites = Site.BIAS if floor is None else Site.BIAS | Site.ROTATE
+        self.seams = Seam.BIAS if floor is None else Seam.BIAS | Seam.ROTATE
         if floor is not None:
             self.traits = frozenset({"local"})
         self.project = nn.Parameter(torch.empty(n_heads, profiles, d_in))

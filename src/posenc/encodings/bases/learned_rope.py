@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, Site, check_width, exact_dtype, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, check_width, exact_dtype, full_precision, into, rotates
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout, Planes
@@ -25,6 +25,7 @@ from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.tensor_checks import beside, floating
 
@@ -87,7 +88,6 @@ class MixedRoPE(PositionalEncoding):
     Raises ValueError for d_head not a multiple of 4, and for tensors with another number of heads.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("frequencies",)
 
@@ -109,9 +109,9 @@ class MixedRoPE(PositionalEncoding):
             fresh[1] = magnitude.repeat(2) * slant.sin()
         self.frequencies = nn.Parameter(fresh)
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""

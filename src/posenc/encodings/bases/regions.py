@@ -19,11 +19,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, Region, Site, full_precision
+from posenc.encoding import BiasFn, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength, Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
+from posenc.structure import Region, Regions
 
 if TYPE_CHECKING:
     from posenc.encoding import Side
@@ -37,9 +38,7 @@ class RegionalRoPE(RoPE):
     base, layout, frequencies  those of RoPE
     """
 
-    sites = Site.ROTATE | Site.BIAS
     reads_vectors = False
-    replaces_products = True
 
     def __init__(
         self, d_head: int, own: dict[str, Any], base: float | None, layout: Layout, frequencies: ByLength | None
@@ -58,6 +57,9 @@ class RegionalRoPE(RoPE):
     @abstractmethod
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
         """Pairs that are turned to other positions, and those positions. No pair is in two regions."""
+
+    def structure(self) -> Regions:  # type: ignore[override]
+        return Regions(self.regions, super().structure())
 
     def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
         """All pairs that are seen: first those at their own distance, then the others."""

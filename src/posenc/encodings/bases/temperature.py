@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Side, Site, check_tokens, full_precision, into, turns
+from posenc.encoding import BiasFn, PositionalEncoding, Seam, Side, check_tokens, full_precision, into, turns
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import check_arguments
@@ -39,7 +39,6 @@ class Temperature(PositionalEncoding):
     Raises ValueError for negative positions.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
     sets_softmax_scale = False
 
@@ -155,7 +154,6 @@ class LearnedTemperature(PositionalEncoding):
     Mistral-Large-4 (softmax_scaling). Its fp32 logarithm is rounded to the model's dtype first; here it is not.
     """
 
-    sites = Site.ROTATE
     traits = frozenset({"local"})
     sets_softmax_scale = False
 
@@ -209,23 +207,22 @@ class TemperedBias(PositionalEncoding):
 
     def __init__(self, part: PositionalEncoding, temperature: Temperature) -> None:
         super().__init__()
-        if part.sites != Site.BIAS:
-            raise ValueError(f"TemperedBias: part: expected an encoding that is a bias and nothing else, got {part.sites}")
+        if part.seams != Seam.BIAS:
+            raise ValueError(f"TemperedBias: part: expected an encoding that is a bias and nothing else, got {part.seams}")
         if not isinstance(temperature, Temperature):
             raise TypeError(f"TemperedBias: temperature: expected a Temperature, got {type(temperature).__name__}")
         self.part, self.temperature = part, temperature
-        self.sites = part.sites
         self.traits = part.traits - {"shift_invariant"}
 
     @property
-    def owner(self) -> str:
-        return f"TemperedBias({self.part.owner}, {self.temperature.owner})"
+    def identity(self) -> str:
+        return f"TemperedBias({self.part.identity}, {self.temperature.identity})"
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         return self.temperature.prepare(self.part.prepare(at, dtype), dtype)
 
-    def read(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
-        return self.part.read(x, at, past)
+    def read_hidden(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
+        return self.part.read_hidden(x, at, past)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
         term = self.part.bias(q, k, at_q, at_k)

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_accepted, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding, check_accepted, own_rows
 from posenc.positions import Positions
 from posenc.support import checks
 
@@ -31,7 +31,6 @@ class InWindow(PositionalEncoding):
     or W columns and more is a ValueError on the CPU, a device assert elsewhere.
     """
 
-    sites = Site.BIAS
     coordinate_axes = 2
     window: tuple[int, int]
     class_token = False

@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, full_precision
 from posenc.positions import Positions
 from posenc.support import checks
 
@@ -36,7 +36,6 @@ class BoxBias(PositionalEncoding):
     …_outer_offset [n_heads]. Raises ValueError for sizes that are none and other coordinates.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})
     coordinate_axes = 4
 

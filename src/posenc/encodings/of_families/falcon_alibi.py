@@ -15,7 +15,7 @@ import math
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
@@ -33,7 +33,6 @@ class FalconALiBi(PositionalEncoding):
     Raises TypeError for positions that are not integers, ValueError for slopes that are not one per head.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving", "causal_only"})
 
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None, twice: bool = False) -> None:

@@ -14,6 +14,7 @@ from posenc.encoding import PositionalEncoding, Side, into
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ class FirstHeadsRoPE(RoPE):
         self.configure(**self.configuration, turning_heads=turning_heads)
         self.turning_heads = turning_heads
         self.traits = self.traits - {"shift_invariant"}
+
+    def structure(self) -> Rotation:
+        return super().structure()._replace(both=None)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

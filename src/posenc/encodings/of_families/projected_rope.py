@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, Site, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side, full_precision, into, rotates
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.support import checks
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ class ProjectedRoPE(PositionalEncoding):
     Raises ValueError for an odd d_head and an unknown layout.
     """
 
-    sites = Site.ROTATE
     learned_tables = True
     exact_parameters = ("projection",)
 
@@ -48,9 +48,9 @@ class ProjectedRoPE(PositionalEncoding):
         self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
 
-    @property
-    def turned_planes(self) -> tuple[Planes, ...] | None:
-        return (Planes(self.layout, 0, self.d_head),)
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
@@ -41,8 +41,6 @@ class SinusoidalBoxes(PositionalEncoding):
 
     Parameter: project [d_head, len(reads)·width]. Raises ValueError for an odd width and a coordinate that there is not.
     """
-
-    sites = Site.BIAS
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
@@ -40,8 +40,6 @@ class SinusoidalKeys(PositionalEncoding):
     Parameter: w_r [n_heads, d_head, d_model]. Raises ValueError for sizes that do not fit, and TypeError for positions
     that are not integers.
     """
-
-    sites = Site.BIAS
 
     def __init__(
         self,

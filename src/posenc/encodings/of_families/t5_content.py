@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Site, check_width, full_precision
+from posenc.encoding import BiasFn, check_width, full_precision
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
@@ -30,13 +30,12 @@ class T5OfContent(FromHidden):
     n_heads                  query heads
     d_in                     channels of what is read: d_model for hidden states, d_head for queries
     n_buckets, max_distance  of the buckets, 32 and 128 in ProphetNet
-    reads                    "hidden": call read(x, at) once a layer. "query": every head's query takes the place of x
+    reads                    "hidden": call read_hidden(x, at) once a layer. "query": every head's query replaces x
     scale                    the softmax scale: None is 1/√d_head
 
     Parameters: project [n_heads, n_buckets, d_in] and offset [n_heads, n_buckets].
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "shift_invariant", "norm_preserving", "causal_only"})
 
     def __init__(

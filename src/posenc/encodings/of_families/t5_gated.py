@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Site, check_width
+from posenc.encoding import BiasFn, check_width
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
@@ -32,13 +32,11 @@ class GatedT5(FromHidden):
 
     n_heads, d_head          query heads and their channels; the hidden state has n_heads · d_head
     n_buckets, max_distance  of the buckets, 320 and 800 in WavLM
-    reads                    "hidden": call read(x, at) once a layer; "query": the gate reads the query instead
+    reads                    "hidden": call read_hidden(x, at) once a layer; "query": the gate reads the query instead
 
     A slice of the heads reads the hidden state of the whole model, or its own heads' channels of it.
     Parameters: rule.table [n_buckets, n_heads], gate [8, d_head] and gate_offset [8], constant [n_heads].
     """
-
-    sites = Site.BIAS
 
     def __init__(
         self, n_heads: int, d_head: int, *, n_buckets: int = 320, max_distance: int = 800, reads: Reads = "hidden"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Site, check_between, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding, check_between, own_rows
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 from posenc.support import checks
@@ -35,7 +35,6 @@ class SegmentedT5(PositionalEncoding):
     Parameter: table [n_buckets + n_segments², n_heads]. Raises ValueError for a segment that there is not.
     """
 
-    sites = Site.BIAS
     traits = frozenset({"local", "norm_preserving"})  # a shift of both coordinates renames the segments
     coordinate_axes = 2
 

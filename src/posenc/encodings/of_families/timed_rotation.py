@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Site, check_embeddings
+from posenc.encoding import PositionalEncoding, check_embeddings
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
@@ -37,7 +37,6 @@ class TimedRotation(PositionalEncoding):
     Coordinates are real, (seconds, number of the window, index within the window). Raises ValueError where 4n > d_model.
     """
 
-    sites = Site.EMBED
     traits = frozenset({"local", "norm_preserving"})
     coordinate_axes = 3
 

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 import posenc
+from posenc.attention.backends.reference import own_finish
 from posenc.catalogue.description import requested
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed, names
-from posenc.encoding import Site
+from posenc.encoding import Seam
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused, encodings, only
@@ -160,7 +161,7 @@ def data(asked: Parameters) -> Data:
     options = _options(asked, case)
     encoding = posenc.create(asked.encoding, **options)
     causal = asked.causal or "causal_only" in encoding.traits
-    program = _program(asked, case, options, encoding.sites, causal)
+    program = _program(asked, case, options, _acts(encoding, asked, case), causal)
     made = run(program)
     facts = {
         "words": case.words,
@@ -169,12 +170,19 @@ def data(asked: Parameters) -> Data:
         "formula": entry.formula,
         "base": asked.base,
         "n_heads": asked.n_heads,
-        "sites": [site.name for site in Site if site and site in encoding.sites],
+        "sites": _acts(encoding, asked, case),
         "causal": causal,
         "printed": _printed(asked, case, made),
         "difference": float((made["out"] - made["library"]).abs().max()),
     }
     return Data({name: made[name] for name in ARRAYS if name in made}, program, facts)
+
+
+def _acts(encoding: posenc.PositionalEncoding, asked: Parameters, case: Case) -> list[str]:
+    """Where the encoding acts, in capitals: its seams, and what its own finish does."""
+    own = own_finish(encoding, asked.n_heads, case.d_head)
+    seams = [site.name for site in encoding.seams if site.name and site is not Seam.FINISH]
+    return seams if own is None else [*seams, own.upper()]
 
 
 def _options(asked: Parameters, case: Case) -> dict[str, Any]:
@@ -194,7 +202,7 @@ def _options(asked: Parameters, case: Case) -> dict[str, Any]:
     return {name: value for name, value in options.items() if name in arguments_of(entry.name)}
 
 
-def _program(asked: Parameters, case: Case, options: dict[str, Any], sites: Site, causal: bool) -> str:
+def _program(asked: Parameters, case: Case, options: dict[str, Any], acts: list[str], causal: bool) -> str:
     sizes = {"t": len(case.words), "h": asked.n_heads, "m": case.d_model, "d": case.d_head, "words": case.words}
     create = ", ".join([f'"{asked.encoding}"', *(f"{name}={value!r}" for name, value in options.items())])
     allowed = "torch.ones(1, 1, {t}, {t}).bool()".format(**sizes)
@@ -216,39 +224,40 @@ at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
 """
     ]
-    if Site.EMBED in sites and not BY_NAME[asked.encoding].load().turns_embeddings:
+    if "EMBED" in acts and not BY_NAME[asked.encoding].load().turns_embeddings:
         lines += ["position = encoding.embed(torch.zeros_like(x)[None], at)[0]"]
     lines += ["embedded = encoding.embed(x[None], at)[0]"]
     lines += ["q, k, v = embedded @ w_q, embedded @ w_k, embedded @ w_v"]
     turned = "q, k"
-    if Site.ROTATE in sites:
+    if "ROTATE" in acts:
         turned = "q_hat, k_hat"
         lines += ['q_hat, k_hat = encoding.rotate(q[None], at, "query")[0], encoding.rotate(k[None], at, "key")[0]']
     query, key = turned.split(", ")
     lines += [f"products = {query} @ {key}.mT * encoding.softmax_scale({case.d_head})"]
-    if Site.BIAS in sites:
+    if "BIAS" in acts:
         lines += [
             f"bias = encoding.bias({query}[None], {key}[None], at, at)",
             'added = bias(*torch.meshgrid(*map(torch.arange, (1, *products.shape)), indexing="ij"))[0]',
             "scores = products + added",
         ]
-    elif Site.CONTEXT in sites:
-        lines += [
-            f"scores = encoding.context(products[None], {query}[None], at, at, may_attend)[0]",
-            "added = scores - products",
-        ]
     else:
         lines += ["scores = products"]
+    own = {"CONTEXT", "WEIGHTS", "VALUE"} & set(acts)
+    if own:
+        lines += [
+            f"given = posenc.Scores(scores[None], {query}[None], v[None], at, at, may_attend)",
+            "attended = encoding.finish(given)[0]",
+        ]
+    if "CONTEXT" in acts:
+        lines += ["scores = given.kept['logits'][0]", "added = scores - products"]
     lines += [
         "masked = scores.masked_fill(~may_attend[0], -torch.inf)",
-        "weights = encoding.weights(masked[None], at, at, may_attend)[0]"
-        if Site.WEIGHTS in sites
-        else "weights = masked.softmax(-1)",
+        "weights = given.kept['weights'][0]" if own else "weights = masked.softmax(-1)",
         "mixed = weights @ v",
     ]
-    if Site.VALUE in sites:
-        lines += ["value_added = encoding.value(weights[None], at, at)[0]", "attended = mixed + value_added"]
-    else:
+    if "VALUE" in acts:
+        lines += ["value_added = attended - mixed"]
+    elif not own:
         lines += ["attended = mixed"]
     lines += [
         "out = attended.transpose(0, 1).flatten(1)  # the heads side by side",

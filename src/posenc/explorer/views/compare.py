@@ -74,7 +74,9 @@ def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(b, h, i, j)
     seen = ((j <= i) | (not causal and "causal_only" not in encoding.traits))[:, :1]
-    return encoding.context(scores, q, at, at, seen).masked_fill(~seen, float("nan"))[0]
+    given = posenc.Scores(scores, q, torch.zeros_like(q), at, at, seen)
+    encoding.finish(given)  # it keeps the logits of which it takes the softmax
+    return given.kept.get("logits", scores).masked_fill(~seen, float("nan"))[0]
 
 
 def data(asked: Parameters) -> Data:
@@ -109,7 +111,7 @@ def _options(name: str, asked: Parameters) -> dict[str, Any]:
 
 def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     entry = BY_NAME[name]
-    seams = [site.name.lower() for site in encoding.sites if site.name]
+    seams = [site.name.lower() for site in encoding.seams if site.name]
     traits = sorted(encoding.traits)
     return {
         "name": name,

@@ -101,5 +101,5 @@ sentences = torch.cat([x[None], x[orders]])
 hidden, here = drawn.at_layer(0).embed(sentences, at), drawn.at_layer(layers - 1){below}
 q, k = ((hidden @ weight.T).view(*hidden.shape[:2], {HEADS}, -1).transpose(1, 2) for weight in attention.weights[-1][:2])
 at = at.expand(len(sentences))
-weights = probabilities(*here.rotate_both(q, k, at, at), here, at, at, causal)
+weights = probabilities(here.rotate(q, at, "query"), here.rotate(k, at, "key"), here, at, at, causal)
 weights_before, weights_after = weights[0], weights[1:]"""

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention.backends.reference import probabilities
-from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encoding import PositionalEncoding, full_precision, rotated
 from posenc.encodings.learned import Learned
 from posenc.lab.records.record import Rows
 from posenc.lab.tasks.task import Task
@@ -55,7 +55,7 @@ class Profile:
         def watch(q: Tensor, k: Tensor, encoding: PositionalEncoding, at: Positions) -> None:
             with full_precision(q):
                 at = at.expand(len(q))
-                q, k = encoding.rotate_both(q.float(), k.float(), at, at)
+                q, k = rotated(encoding, q.float(), k.float(), at, at)
                 layers.append(probabilities(q, k, encoding, at, at, self.causal).cpu())
 
         model.hidden(self.tokens.to(device), at, watcher=watch)

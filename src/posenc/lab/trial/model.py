@@ -73,12 +73,14 @@ class Layer(nn.Module):
     ) -> Float[Tensor, "b t d"]:
         x = encoding.embed(x, at)
         hidden = self.before_attention(x)
-        at = at_keys = encoding.read(hidden, at)
+        at = at_keys = encoding.read_hidden(hidden, at)
         heads = self.qkv(hidden).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         if shards is not None:
             if at.states:
-                raise ValueError(f"{encoding.owner}: reads hidden states, which are not gathered over shards of a sequence")
+                raise ValueError(
+                    f"{encoding.identity}: reads hidden states, which are not gathered over shards of a sequence"
+                )
             k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)

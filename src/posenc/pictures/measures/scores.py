@@ -14,6 +14,7 @@ from posenc.attention.backends.reference import index_grid
 from posenc.encoding import PositionalEncoding
 from posenc.pictures.measures.layers import normal, seeded
 from posenc.positions import Positions, may_attend
+from posenc.structure import Scores
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import with_values
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 def added_to_logits(
     encoding: PositionalEncoding, *, n_heads: int, d_head: int, length: int, causal: bool, seed: int = 0
 ) -> Float[Tensor, "h i j"]:
-    """What the bias and context seams add to the scaled logits of random q and k, N(0, 1); NaN where j is masked."""
+    """What the bias and finish seams add to the scaled logits of random q and k, N(0, 1); NaN where j is masked."""
     random = seeded(seed)
     at = Positions.arange(1, length)
     q, k = (encoding.rotate(normal(1, n_heads, length, d_head, random=random), at, side) for side in ("query", "key"))
@@ -34,8 +35,14 @@ def added_to_logits(
     bias = encoding.bias(q, k, at, at)
     biased = logits if bias is None else logits + bias(*index_grid(logits))
     allowed = may_attend(at, at, causal)
-    added = encoding.context(biased, q, at, at, allowed) - logits
+    added = softened(encoding, Scores(biased, q, torch.zeros_like(q), at, at, allowed)) - logits
     return added.masked_fill(~allowed, float("nan"))[0]
+
+
+def softened(encoding: PositionalEncoding, scores: Scores) -> Float[Tensor, "b h i j"]:
+    """The logits of which the encoding's finish takes the softmax; the logits themselves where it takes none."""
+    encoding.finish(scores)
+    return scores.kept.get("logits", scores.logits)
 
 
 @checked

@@ -16,13 +16,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from posenc.attention.backends.reference import own_finish
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Site
+from posenc.combined import one_layer
+from posenc.encoding import PositionalEncoding, Seam, addend_of, rotated
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
+from posenc.structure import Scores
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -52,25 +55,26 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     the weights: how much of each value, in the first channel.
     """
     x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
-    if Site.EMBED in encoding.sites:
+    if Seam.EMBED in encoding.seams:
         added: Tensor = encoding.embed(x, at) - x
         alike: Tensor = added @ added.mT / x.shape[-1]
         return alike
-    at = encoding.read(x, at)
+    at = encoding.read_hidden(x, at)
     ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
-    q, k = encoding.rotate_both(ones, ones, at, at)
+    q, k = rotated(encoding, ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
-    if Site.BYPASS in encoding.sites:
+    own = own_finish(encoding, N_HEADS, D_HEAD)
+    if own == "bypass":
         return _past_the_weights(encoding, at)
-    if Site.WEIGHTS in encoding.sites and Site.BIAS not in encoding.sites:
+    if own == "weights" and Seam.BIAS not in encoding.seams:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
-        weights = encoding.weights(torch.zeros_like(scores), at, at, before)
-        assert weights is not None
-        return (weights.clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
+        given = Scores(torch.zeros_like(scores), q, k, at, at, before)
+        encoding.finish(given)
+        return (given.kept["weights"].clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    without = D_HEAD**0.5 if Site.WEIGHTS not in encoding.sites else D_HEAD * encoding.softmax_scale(D_HEAD)
+    without = D_HEAD * encoding.softmax_scale(D_HEAD) if own == "weights" else D_HEAD**0.5
     changed: Tensor = (scores - without)[0]
     return changed
 
@@ -80,9 +84,9 @@ def _past_the_weights(encoding: PositionalEncoding, at: Positions) -> Float[Tens
     n = at.length
     one_each = torch.eye(n).view(n, 1, n, 1).expand(-1, N_HEADS, -1, D_HEAD)
     all_seen = torch.ones(n, 1, n, n, dtype=torch.bool)
-    each, none = (encoding.bypass(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
-    assert each is not None
-    assert none is not None
+    addend = addend_of(encoding)
+    assert addend is not None
+    each, none = (addend(v, at.expand(n), at.expand(n), all_seen) for v in (one_each, torch.zeros_like(one_each)))
     added: Tensor = (each - none)[..., 0].permute(1, 2, 0)
     return added
 
@@ -95,15 +99,15 @@ def _scores(entry: Entry) -> Matrices:
         entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
     )
     at, said = _tokens(entry)
-    layers = [encoding] if encoding.of_one_layer else [encoding.at_layer(n) for n in range(N_LAYERS)]
+    layers = [encoding] if one_layer(encoding) else [encoding.at_layer(n) for n in range(N_LAYERS)]
     found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
     if entry.of_image:
         patches = found[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
         found = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
     elif "causal" in entry.needs:
         found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
-    names = [f"head {n}" for n in range(len(found))] if encoding.of_one_layer else [f"layer {n}" for n in range(N_LAYERS)]
-    maps = found if encoding.of_one_layer else found[::N_HEADS]
+    names = [f"head {n}" for n in range(len(found))] if one_layer(encoding) else [f"layer {n}" for n in range(N_LAYERS)]
+    maps = found if one_layer(encoding) else found[::N_HEADS]
     largest = float(maps.nan_to_num().abs().max())
     limit = min(largest, MOST) if largest > ROUNDING else 1.0
     learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""
@@ -114,21 +118,21 @@ def _scores(entry: Entry) -> Matrices:
     return Matrices(
         f"{entry.title.en}: {said}",
         (
-            _said(encoding.sites),
+            _said(encoding),
             f"From {low} to {high}.{learned}",
         ),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
         "row" if entry.of_image else "query",
         "column" if entry.of_image else "key",
-        "change of the score" if Site.BYPASS not in encoding.sites else "share of the value",
+        "change of the score" if addend_of(encoding) is None else "share of the value",
         limit,
     )
 
 
-def _said(sites: Site) -> str:
-    if Site.EMBED in sites:
+def _said(encoding: PositionalEncoding) -> str:
+    if Seam.EMBED in encoding.seams:
         return "How alike the vectors are that two tokens get: the products of what is added to them."
-    if Site.BYPASS in sites:
+    if addend_of(encoding) is not None:
         return "How much of every patch's value is added to the middle one, in the first channel."
     return "Blue takes attention away, red adds to it, where queries and keys are ones."
 

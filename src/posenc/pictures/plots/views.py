@@ -9,8 +9,9 @@ from typing import Any
 
 import torch
 
+from posenc.attention.backends.reference import own_finish
 from posenc.catalogue.lookup import BY_NAME, create, names
-from posenc.encoding import DistanceBias, PositionalEncoding, Site
+from posenc.encoding import DistanceBias, PositionalEncoding, Seam
 from posenc.encodings.nope import NoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.transformer_xl import TransformerXL
@@ -66,11 +67,11 @@ class View:
 
 
 def _width(encoding: PositionalEncoding, sizes: Sizes) -> int:
-    return sizes.d_head if encoding.sites & Site.ROTATE else sizes.d_model
+    return sizes.d_head if encoding.seams & Seam.ROTATE else sizes.d_model
 
 
 def _has_table(encoding: PositionalEncoding) -> bool:
-    return bool(encoding.sites & (Site.EMBED | Site.ROTATE))
+    return bool(encoding.seams & (Seam.EMBED | Seam.ROTATE))
 
 
 def _has_frequencies(encoding: PositionalEncoding) -> bool:
@@ -99,6 +100,10 @@ def _order(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
     return order.order(shown, d_model=sizes.d_model, n_heads=sizes.n_heads, length=sizes.length)
 
 
+def _changes_scores(encoding: PositionalEncoding, n_heads: int, d_head: int) -> bool:
+    return bool(encoding.seams & Seam.BIAS) or own_finish(encoding, n_heads, d_head) == "context"
+
+
 VIEWS: dict[str, View] = {
     "heatmap": View(
         "the table, position × channel",
@@ -108,7 +113,7 @@ VIEWS: dict[str, View] = {
     ),
     "bias": View(
         "what is added to the score, query × key, per head",
-        lambda e: bool(e.sites & (Site.BIAS | Site.CONTEXT)),
+        lambda e: _changes_scores(e, 4, 16),
         _bias,
         length=32,
         longest=1024,
@@ -141,7 +146,7 @@ VIEWS: dict[str, View] = {
     ),
     "angles": View(
         "the angle of every pair, position × pair",
-        lambda e: _has_frequencies(e) and bool(e.sites & Site.ROTATE),
+        lambda e: _has_frequencies(e) and bool(e.seams & Seam.ROTATE),
         lambda e, s: tables.angles(e, length=s.length),
         length=48,
         d_model=64,
@@ -170,7 +175,7 @@ VIEWS: dict[str, View] = {
     ),
     "path": View(
         "the rows as a path in the plane",
-        lambda e: bool(e.sites & Site.EMBED),
+        lambda e: bool(e.seams & Seam.EMBED),
         lambda e, s: tables.path(e, length=s.length, width=s.d_model),
         length=512,
         longest=8192,
@@ -212,7 +217,7 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
     are drawn anew. Raises ValueError and TypeError for sizes and options that do not fit.
     """
     view = VIEWS[view_name]
-    rotates = bool(BY_NAME[method].load().sites & Site.ROTATE) and view_name != "order"
+    rotates = bool(BY_NAME[method].load().seams & Seam.ROTATE) and view_name != "order"
     own_heads = 1 if rotates else view.n_heads
     n_heads = own_heads if request.n_heads is None else request.n_heads
     own_width = min(view.d_model // own_heads * n_heads, view.widest // n_heads * n_heads)
@@ -234,7 +239,7 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
         torch.manual_seed(SEED)
         encoding = create(method, **_needs(method, sizes), **base)
     start = " Untrained: its parameters are as they start."
-    if encoding.sites & (Site.BIAS | Site.CONTEXT):
+    if _changes_scores(encoding, sizes.n_heads, sizes.d_model // sizes.n_heads):
         encoding, start = redrawn(encoding, seeded(SEED)), " Untrained: its parameters are drawn from N(0, 0.5²)."
     picture = view.build(encoding, sizes)
     if view_name in ("order", "wavelengths") or not list(encoding.parameters()):

@@ -11,18 +11,17 @@ from torch import Tensor
 
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Site, check_added, working_dtype
+from posenc.encoding import PositionalEncoding, check_added, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
+from posenc.structure import Vectors
 
 OPTIONS = frozenset({"scale"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if encoding.relative_vectors() is None:
+    if type(encoding.structure()) is not Vectors:
         return "it declares no vectors of the distance"
-    if encoding.sites & Site.CONTEXT:
-        return "it adds more than vectors of the distance"
     return None
 
 
@@ -50,13 +49,13 @@ def attend(
     causal: bool,
     options: Options = PLAIN,
 ) -> Tensor:
-    vectors = encoding.relative_vectors()
-    assert vectors is not None
+    structure = encoding.structure()
+    assert isinstance(structure, Vectors)
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
     query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
-    given = vectors(query, at_q, at_k, start - (queries - 1), n)
+    given = structure.make(query, at_q, at_k, start - (queries - 1), n)
     if given.values is not None:
         check_added(encoding, given.values, v)
     content, asked = given.content, softmax_scale(encoding, q.shape[-1], options)

@@ -16,7 +16,7 @@ from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.attention import attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Site, one_per_head, working_dtype
+from posenc.encoding import PositionalEncoding, Seam, distance_terms, one_per_head, working_dtype
 from posenc.kernels.fast_path import exporting, wants_gradient
 from posenc.positions import Positions, readable
 
@@ -27,9 +27,9 @@ SERVES_DOCUMENTS = True
 def refuses(encoding: PositionalEncoding) -> str | None:
     if why := hidden_from(encoding):
         return why
-    if not encoding.sites & Site.BIAS:
+    if not encoding.seams & Seam.BIAS:
         return "it has no bias"
-    if encoding.distance_terms() is None:
+    if distance_terms(encoding) is None:
         return "its bias is not one of the distance alone"
     return None
 
@@ -82,7 +82,7 @@ def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: 
 
 def bias_at(delta: Tensor, q: Tensor, encoding: PositionalEncoding) -> Tensor:
     """The sum of all biases, [h, n], in the dtype that logits of q are computed in."""
-    terms = [one_per_head(part.at_distance(delta), q) for part in encoding.distance_terms() or ()]
+    terms = [one_per_head(part.at_distance(delta), q) for part in distance_terms(encoding) or ()]
     total: Tensor = functools.reduce(operator.add, terms)
     return total.to(working_dtype(q.dtype))
 

@@ -144,10 +144,10 @@ for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("comp
     assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance"}
     exec(views.data(view, {parameter: name}).python, {})
 pages = {path.relative_to(build.DOCS).as_posix(): text for path, text in build.written("zh").items()}
-assert "logarithmic_bias" in pages["catalogue.zh-CN.md"]
-assert "The attention score decreases with the logarithm" in pages["encodings/log_distance.zh-CN.md"]
+assert "logarithmic_bias" in pages["catalogue.md"]
+assert "The attention score decreases with the logarithm" in pages["encodings/log_distance.md"]
 assert f"prints all {len(posenc.catalogue.ENTRIES)} names" in make.pages()[make.ROOT / "README.md"]
-exec(pages["encodings/log_distance.zh-CN.md"].split("```python")[1].split("```")[0])
+exec(pages["encodings/log_distance.md"].split("```python")[1].split("```")[0])
 assert not out.equal(posenc.attend(q, k, v, posenc.create("nope"), at))
 from typer.testing import CliRunner
 from posenc.cli import app

@@ -18,13 +18,12 @@ import sys
 import time
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 import yaml
 from catalogue_pages import catalogue, methods
 from choose_page import choose_page
 from costs_page import costs_page
-from entry_page import SUFFIX, page
+from entry_page import page
 
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
@@ -34,40 +33,28 @@ from posenc.support.languages import Language, Words
 HERE = Path(__file__).parent
 DOCS, ROOT = HERE.parent, HERE.parents[1]
 OUT = ROOT / "build" / "site"
-OUTSIDE = {
-    "README": "index",
-    "CONTRIBUTING": "contributing",
-}  # pages of the repository that are not in docs, and where they go
+SUFFIX: dict[Language, str] = {"en": ".md", "zh": ".zh-CN.md"}
+OUTSIDE = {"README": "index", "CONTRIBUTING": "contributing"}  # pages that are not in docs, and where they go
 IMAGE = re.compile(r"(!)\[([^\]]*)\]\(([^()\s]+)\)")
 LINK = re.compile(r"(?<!!)()\[((?:!\[[^\]]*\]\([^)]*\)|[^\[\]])*)\]\(([^()\s]+)\)")  # its words may be a picture
-SHOWN_MODULES = (
-    "encoding", "positions", "attention", "attention_module", "caches", "stack", "per_layer",
-    "layouts", "catalogue", "entry", "description", "frequencies", "encodings", "presets",
-    "backends", "laws", "measures", "plots", "recognition", "conformance", "transformers",
-    "exported_tables", "inspection", "conversion", "choose", "benchmarks",
-)  # fmt: skip
 SLUGIFY = "!!python/name:markdown.extensions.toc.slugify_unicode"
-HIDDEN = re.compile(r"(^|\.)_|\.families(\.|$)|__main__")
+HIDDEN = re.compile(r"(^|\.)_|\.(families|commands)(\.|$)|posenc\.(cli|explorer|kernels|lab|learn|support|terminal)(\.|$)")
 
 Nav = list[dict[str, "str | Nav"]]
 
 
 @cache
-def described() -> list[dict[str, Any]]:
-    return [describe(entry) for entry in ENTRIES]
-
-
-@cache
 def written(language: Language) -> dict[Path, str]:
     """The pages that the package tells, as if they were files of docs: their links start there."""
+    rows = [describe(entry) for entry in ENTRIES]
     made = {
-        "catalogue": catalogue(described(), language),
+        "catalogue": catalogue(rows, language),
         "methods": methods(language),
         "costs": costs_page(language),
         "choose": choose_page(language),
-        **{f"encodings/{row['name']}": page(row, language) for row in described()},
+        **{f"encodings/{row['name']}": page(row, language) for row in rows},
     }
-    return {DOCS / f"{name}{SUFFIX[language]}": text for name, text in made.items()}
+    return {DOCS / f"{name}.md": text for name, text in made.items()}
 
 
 @cache
@@ -75,7 +62,8 @@ def pages(language: Language) -> dict[Path, PurePosixPath]:
     """Every page of a language, and where it goes."""
     suffix = SUFFIX[language]
     found = {ROOT / f"{name}{suffix}": PurePosixPath(f"{place}.md") for name, place in OUTSIDE.items()}
-    for file in sorted([*DOCS.rglob("*.md"), *written(language)]):
+    found |= {file: PurePosixPath(file.relative_to(DOCS)) for file in written(language)}
+    for file in sorted(DOCS.rglob("*.md")):
         if HERE in file.parents or file.name.endswith(".zh-CN.md") != (language == "zh"):
             continue
         place = file.relative_to(DOCS).as_posix()
@@ -103,7 +91,7 @@ def modules() -> list[str]:
     found = []
     for file in sorted((ROOT / "src" / "posenc").rglob("*.py")):
         name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-        if name != "posenc" and name.split(".")[1] in SHOWN_MODULES and not HIDDEN.search(name):
+        if name != "posenc" and not HIDDEN.search(name):
             found.append(name)
     return found
 

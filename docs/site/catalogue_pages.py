@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from entry_page import SIZES_SHOWN, SUFFIX, named
+from entry_page import SIZES_SHOWN, named
 
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS, SHORT
@@ -18,10 +18,9 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
     zh = language == "zh"
     lines = [
         "# 编码目录\n" if zh else "# The catalogue\n",
-        "[English](catalogue.md) · 中文\n" if zh else "English · [中文](catalogue.zh-CN.md)\n",
         f"参数量按 {SIZES_SHOWN} 计。\n" if zh else f"Parameters at {SIZES_SHOWN}.\n",
         f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。"
-        "文献中的方法逐一列在[方法一览](methods.zh-CN.md)。\n"
+        "文献中的方法逐一列在[方法一览](methods.md)。\n"
         if zh
         else f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n"
         "The methods of the literature, one by one: [methods](methods.md).\n",
@@ -38,14 +37,12 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
 
 def methods(language: Language) -> str:
     """Every method of the literature one by one: its entry, or why there is none."""
-    zh, suffix = language == "zh", SUFFIX[language]
+    zh = language == "zh"
     every = [method for _, rows in GROUPS.values() for method in rows]
     here = sum(entry_for(method) is not None for method in every)
     lines = [
         "# 方法一览\n" if zh else "# Methods of the literature\n",
-        "[English](methods.md) · 中文 · [目录](catalogue.zh-CN.md)\n"
-        if zh
-        else "English · [中文](methods.zh-CN.md) · [catalogue](catalogue.md)\n",
+        "[目录](catalogue.md)\n" if zh else "[catalogue](catalogue.md)\n",
         f"共 {len(every)} 种方法，其中 {here} 种有条目。\n"
         if zh
         else f"{len(every)} methods, {here} of them with an entry.\n",
@@ -58,7 +55,7 @@ def methods(language: Language) -> str:
         ]
         for method in rows:
             entry = entry_for(method)
-            found = f"[{entry.name}](encodings/{entry.name}{suffix})" if entry else ""
+            found = f"[{entry.name}](encodings/{entry.name}.md)" if entry else ""
             said = method.instead or (None if found else NOT_YET)
             cell = ("；" if zh else "; ").join(part for part in (found, said.in_language(language) if said else "") if part)
             lines.append(f"| {method.title} | {cell} | {method.source} |")
@@ -75,7 +72,7 @@ def table_of(rows: list[dict[str, Any]], language: Language) -> list[str]:
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
-        title = f"[{row['name']}](encodings/{row['name']}{SUFFIX[language]})" + (f"<br>{row['title']['zh']}" if zh else "")
+        title = f"[{row['name']}](encodings/{row['name']}.md)" + (f"<br>{row['title']['zh']}" if zh else "")
         cells = [
             title,
             f"`{row['formula'].replace('|', chr(0x2223))}`",

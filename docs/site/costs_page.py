@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from entry_page import SUFFIX
-
 from posenc.catalogue.choose import costs
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import ENTRIES
@@ -17,13 +15,11 @@ HEADS = {
 
 def costs_page(language: Language) -> str:
     """A table for each kind, and how it was measured."""
-    zh, suffix = language == "zh", SUFFIX[language]
+    zh = language == "zh"
     measured = costs.measured()
     lines = [
         "# 代价\n" if zh else "# Costs\n",
-        "[English](costs.md) · 中文 · [目录](catalogue.zh-CN.md)\n"
-        if zh
-        else "English · [中文](costs.zh-CN.md) · [catalogue](catalogue.md)\n",
+        "[目录](catalogue.md)\n" if zh else "[catalogue](catalogue.md)\n",
         conditions(language),
     ]
     for kind, words in KINDS.items():
@@ -36,7 +32,7 @@ def costs_page(language: Language) -> str:
         ]
         for entry in rows:
             found = measured[entry.name]
-            cells = [f"[{entry.name}](encodings/{entry.name}{suffix})"]
+            cells = [f"[{entry.name}](encodings/{entry.name}.md)"]
             cells += [ratio.text() if isinstance(ratio, costs.Ratio) else "–" for ratio in found.ratios.values()]
             cells.append(memory(found.memory, language) if isinstance(found.memory, costs.Memory) else "–")
             lines.append("| " + " | ".join(cells) + " |")

@@ -12,7 +12,6 @@ from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.option_descriptions import options_of
 from posenc.support.languages import Language, Words
 
-SUFFIX: dict[Language, str] = {"en": ".md", "zh": ".zh-CN.md"}
 SIZES_SHOWN = ", ".join(f"{name} {size}" for name, size in SIZES.items())
 
 COST = Words("What it costs", "代价")
@@ -33,15 +32,12 @@ NOT_MEASURED = Words(
 def page(row: dict[str, Any], language: Language) -> str:
     """The whole page of an entry that `describe` described."""
     zh, name = language == "zh", row["name"]
-    entry = BY_NAME[name]
-    said = entry.page
-    other = f"[English]({name}.md) · 中文" if zh else f"English · [中文]({name}.zh-CN.md)"
-    back = "[目录](../catalogue.zh-CN.md)" if zh else "[catalogue](../catalogue.md)"
+    entry, said = BY_NAME[name], BY_NAME[name].page
     file = f"src/{entry.module.replace('.', '/')}.py"
     code = f"[`{file}`](../../{file})"
     lines = [
         f"# {entry.label.zh}\n" if zh else f"# {entry.title}\n",
-        f"{other} · {back} · {'代码' if zh else 'code'}: {code}\n",
+        f"[{'目录' if zh else 'catalogue'}](../catalogue.md) · {'代码' if zh else 'code'}: {code}\n",
         row["idea"][language] + "\n",
         f"$$\n{said.latex}\n$$\n",
         f"![{said.title.in_language(language)}](../pictures/{name}.png)\n",
@@ -122,7 +118,7 @@ def cost(name: str, language: Language) -> str:
         )
     else:
         said = cannot(found.memory, zh)
-    how = "[怎样测量的](../costs.zh-CN.md)" if zh else "[How this was measured](../costs.md)"
+    how = "[怎样测量的](../costs.md)" if zh else "[How this was measured](../costs.md)"
     return "\n".join(lines) + f"\n\n{said} {how}{'。' if zh else '.'}\n"
 
 

@@ -7,7 +7,8 @@
 # make gpu        measures on the GPU of this machine with the installed torch, no network; bench/RESULTS-gpu.md
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
-# make docs       generates pages and pictures; the explorer's pictures need chromium
+# make docs       writes tables of pages and pictures; the explorer's pictures need chromium
+# make translations  lists the Chinese pages of encodings that are missing or outdated
 # make site       builds docs as a site, both languages, in build/site/html; needs npm
 # make web        builds the explorer's page from its sources; needs npm
 PYTHON ?= python3
@@ -16,7 +17,7 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet -c constraints.txt
 
-.PHONY: run explore lab test acceptance bench gpu wheels release docs site web web-check clean
+.PHONY: run explore lab test acceptance bench gpu wheels release docs translations site web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -58,6 +59,9 @@ release: $(VENV)/.dev
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py
 	$(BIN)/python docs/screens.py
+
+translations: $(VENV)/.run
+	$(BIN)/python tools/translations.py
 
 site: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py

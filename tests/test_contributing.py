@@ -13,10 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 CLAIMS = ("results/claims/README.md", "results/claims/README.zh-CN.md")
-COPIED = ("src", "tests", "docs", "web", "pyproject.toml", "README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
-SKIPPED = shutil.ignore_patterns("__pycache__", "pictures", "node_modules", "*.so")
+PAGES = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
+COPIED = ("src", "tests", "docs", "tools", "web", "pyproject.toml", *PAGES)
+BUILT = shutil.ignore_patterns("__pycache__", "node_modules", "*.so")
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-RECIPES = {text.partition("\n")[0]: text for text in PAGE.split("\n## ")[1:]}
+RECIPES = {text.partition("\n")[0]: text for text in re.split(r"^## (?=An? )", PAGE, flags=re.MULTILINE)[1:]}
 
 
 def listed(recipe: str) -> list[str]:
@@ -26,7 +27,8 @@ def listed(recipe: str) -> list[str]:
 
 def blocks(recipe: str) -> dict[str, tuple[str, str]]:
     """File -> language and code, by the comment in the first line of each block."""
-    found = re.findall(r"^```(\w+)\n(?:#|//) (\S+)\n(.*?)^```", RECIPES[recipe], flags=re.MULTILINE | re.DOTALL)
+    block = r"^```(\w+)\n(?:#|//|<!--) (\S+)(?: -->)?\n(.*?)^```"
+    found = re.findall(block, RECIPES[recipe], flags=re.MULTILINE | re.DOTALL)
     return {path: (language, code) for language, path, code in found}
 
 
@@ -39,11 +41,16 @@ def files(root: Path) -> dict[str, bytes]:
     }
 
 
+def skipped(folder: str, names: list[str]) -> set[str]:
+    """What is built, and the pictures of the documentation."""
+    return BUILT(folder, names) | ({"pictures"} if Path(folder) == ROOT / "docs" else set())
+
+
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
     for name in COPIED:
         if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, tmp_path / name, ignore=SKIPPED)
+            shutil.copytree(ROOT / name, tmp_path / name, ignore=skipped)
         else:
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
@@ -73,7 +80,8 @@ def run(copy: Path, code: str) -> str:
 
 def python(copy: Path, *command: str) -> str:
     """The output of Python in the copy, which must end with 0."""
-    environment = {**os.environ, "PYTHONPATH": f"{copy / 'src'}:{copy / 'tests'}:{copy / 'docs'}", "OMP_NUM_THREADS": "1"}
+    path = ":".join(str(copy / place) for place in ("src", "tests", "docs", "docs/site"))
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, *command],
         cwd=copy,
@@ -110,11 +118,13 @@ def test_an_encoding(copy):
     for picture in (ROOT / "docs/pictures").iterdir():  # a new one is drawn, the others need not be
         (copy / "docs/pictures" / picture.name).symlink_to(picture)
     python(copy, "docs/make.py")
-    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/test_docs.py", "-k", "log_distance")
+    tests = ("tests/test_docs.py", "tests/test_pages.py")
+    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "log_distance")
+    assert "log_distance.zh.md: missing; begin it with <!-- translates" in python(copy, "tools/translations.py")
     printed = run(
         copy,
         """
-import torch, make, pytest
+import torch, build, make, pytest
 from posenc import laws
 from posenc.explorer import views
 from posenc.lab import experiment
@@ -131,13 +141,13 @@ compared = (*experiment.read_experiment("compare").encodings, name)
 assert len(Arm.parse(name).create(d_model=32, n_heads=4, n_layers=2, positions=16)) == 1
 assert look(name, compared).colour == look("alibi", compared).colour
 for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("compare", "first"), ("bias", "method")):
-    assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance 对数距离偏置"}
+    assert views.schemas()[view][parameter]["called"][name] == {"en": "LogDistance", "zh": "LogDistance"}
     exec(views.data(view, {parameter: name}).python, {})
-pages = {str(path.relative_to(make.ROOT)): text for path, text in make.pages().items()}
-assert "logarithmic_bias" in pages["docs/catalogue.md"] and "对数距离偏置" in pages["docs/catalogue.zh-CN.md"]
-assert f"All {len(posenc.catalogue.ENTRIES)} names" in pages["README.md"]
-example = pages["docs/encodings/log_distance.zh-CN.md"].split("```python")[1].split("```")[0]
-exec(example)
+pages = {path.relative_to(build.DOCS).as_posix(): text for path, text in build.written("zh").items()}
+assert "logarithmic_bias" in pages["catalogue.md"]
+assert "The attention score decreases with the logarithm" in pages["encodings/log_distance.md"]
+assert f"prints all {len(posenc.catalogue.ENTRIES)} names" in make.pages()[make.ROOT / "README.md"]
+exec(pages["encodings/log_distance.md"].split("```python")[1].split("```")[0])
 assert not out.equal(posenc.attend(q, k, v, posenc.create("nope"), at))
 from typer.testing import CliRunner
 from posenc.cli import app
@@ -231,7 +241,7 @@ def test_a_backend(copy):
         """
 import pytest
 from posenc import laws
-from posenc.backends import BACKENDS
+from posenc.attention.backends import BACKENDS
 
 assert "row_by_row" in BACKENDS
 for name in ("rope", "alibi"):

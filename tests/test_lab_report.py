@@ -302,7 +302,7 @@ def titled(name: str) -> str:
     if name == HOSTILE:
         return '<script>alert("1")</script>'
     plain = name.removesuffix("+randomized")
-    return lookup.BY_NAME[plain].title.en + " + random positions" * (name != plain)
+    return lookup.BY_NAME[plain].title + " + random positions" * (name != plain)
 
 
 def labelled(name: str) -> str:

@@ -113,7 +113,7 @@ def test_examples_ask_for_the_length():
             found.append(name)
             assert BY_NAME[name].by_length
             assert ".at_length(length)\n" in program(describe(BY_NAME[name]))
-            assert ".at_length(" in BY_NAME[name].example
+            assert ".at_length(" in BY_NAME[name].page.example
     assert found == [name for name in lookup.names() if BY_NAME[name].by_length] == ["dynamic", "longrope"]
 
 

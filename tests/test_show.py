@@ -317,8 +317,8 @@ def test_the_smallest_lengths(method, length):
 
 def test_refusals_before_torch_is_loaded():
     code = (
-        "import sys\nfrom posenc.commands import show_\nimport typer\n"
-        "try:\n    show_.command('rotary')\nexcept typer.BadParameter:\n    print('torch' in sys.modules)"
+        "import sys\nfrom posenc.pictures.commands import show\nimport typer\n"
+        "try:\n    show.command('rotary')\nexcept typer.BadParameter:\n    print('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"
 

@@ -1,28 +1,19 @@
 """The site of docs/: its navigation holds every page; built, no link is broken and nothing is loaded from elsewhere."""
 
-import importlib.util
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import build
+import check
 import pytest
 import yaml
 
 from posenc.catalogue.lookup import ENTRIES
 
 ROOT = Path(__file__).parent.parent
-
-
-def module(name):
-    spec = importlib.util.spec_from_file_location(f"site_{name}", ROOT / "docs" / "site" / f"{name}.py")
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
-
-
-build, check = module("build"), module("check")
 
 
 @pytest.fixture(scope="module")
@@ -72,6 +63,13 @@ def test_links_of_the_pages_lead_to_pages(staged):
                 )
                 seen += 1
     assert seen > 1000
+
+
+def test_where_a_page_is_edited_is_where_the_site_has_it(staged):
+    for language in ("en", "zh"):
+        home = (staged / "pages" / language / "index.md").read_text(encoding="utf-8")
+        assert "[ALiBi](encodings/alibi.md)" in home
+        assert "[NTK-aware scaling](encodings/ntk.md)" in home
 
 
 def test_the_checker_sees_broken_links_and_foreign_files(tmp_path):

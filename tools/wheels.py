@@ -103,6 +103,9 @@ def problems_of_wheel(wheel: Path, platform: str) -> list[str]:
         found.append(f"{wheel.name}: its tags are {tags}")
     if "posenc/py.typed" not in names:
         found.append(f"{wheel.name}: py.typed is missing")
+    pages = {page.relative_to(ROOT / "src").as_posix() for page in (ROOT / "src/posenc/encodings").rglob("*.md")}
+    if missing := pages - set(names):
+        found.append(f"{wheel.name}: {len(missing)} pages of encodings are missing, {min(missing)} among them")
     expected = [] if platform == ANY else [f"posenc/kernels/{PLATFORMS[platform].library}"]
     if sorted(libraries) != expected:
         return [*found, f"{wheel.name}: its libraries are {sorted(libraries)}, expected {expected}"]

@@ -3,8 +3,9 @@
     python docs/site/build.py            build/site/html; index.html opens without a server
     python docs/site/build.py --pages    only build/site/pages and build/site/mkdocs.yml, which mkdocs builds from
 
-Pages are copied to pages/en and pages/zh, and links are rewritten: to a page's copy, from a Python file to the page of its
-module, from any other file of the repository to its text under files/. Needs posenc[site], and npm for KaTeX's files.
+Pages are copied to pages/en and pages/zh; those of the catalogue are made by the package. Links are rewritten: to a page's
+copy, from a Python file to the page of its module, from any other file of the repository to its text under files/.
+Needs posenc[site], and npm for KaTeX's files.
 """
 
 from __future__ import annotations
@@ -19,7 +20,12 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 import yaml
+from catalogue_pages import catalogue, methods
+from choose_page import choose_page
+from costs_page import costs_page
+from entry_page import page
 
+from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import ENTRIES
 from posenc.support.languages import Language, Words
@@ -28,29 +34,35 @@ HERE = Path(__file__).parent
 DOCS, ROOT = HERE.parent, HERE.parents[1]
 OUT = ROOT / "build" / "site"
 SUFFIX: dict[Language, str] = {"en": ".md", "zh": ".zh-CN.md"}
-OUTSIDE = {
-    "README": "index",
-    "CONTRIBUTING": "contributing",
-}  # pages of the repository that are not in docs, and where they go
+OUTSIDE = {"README": "index", "CONTRIBUTING": "contributing"}  # pages that are not in docs, and where they go
 IMAGE = re.compile(r"(!)\[([^\]]*)\]\(([^()\s]+)\)")
 LINK = re.compile(r"(?<!!)()\[((?:!\[[^\]]*\]\([^)]*\)|[^\[\]])*)\]\(([^()\s]+)\)")  # its words may be a picture
-SHOWN_MODULES = (
-    "encoding", "positions", "attention", "attention_module", "caches", "stack", "per_layer",
-    "layouts", "catalogue", "entry", "description", "frequencies", "encodings", "presets",
-    "backends", "laws", "measures", "plots", "recognition", "conformance", "transformers",
-    "exported_tables", "inspection", "conversion", "choose", "benchmarks",
-)  # fmt: skip
 SLUGIFY = "!!python/name:markdown.extensions.toc.slugify_unicode"
-HIDDEN = re.compile(r"(^|\.)_|\.families(\.|$)|__main__")
+HIDDEN = re.compile(r"(^|\.)_|\.(families|commands)(\.|$)|posenc\.(cli|explorer|kernels|lab|learn|support|terminal)(\.|$)")
 
 Nav = list[dict[str, "str | Nav"]]
 
 
 @cache
+def written(language: Language) -> dict[Path, str]:
+    """The pages that the package tells, as if they were files of docs: their links start there."""
+    rows = [describe(entry) for entry in ENTRIES]
+    made = {
+        "catalogue": catalogue(rows, language),
+        "methods": methods(language),
+        "costs": costs_page(language),
+        "choose": choose_page(language),
+        **{f"encodings/{row['name']}": page(row, language) for row in rows},
+    }
+    return {DOCS / f"{name}.md": text for name, text in made.items()}
+
+
+@cache
 def pages(language: Language) -> dict[Path, PurePosixPath]:
-    """Every page of a language in the repository, and where it goes."""
+    """Every page of a language, and where it goes."""
     suffix = SUFFIX[language]
     found = {ROOT / f"{name}{suffix}": PurePosixPath(f"{place}.md") for name, place in OUTSIDE.items()}
+    found |= {file: PurePosixPath(file.relative_to(DOCS)) for file in written(language)}
     for file in sorted(DOCS.rglob("*.md")):
         if HERE in file.parents or file.name.endswith(".zh-CN.md") != (language == "zh"):
             continue
@@ -59,13 +71,27 @@ def pages(language: Language) -> dict[Path, PurePosixPath]:
     return found
 
 
+def text_of(file: Path, language: Language) -> str:
+    return written(language).get(file) or file.read_text(encoding="utf-8")
+
+
+@cache
+def edited() -> dict[Path, PurePosixPath]:
+    """The files in which people edit the pages of entries, in both languages, and where the site has what they say."""
+    return {
+        file: PurePosixPath(f"encodings/{entry.name}.md")
+        for entry in ENTRIES
+        for file in (entry.page_file, entry.page_file.with_suffix(".zh.md"))
+    }
+
+
 @cache
 def modules() -> list[str]:
     """The modules of the API reference."""
     found = []
     for file in sorted((ROOT / "src" / "posenc").rglob("*.py")):
         name = ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
-        if name != "posenc" and name.split(".")[1] in SHOWN_MODULES and not HIDDEN.search(name):
+        if name != "posenc" and not HIDDEN.search(name):
             found.append(name)
     return found
 
@@ -77,24 +103,22 @@ def navigation(language: Language) -> Nav:
     encodings: Nav = [{("目录" if zh else "Catalogue"): "catalogue.md"}]
     for kind in KINDS:
         rows: Nav = [
-            {entry.label.zh if zh else entry.title.en: f"encodings/{entry.name}.md"}
-            for entry in ENTRIES
-            if entry.kind == kind
+            {entry.label.zh if zh else entry.title: f"encodings/{entry.name}.md"} for entry in ENTRIES if entry.kind == kind
         ]
         encodings.append({SHORT[kind].in_language(language).capitalize(): rows})
     known = {"index.md", "catalogue.md", *(f"encodings/{entry.name}.md" for entry in ENTRIES)}
-    rest: Nav = [{title(placed[place]): place} for place in sorted(placed) if place not in known]
+    rest: Nav = [{title(text_of(placed[place], language)): place} for place in sorted(placed) if place not in known]
     home: Nav = [{("首页" if zh else "Home"): "index.md"}]
     reference: Nav = [{name: f"api/{name}.md"} for name in modules()]
     parts = (("Guide", "指南", rest), ("Encodings", "编码", encodings), ("Reference", "参考", reference))
     return [*home, *({Words(english, chinese).in_language(language): below} for english, chinese, below in parts)]
 
 
-def title(file: Path) -> str:
+def title(text: str) -> str:
     """The first heading of a page."""
-    found = re.search(r"^# (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    found = re.search(r"^# (.*)$", text, re.MULTILINE)
     if found is None:
-        raise ValueError(f"{file.relative_to(ROOT)}: has no heading")
+        raise ValueError(f"a page has no heading: {text[:80]!r}")
     return found[1]
 
 
@@ -107,7 +131,7 @@ def only_in_the_other(language: Language) -> set[Path]:
 
 def rewritten(text: str, file: Path, language: Language, copied: set[Path]) -> str:
     """A page with its links as the site has them. Files that it links to are added to `copied`."""
-    places = pages(language)
+    places = pages(language) | edited()
     here = places[file].parent
     twins = only_in_the_other(language)
 
@@ -154,7 +178,7 @@ def stage() -> None:
     copied: set[Path] = set()
     for language in SUFFIX:
         for file, place in pages(language).items():
-            text = rewritten(file.read_text(encoding="utf-8"), file, language, copied)
+            text = rewritten(text_of(file, language), file, language, copied)
             write(OUT / "pages" / language / place, text)
     for name in modules():
         write(OUT / "pages" / "en" / "api" / f"{name}.md", f"::: {name}\n")

@@ -173,7 +173,7 @@ def test_the_file_holds_every_encodings_page(opened_file):
     opened_file.click(".measured [data-arm=rope] a")
     expect(opened_file.locator("main[data-ready] h1")).to_have_text("RoPE")
     opened_file.select_option("main select", label="Swin")
-    expect(opened_file.locator("main[data-ready] .lead")).to_have_text(BY_NAME["swin"].idea.en)
+    expect(opened_file.locator("main[data-ready] .lead")).to_have_text(BY_NAME["swin"].page.idea.en)
     assert {one.name for one in views.view("encoding").EXPORTED} == set(BY_NAME)
 
 

@@ -116,7 +116,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
         encoding = encoding.at_layer(0)
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
     assert encoding.coordinate_axes == entry.axes
-    assert (entry.coordinates is not None) == (entry.axes > 1), "say which coordinates it reads, and where that is said"
+    assert (entry.page.coordinates is not None) == (entry.axes > 1), "say which coordinates it reads, and where it is said"
     coords = positions_of(entry, 16, (3, 5)).coords
     assert coords.shape[2:] == (() if entry.axes == 1 else (entry.axes,))
 
@@ -259,12 +259,12 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
 
 
 def test_the_catalogue_is_not_searched_for_a_module_of_the_package(monkeypatch):
-    """`from posenc import windows` asks the package for an attribute first: the search took 15 ms for each module."""
+    """`from posenc import combined` asks the package for an attribute first: the search took 15 ms for each module."""
     with pytest.raises(AttributeError, match="did you mean"):
         posenc.__getattr__("sinusodal")
-    monkeypatch.setattr(catalogue, "hint", lambda word: pytest.fail(f"{word} was searched"))
-    with pytest.raises(AttributeError, match=r"has no attribute 'windows'$"):
-        posenc.__getattr__("windows")
+    monkeypatch.setattr(lookup, "hint", lambda word: pytest.fail(f"{word} was searched"))
+    with pytest.raises(AttributeError, match=r"has no attribute 'combined'$"):
+        posenc.__getattr__("combined")
 
 
 def test_unknown_options_name_the_right_one():

@@ -8,18 +8,16 @@ formula at them. Legend: h heads, i query, j key, t tokens, d channels of a head
 
 import itertools
 import math
-import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
 import posenc
+from posenc.catalogue.description import built, program
 
 from .by_hand import close, each, turned
 
-PAGES = Path(__file__).parents[2] / "docs" / "encodings"
 H, W, LENGTH, M, HEADS, D = 4, 6, 16, 512, 8, 64  # as on the pages
 SEVERAL = [entry.name for entry in posenc.catalogue.ENTRIES if entry.axes > 1 and entry.kind != "positions"]
 ATOL = 1e-9
@@ -86,7 +84,7 @@ class Page:
 
     def __init__(self, name: str, instead: posenc.Positions | None = None) -> None:
         self.name, made = name, {}
-        code = re.search(r"```python\n(.*?)```", (PAGES / f"{name}.md").read_text(encoding="utf-8"), re.DOTALL)[1]
+        code = program(built(posenc.catalogue.BY_NAME[name]))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
             exec(compile(code, name, "exec"), made)

@@ -2,7 +2,8 @@
 
 posenc.catalogue.names(), posenc.catalogue.look_up("rotary")
 
-entry.py         what is said of one encoding, at the end of its own file
+entry.py         what is known of one encoding, at the end of its own file
+page.py          what readers are told of it, in NAME.md beside that file
 lookup.py        the names: create, names, positions_by, look_up
 methods.py       groups of methods, and what posenc does not have yet
 measured.py      what the lab measured of them

@@ -54,8 +54,8 @@ def requested(name: str, length: int | str) -> str:
     return f".at_length({length})" if lookup.BY_NAME[name].by_length else ""
 
 
-def describe(entry: Entry) -> dict[str, Any]:
-    """As JSON. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
+def built(entry: Entry) -> dict[str, Any]:
+    """What needs no page. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
 
     Positions have none of these; their `sizes` are the arguments that they need, `options` those that may be left out.
     """
@@ -72,15 +72,12 @@ def describe(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "class": entry.class_name,
-        "title": entry.title._asdict(),
         "kind": entry.kind,
         "published": entry.published,
         "needs": list(entry.needs),
         "axes": entry.axes,
-        "coordinates": entry.coordinates and entry.coordinates._asdict(),
         "per_layer": entry.per_layer,
         "formula": entry.formula,
-        "idea": entry.idea._asdict(),
         "seams": seams,
         "traits": traits,
         "parameters": count,
@@ -88,14 +85,24 @@ def describe(entry: Entry) -> dict[str, Any]:
         "sizes": needed,
         "options": {name: about.default for name, about in parameters.items() if name not in needed},
         "also_called": list(entry.also_called),
+    }
+
+
+def describe(entry: Entry) -> dict[str, Any]:
+    """As JSON: what `built` finds, and what its page says."""
+    page = entry.page
+    return built(entry) | {
+        "title": page.title._asdict(),
+        "coordinates": page.coordinates and page.coordinates._asdict(),
+        "idea": page.idea._asdict(),
         "used_by": {language: entry.users(language) for language in LANGUAGES},
-        "source": entry.source,
-        "example": entry.example,
+        "source": page.source,
+        "example": page.example,
     }
 
 
 def program(row: dict[str, Any]) -> str:
-    """A whole program with an encoding that `describe` described: embedding, attention, or positions and their use."""
+    """A whole program with an encoding that `built` found: embedding, attention, or positions and their use."""
     entry = lookup.BY_NAME[row["name"]]
     count = (
         "height, width, d_model, n_heads = 2, 4, 6, 512, 8"

@@ -1,7 +1,8 @@
-"""What the catalogue says of one encoding: its names, its kind, what it needs, who uses it, where it comes from.
+"""What the catalogue knows of one encoding without opening its page: its names, its kind, what it needs, who uses it.
 
 Every file of `posenc/encodings`, its `scalings` and `positions`, and of `posenc/encodings/presets`, that `posenc.create` or
-`posenc.positions_by` can name ends with `ENTRY = Entry(…)`. Importing this module does not import torch.
+`posenc.positions_by` can name ends with `ENTRY = Entry(…)`. What a reader is told stands beside it, in NAME.md: see page.
+Importing this module does not import torch.
 """
 
 from __future__ import annotations
@@ -9,8 +10,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from posenc.catalogue.page import Page, read
 from posenc.support.languages import Language, Words
 
 if TYPE_CHECKING:
@@ -53,6 +57,7 @@ SHORT: dict[Kind, Words] = {
 }
 """One or two words for each kind: the headings of the list."""
 
+PACKAGE = Path(__file__).parents[1]
 ROOM = "posenc.encodings"
 ROOMS: dict[Kind, str] = {
     "scaled": "posenc.encodings.scalings",
@@ -70,66 +75,47 @@ class Entry:
     name         what `posenc.create`, or `posenc.positions_by`, takes; the name of its file
     class_name   the class of what is made, which its file defines or imports
     builder      the function of its file that makes it; left out: its class does
-    title        its name in texts
+    title        its name in English texts
     kind         how position enters; the catalogue is grouped by it
     published    year and month of the first version of the paper, "2017-06"
     formula      one line of plain text
     also_called  names in other libraries and papers: hints that lead here, not aliases
     used_by      models, the best known first
-    source       paper and section
-    idea         two to four sentences
     needs        parameters: it learns some; hidden_states: it reads them; causal: no option makes it bidirectional;
                  wide_output: attention has more heads than queries, and its output projection as many
     axes         coordinates of a token that it reads, or makes, as it is by default: 2 for images
     per_layer    the paper gives each layer its own parameters
     by_length    a fresh one is for requests within the trained length: examples take at_length(n)
     small        options of an example whose tables fit on a page
-    example      lines of Python that its page shows after the common example
     arguments    Python, for about `length` tokens: of a way to number tokens what it needs beside sizes; of an encoding
                  that changes far distances, options under which some of these tokens are far, for measuring its cost
     positions    Python of the positions that it reads, made of `batch` and `length`, or of the `height` and `width` of an
                  image; its example, picture, costs and tests make positions by nothing else
-    coordinates  one sentence: what these coordinates are in the paper's or the authors' models, and where that is said;
-                 needed with more than one axis
     both_ways    attention of its example is not causal: patches, nodes and cameras have no order
-    latex        the formula as its page shows it, without delimiters
-    breaks       where it fails, or what it cannot do
-    differs      how it differs here from the paper or the authors' code; None: in nothing that is known
-    code         the authors' code on GitHub, "owner/name"; empty where none is known
     domains      what it is for; left out: text and audio if it reads one coordinate, images if it reads more
     starts       scratch: models are trained with it; trained: it changes a trained model; left out: trained for scalings of
                  RoPE, scratch for all others
-    options      the Chinese of what its docstring says of an option, by the option's name; see option_descriptions
     """
 
     name: str
     class_name: str
-    title: Words
+    title: str
     kind: Kind
     published: str
     formula: str
     also_called: tuple[str, ...]
-    used_by: tuple[str | Words, ...]
-    source: str
-    idea: Words
+    used_by: tuple[str, ...]
     builder: str = ""
     needs: tuple[Need, ...] = ()
     axes: int = 1
     per_layer: bool = False
     by_length: bool = False
     small: dict[str, int] = field(default_factory=dict)
-    example: str = ""
     arguments: dict[str, str] = field(default_factory=dict)
     positions: str = "posenc.Positions.arange(batch, length)"
-    coordinates: Words | None = None
     both_ways: bool = False
-    latex: str = ""
-    breaks: Words | None = None
-    differs: Words | None = None
-    code: str = ""
     domains: tuple[Use, ...] = ()
     starts: tuple[Start, ...] = ()
-    options: dict[str, str] = field(default_factory=dict)
 
     @property
     def order(self) -> tuple[int, bool, str, str]:
@@ -139,7 +125,7 @@ class Entry:
     @property
     def label(self) -> Words:
         """For menus: the Chinese one begins with the English name too."""
-        return Words(self.title.en, f"{self.title.en} {self.title.zh.removeprefix(self.title.en).strip()}")
+        return Words(self.title, f"{self.title} {self.page.title.zh.removeprefix(self.title).strip()}".strip())
 
     @property
     def of_image(self) -> bool:
@@ -147,7 +133,7 @@ class Entry:
         return "height" in compile(self.positions, self.name, "eval").co_names
 
     def users(self, language: Language = "en") -> list[str]:
-        return [user.in_language(language) if isinstance(user, Words) else user for user in self.used_by]
+        return list((language == "zh" and self.page.used_by) or self.used_by)
 
     @property
     def used_for(self) -> tuple[Use, ...]:
@@ -184,6 +170,16 @@ class Entry:
     def module(self) -> str:
         """The module of its file."""
         return f"{ROOMS.get(self.kind, ROOM)}.{self.name}"
+
+    @property
+    def page_file(self) -> Path:
+        """NAME.md beside its file."""
+        return PACKAGE.joinpath(*self.module.split(".")[1:]).with_suffix(".md")
+
+    @cached_property
+    def page(self) -> Page:
+        """Its texts in both languages, read when they are first asked for."""
+        return read(self.page_file)
 
     def load(self) -> type[PositionalEncoding]:
         """The class of what is made; imports torch."""

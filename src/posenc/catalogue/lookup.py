@@ -11,10 +11,9 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.catalogue.entry import ROOM, ROOMS, Entry
+from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
 from posenc.catalogue.methods import GROUPS, NOT_YET, Method
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -23,11 +22,8 @@ if TYPE_CHECKING:
     from posenc.positions import Positions
 
 
-HERE = Path(__file__).parents[1]  # the package posenc
-
-
 @checked
-def entries_in(folder: Path = HERE) -> tuple[Entry, ...]:
+def entries_in(folder: Path = PACKAGE) -> tuple[Entry, ...]:
     """The entries that the files of posenc's folder end with, in the order of the catalogue. They stand in ROOM and ROOMS.
 
     The text after `ENTRY = ` is evaluated by itself, so that torch is not imported. Raises ValueError, naming the file, for
@@ -50,7 +46,7 @@ def _entry_in(file: Path) -> Entry | None:
     if not marked:
         return None
     try:
-        entry: Entry = eval(written, {"Entry": Entry, "Words": Words})
+        entry: Entry = eval(written, {"Entry": Entry})
     except (SyntaxError, NameError, TypeError) as error:
         raise ValueError(
             f"{file}: expected ENTRY = Entry(…) with literal arguments as its last statement: {error}"
@@ -260,7 +256,7 @@ def _called() -> dict[str, Entry]:
     called: dict[str, Entry] = {}
     for entry in ENTRIES:
         own_class = () if entry.builder else (entry.class_name,)
-        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.title, *entry.also_called)}
+        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.page.title, *entry.also_called)}
     return called
 
 

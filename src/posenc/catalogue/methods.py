@@ -1,6 +1,6 @@
 """The methods of the literature: the entry of each, or the reason why there is none.
 
-`docs/methods.md` is this table. A name that leads to no entry yet says so instead of leading somewhere else.
+The site's page of methods is this table. A name that leads to no entry yet says so instead of leading somewhere else.
 """
 
 from __future__ import annotations

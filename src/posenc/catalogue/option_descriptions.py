@@ -5,7 +5,8 @@ The English stands in the docstring of what the entry makes, a line for each opt
     factor           s: the length wanted over the trained one
     height, width    of the image, in patches
 
-The Chinese stands in the entry, under `options`; for descriptions that several entries share, in SHARED.
+The Chinese stands in the entry's Chinese page; for descriptions that several entries share, in SHARED. What has no Chinese
+is told in English.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ SHARED = {
 def options_of(entry: Entry) -> dict[str, Words]:
     """Every size and option in the order of the signature, and what it means. Imports torch.
 
-    Raises ValueError, naming the entry and the option, for one that its docstring does not describe or that has no Chinese.
+    Raises ValueError, naming the entry and the option, for one that its docstring does not describe.
     """
     maker = entry.maker()
     said = described(inspect.getdoc(maker) or "")
@@ -57,10 +58,7 @@ def options_of(entry: Entry) -> dict[str, Words]:
     for name in inspect.signature(maker).parameters:
         if name not in said:
             raise ValueError(f"{entry.name}: the docstring of {maker.__name__} has no line for {name!r}")
-        chinese = entry.options.get(name) or SHARED.get(said[name])
-        if chinese is None:
-            raise ValueError(f"{entry.name}: ENTRY has no Chinese for the option {name!r}: options={{{name!r}: '…'}}")
-        found[name] = Words(said[name], chinese)
+        found[name] = Words(said[name], entry.page.options.get(name) or SHARED.get(said[name], said[name]))
     return found
 
 

@@ -18,7 +18,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
 from posenc.kernels.fast_path import constant
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -67,30 +66,10 @@ class ALiBi(DistanceBias):
 ENTRY = Entry(
     name="alibi",
     class_name="ALiBi",
-    title=Words("ALiBi", "线性偏置注意力"),
+    title="ALiBi",
     kind="biased",
     published="2021-08",
     formula="q·k - m|i-j|",
     also_called=("linear_bias", "attention_with_linear_biases", "linear_biases", "AlibiPositionalBias", "线性偏置"),
     used_by=("BLOOM", "MPT", "Falcon-RW"),
-    source="Press et al. 2021, arXiv 2108.12409, section 3",
-    idea=Words(
-        "The attention score decreases linearly with distance. Each head has its own fixed slope; there are no parameters. "
-        "Heads with a steep slope attend to near tokens, heads with a flat slope also to far ones. "
-        "The lines continue beyond the training length.",
-        "注意力分数随距离线性下降。每个头有自己的固定斜率，没有参数。"
-        "斜率大的头关注近处的词，斜率小的头也关注远处的词；超过训练长度后，直线继续延伸。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - m_h |i - j|, \quad m_h = 2^{-8h/n}",
-    breaks=Words(
-        "Tokens far away get almost no weight: what stands far back cannot be recalled, whatever its content. Our "
-        "copying tasks fail beyond 1.25 × the trained length.",
-        "远处的词几乎没有权重：无论内容如何，很远的信息都找不回。我们的复制任务超过训练长度 1.25 倍就失败。",
-    ),
-    code="ofirpress/attention_with_linear_biases",
-    options={
-        "n_heads": "整个模型的查询头数；张量并行的各份取 heads(start, stop)",
-        "slopes": "替代论文的斜率，每个头一个",
-        "bias_max": "未给斜率时，最后一个斜率的指数",
-    },
 )

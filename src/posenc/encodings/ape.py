@@ -31,7 +31,6 @@ from posenc.encodings.bases.block_rotation import skew_exponential
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -95,16 +94,12 @@ class APE(PositionalEncoding):
 ENTRY = Entry(
     name="ape",
     class_name="APE",
-    title=Words("APE of trees", "树的代数位置编码"),
+    title="APE of trees",
     kind="rotated",
     published="2023-12",
     needs=("parameters",),
     axes=12,
     positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
-    coordinates=Words(
-        "The branches from a node up to its root, the last one first, and 0 beyond the root (paper, section 3.3).",
-        "从节点到根的各个分支，最后一个排在最前，根之外为 0（论文第 3.3 节）。",
-    ),
     both_ways=True,
     formula="(W_b1 … W_bm q)·(W_c1 … W_cn k), W_b = exp(A_b - A_bᵀ)",
     also_called=(
@@ -115,32 +110,6 @@ ENTRY = Entry(
         "unitary_pe",
         "Branching",
     ),
-    used_by=(Words("research: tree tasks by its authors", "研究：作者的树任务"),),
-    source="Kogkalidis et al. 2023, arXiv 2312.16045, section 3.3, and the authors' code",
-    idea=Words(
-        "RoPE turns by one rotation for each step of a sequence. In a tree each branch has a learned rotation of its own, "
-        "and a node turns queries and keys by the product along its path. What two paths share cancels: the score depends "
-        "on the way from one node to the other, and on nothing else of their positions.",
-        "RoPE 在序列中每走一步就旋转一次。在树中每个分支有自己学到的旋转，节点按其路径上的乘积旋转查询和键。"
-        "两条路径的相同部分相互抵消：分数只取决于从一个节点到另一个节点的走法。",
-    ),
-    latex=r"(R_i q_i) \cdot (R_j k_j), \quad R_{b_1 \dots b_m} = W_{b_1} \cdots W_{b_m}, \quad W_b = e^{A_b - A_b^\top}",
+    used_by=("research: tree tasks by its authors",),
     domains=("graph",),
-    breaks=Words(
-        "A matrix product for each step and branch: deep and wide trees are slow, see the costs. Rotations of different "
-        "branches do not commute, so that no table of angles can replace them.",
-        "每一步、每个分支都要一次矩阵乘法：又深又宽的树很慢，代价见下表。不同分支的旋转不可交换，因此不能用角度表代替。",
-    ),
-    differs=Words(
-        "Vectors are multiplied branch by branch, where the authors' code multiplies the matrices of all nodes first. "
-        "Their factor of 0.98 for every step between two nodes, which multiplies the score, is left out.",
-        "这里逐个分支地乘向量；作者的代码先把所有节点的矩阵乘好。省略了他们对分数的衰减：两节点间每走一步乘以 0.98。",
-    ),
-    code="konstantinosKokos/ape",
-    options={
-        "d_head": "每头的通道数，偶数",
-        "max_depth": 'k：路径能容纳的到根步数，与 posenc.positions_by("tree_paths", …) 相同',
-        "n_branches": "一个节点最多的孩子数",
-        "base": "初始旋转的底数：第 j 个通道对转动 base^(-4⌊j/2⌋/d_head)，各分支相同",
-    },
 )

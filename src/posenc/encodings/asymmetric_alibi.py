@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -58,27 +57,12 @@ class AsymmetricALiBi(DistanceBias):
 ENTRY = Entry(
     name="asymmetric_alibi",
     class_name="AsymmetricALiBi",
-    title=Words("Asymmetric ALiBi", "非对称 ALiBi"),
+    title="Asymmetric ALiBi",
     kind="biased",
     published="2021-11",
     needs=("parameters",),
     per_layer=True,
     formula="q·k + s|i-j| before, t|i-j| after",
     also_called=("nonsymmetric_alibi", "nosym_alibi", "bidirectional_alibi", "encoder_alibi"),
-    used_by=(Words("BERT models with ALiBi", "带 ALiBi 的 BERT 模型"),),
-    source="Press 2021, issue 5 of ALiBi's repository; Press et al. 2021, arXiv 2108.12409, section 3",
-    idea=Words(
-        "With attention both ways ALiBi treats a key before the query like one as far after it. Here each head learns two "
-        "slopes: how fast the score falls towards the beginning of the text, and how fast towards its end. So a head can "
-        "look back only, or ahead only.",
-        "双向注意力中，ALiBi 对查询之前和之后同样远的键一视同仁。这里每个头学习两个斜率："
-        "分数向文本开头下降多快，向结尾下降多快。因此一个头可以只看前面，或只看后面。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + \begin{cases} s_h |i - j| & j < i \\ t_h |i - j| & j > i \end{cases}",
-    breaks=Words(
-        "Slopes have no bound: one that training makes positive prefers the furthest tokens, more so in longer texts.",
-        "斜率没有界限：训练得到的正斜率偏爱最远的词，文本越长越甚。",
-    ),
-    code="ofirpress/attention_with_linear_biases",
-    options={"n_heads": "查询头数"},
+    used_by=("BERT models with ALiBi",),
 )

@@ -22,7 +22,6 @@ from posenc.kernels.fast_path import wants_gradient
 from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ class BAM(DistanceBias):
 ENTRY = Entry(
     name="bam",
     class_name="BAM",
-    title=Words("BAM", "贝叶斯注意力先验"),
+    title="BAM",
     kind="biased",
     published="2025-05",
     needs=("parameters",),
@@ -85,28 +84,5 @@ ENTRY = Entry(
         "ggd_bam",
         "AttentionPrior",
     ),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Bianchessi et al. 2025, arXiv 2505.22842, and the authors' code",
-    idea=Words(
-        "What a head expects of the distance, before it sees the content, is a probability of the distance; its logarithm "
-        "is added to the score. Here it is a generalised Gaussian whose scale and exponent each head learns. Exponents "
-        "below 0 turn it around: near tokens lose attention, so that such a head searches far away.",
-        "一个头在看到内容之前对距离的预期是一个概率分布，把它的对数加到分数上。这里用广义高斯分布，每个头学习尺度和指数。"
-        "指数小于 0 时方向相反：近处的词失去注意力，这样的头在远处检索。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - e^{a} \big(|i - j| + \varepsilon\big)^{s}, \quad \varepsilon = 10^{-5}",
-    breaks=Words(
-        "With an exponent below 0 a token nearly stops seeing itself: its bias is -e^a·10^(-5s). With one above 1 far "
-        "tokens vanish sooner than with ALiBi. The authors' figures at 500 times the trained length are those of BAM "
-        "together with SSMax: Stack(bam, ssmax).",
-        "指数小于 0 时，词几乎看不到自己：偏置为 -e^a·10^(-5s)。指数大于 1 时，远处的词比 ALiBi 消失得更快。"
-        "作者在 500 倍训练长度上的结果来自 BAM 与 SSMax 的组合：Stack(bam, ssmax)。",
-    ),
-    differs=Words(
-        "The offset of the distance, which the authors keep at 0, is left out. With SSMax their code multiplies the bias "
-        "by log n, too; in a Stack only the product q·k is multiplied.",
-        "省略了距离的偏移量，作者将其固定为 0。与 SSMax 合用时，作者的代码也把偏置乘以 log n；在 Stack 中只乘 q·k。",
-    ),
-    code="ArthurSBianchessi/BAM",
-    options={},
+    used_by=("research: language models by its authors",),
 )

@@ -27,7 +27,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -98,38 +97,12 @@ class CARoPE(FromEarlierTokens):
 ENTRY = Entry(
     name="carope",
     class_name="CARoPE",
-    title=Words("CARoPE", "上下文感知旋转位置编码"),
+    title="CARoPE",
     kind="contextual",
     published="2025-07",
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="R(Σ f(x)^n)q · R(Σ f(x)^n)k, f = 1 / (softplus(w·x) + 1)",
     also_called=("context_aware_rope", "context_aware_rotary_position_embedding"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Veisi et al. 2025, arXiv 2507.23083, section 2",
-    idea=Words(
-        "RoPE's frequencies are the powers of one number. Here every token makes that number from its content, for "
-        "each "
-        "head anew, and the angles are the sums over all tokens so far. A fresh model is RoPE.",
-        "RoPE 的各个频率是同一个数的各次幂。这里每个词根据内容为每个头给出这个数，角度是到此为止所有词的和。"
-        "初始时等同于 RoPE。",
-    ),
-    latex=(
-        r"R\Big(\sum_{s \le i} f_s^n\Big) q_i \cdot R\Big(\sum_{s \le j} f_s^n\Big) k_j, \quad f_s = "
-        r"\frac{1}{\mathrm{softplus}(w \cdot x_s + b) + 1}"
-    ),
-    breaks=Words(
-        "The fastest pair turns by 1 at every token, whatever the content. The paper tests it up to 1024 tokens only.",
-        "最快的通道对无论内容如何，每个词都转 1。论文只测试到 1024 个词。",
-    ),
-    differs=Words(
-        "The paper's formula has no offset b, without which it cannot start as RoPE, as the paper says it does; at "
-        "b = 0 it is the paper's formula. Each layer reads its own hidden states. There is no code by the authors.",
-        "论文公式没有偏置 b，但没有它就无法像论文所说从 RoPE 开始；b = 0 时即论文公式。每层读取自己的隐藏状态。作者"
-        "没有公开代码。",
-    ),
-    options={
-        "n_kv_heads": "键头数，各有自己的数；None 为 n_heads",
-        "base": "初始 RoPE 的底数",
-    },
+    used_by=("research: language models by its authors",),
 )

@@ -23,7 +23,6 @@ from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -91,24 +90,12 @@ def _inverse(matrix: Float[Tensor, "d d"], eye: Float[Tensor, "d d"]) -> Float[T
 ENTRY = Entry(
     name="cayley_string",
     class_name="CayleySTRING",
-    title=Words("Cayley-STRING", "凯莱 STRING"),
+    title="Cayley-STRING",
     kind="rotated",
     published="2025-02",
     needs=("parameters",),
     per_layer=True,
     formula="R(p)Pq · R(p')Pk",
     also_called=("STRING", "separable_translationally_invariant", "cayley_string_encoding"),
-    used_by=(Words("research: vision and robotics by its authors", "研究：作者用于视觉与机器人"),),
-    source="Schenck et al. 2025, arXiv 2502.02562, section 3",
-    idea=Words(
-        "Queries and keys are first turned into a learned orthogonal basis, then rotated as by RoPE. Any rotation "
-        "whose scores depend on differences of positions alone can be written so. At the start it is RoPE.",
-        "查询和键先变换到一组学习得到的正交基，再像 RoPE 那样旋转。凡是分数只取决于位置之差的旋转都能写成这种形式。"
-        "初始时就是 RoPE。",
-    ),
-    latex=r"(R(i) P q_i) \cdot (R(j) P k_j), \quad P = (I - S)(I + S)^{-1}, \quad S = F - F^\top",
-    breaks=Words(
-        "It breaks where RoPE does, and a system of equations is solved in every forward pass.",
-        "与 RoPE 在同样的地方失效；每次前向都要解一个方程组。",
-    ),
+    used_by=("research: vision and robotics by its authors",),
 )

@@ -20,7 +20,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.block_rotation import BlockRotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -84,40 +83,15 @@ class ComRoPE(BlockRotation):
 ENTRY = Entry(
     name="com_rope",
     class_name="ComRoPE",
-    title=Words("ComRoPE", "可交换旋转位置编码"),
+    title="ComRoPE",
     kind="rotated",
     published="2025-06",
     needs=("parameters",),
     axes=2,
     positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
-    coordinates=Words(
-        "Middles of the patches as fractions of the image, from 0 to 1; the class token stands at (½, ½) "
-        "(ComRoPE's model.py with axis_scale=True).",
-        "图块中心占图像的比例，从 0 到 1；分类词元位于 (½, ½)（ComRoPE 的 model.py，axis_scale=True）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="exp(Σ m p A)q · exp(Σ m p' A)k",
     also_called=("commuting_rope", "trainable_commuting_angle_matrices", "ComRoPE-LD", "ComRoPE-AP"),
-    used_by=(Words("research: vision Transformers by its authors", "研究：作者的视觉 Transformer"),),
-    source="Yu et al. 2025, arXiv 2506.03737, section 3",
-    idea=Words(
-        "RoPE turns pairs of channels; here whole blocks of channels are turned by a learned rotation. All axes of "
-        "an image use multiples of one matrix, or blocks of their own, so that rotations commute and scores depend "
-        "on the offset of two patches alone. The rotations are learned with the model.",
-        "RoPE 转动通道对；这里用学习得到的旋转转动整块通道。图像的各个轴用同一矩阵的倍数，或各占不同的块，因此旋转"
-        "可交换，分数只取决于两个图块的相对位移。旋转与模型一起学习。",
-    ),
-    latex=r"\Big(e^{\sum_a m_a i_a A} q_i\Big) \cdot \Big(e^{\sum_a m_a j_a A} k_j\Big), \quad A = F - F^\top",
-    breaks=Words(
-        "Matrix exponentials in every forward pass: see the costs. Larger images than those of training meet new angles.",
-        "每次前向都要计算矩阵指数，代价见下表。比训练时大的图像会遇到新的角度。",
-    ),
-    code="Longin-Yu/ComRoPE",
-    options={
-        "axes": "每个词的坐标数；作者代码中坐标为 0 到 1：图块中心除以图像大小",
-        "n_kv_heads": "键头数，各有自己的生成元；None 为 n_heads",
-        "block": "一块的通道数；None：8（论文最好的模型），或能整除头的数",
-        "form": '"LD"：线性相关，每块读取所有轴；"AP"：按轴划分，每块读一个轴',
-    },
+    used_by=("research: vision Transformers by its authors",),
 )

@@ -31,7 +31,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class ComplexOrder(AbsoluteEncoding):
 ENTRY = Entry(
     name="complex_order",
     class_name="ComplexOrder",
-    title=Words("Complex-order", "复数词序嵌入"),
+    title="Complex-order",
     kind="added",
     published="2019-12",
     needs=("parameters",),
@@ -100,38 +99,5 @@ ENTRY = Entry(
         "complex_word_order",
         "复数嵌入",
     ),
-    used_by=(Words("research: classification and translation by its authors", "研究：作者的分类与翻译"),),
-    source="Wang et al. 2020, arXiv 1912.12333, section 2.3",
-    idea=Words(
-        "A word's embedding is a function of its position: each pair of channels is a complex number that turns as the "
-        "word moves. How fast it turns is learned, and may differ between words: a word with slow frequencies hardly "
-        "changes with its position. Nothing is added to the embedding; it is turned once, before the first layer.",
-        "词的嵌入是位置的函数：每对通道是一个复数，随词的位置转动。转动的快慢是学习得到的，可以逐词不同：频率慢的词几乎不在意"
-        "自己的位置。这里没有加法，嵌入只在第一层之前转动一次。",
-    ),
-    example="""\
-ids = torch.randint(100, (batch, length))
-by_word = posenc.create("complex_order", d_model=d_model, n_words=100)
-words = torch.randn(batch, length, d_model)  # the embeddings of ids
-x = by_word.embed(words, posenc.Positions.at(torch.stack([torch.arange(length).expand_as(ids), ids], dim=-1)))
-""",
-    latex=r"f(w, p)_c = r_{w,c}\, e^{i(\omega_{w,c}\, p + \theta_{w,c})} = x_{w,c}\, e^{i \omega_{w,c}\, p}",
-    breaks=Words(
-        "The projections of a layer mix the channels, so that scores depend on both positions: unlike RoPE, which turns "
-        "queries and keys, it is not relative. Frequencies for each word need half as many parameters as the embeddings.",
-        "层的投影会混合通道，因此分数依赖两个位置本身：RoPE 转动查询和键，而它不是相对的。"
-        "每个词有自己的频率时，所需参数是词嵌入的一半。",
-    ),
-    differs=Words(
-        "The authors' networks go on with complex numbers; here the real and imaginary parts are channels of a real model. "
-        "Their Transformer counts positions from the end of the text.",
-        "作者的网络之后仍用复数计算；这里实部和虚部是实数模型的通道。作者的 Transformer 从文本末尾开始计数。",
-    ),
-    code="iclr-complex-order/complex-order",
-    options={
-        "d_model": "通道数，偶数：复数的个数为一半",
-        "n_words": "None：所有词共用 ω；整数：每个词有自己的 ω，词元的坐标为（位置, 词）",
-        "base": "初始频率为 base^(-2⌊c/2⌋/n)，同作者的 Transformer",
-        "layout": "哪两个通道是一个数的实部和虚部",
-    },
+    used_by=("research: classification and translation by its authors",),
 )

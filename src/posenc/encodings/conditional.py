@@ -19,7 +19,6 @@ from posenc.encoding import PositionalEncoding, check_embeddings, full_precision
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -73,17 +72,12 @@ class Conditional(PositionalEncoding):
 ENTRY = Entry(
     name="conditional",
     class_name="Conditional",
-    title=Words("Conditional (CPE)", "条件位置编码"),
+    title="Conditional (CPE)",
     kind="added",
     published="2021-02",
     needs=("parameters",),
     axes=2,
     positions="posenc.Positions.grid(height, width)",
-    coordinates=Words(
-        "Whole rows and columns: only which patches are neighbours counts, and a class token gets nothing "
-        "(CPVT's code puts the patches back into their image).",
-        "整数行号与列号：只有哪些图块相邻才重要，分类词元不加任何东西（CPVT 的代码把图块放回图像中）。",
-    ),
     both_ways=True,
     formula="x + conv(x)",
     also_called=(
@@ -92,28 +86,5 @@ ENTRY = Entry(
         "conditional_positional_encoding",
         "CPVT",
     ),
-    used_by=(
-        "CPVT",
-        "DaViT",
-        "Florence-2",
-        "Twins",
-    ),
-    source="Chu et al. 2021, arXiv 2102.10882, section 3.2",
-    idea=Words(
-        "A small convolution over the patches around each token is added to it. Position comes from the zeros "
-        "beyond the border of the image and spreads inwards over the layers; any image size will do. Usually it "
-        "stands before every block, or before the second one.",
-        "对每个图块周围的图块做一个小卷积，加到它上面。位置信息来自图像边界外的零，并逐层向内传播；任意图像大小都适"
-        "用。通常放在每个块之前，或第二个块之前。",
-    ),
-    latex=r"x_{y,x} + b + \sum_{v,h=-r}^{r} w_{v,h}\, x_{y+v,\, x+h}",
-    breaks=Words(
-        "It reads neighbours, so that tokens cannot be encoded one by one. Deep inside a large image one layer of "
-        "it tells no position.",
-        "它要读相邻图块，不能逐个编码。在大图像的深处，单独一层分辨不出位置。",
-    ),
-    code="Meituan-AutoML/CPVT",
-    options={
-        "kernel_size": "每个方向读取的图块数，奇数",
-    },
+    used_by=("CPVT", "DaViT", "Florence-2", "Twins"),
 )

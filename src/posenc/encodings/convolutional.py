@@ -20,7 +20,6 @@ from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, 
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -141,7 +140,7 @@ def whole_documents(at: Positions) -> None:
 ENTRY = Entry(
     name="convolutional",
     class_name="Convolutional",
-    title=Words("Convolutional", "卷积位置编码"),
+    title="Convolutional",
     kind="added",
     published="2019-04",
     needs=("parameters",),
@@ -152,35 +151,5 @@ ENTRY = Entry(
         "Wav2Vec2PositionalConvEmbedding",
         "pos_conv_embed",
     ),
-    used_by=(
-        "wav2vec 2.0",
-        "HuBERT",
-        "WavLM",
-        "data2vec",
-    ),
-    source="Mohamed et al. 2019, arXiv 1904.11660, section 2; Baevski et al. 2020, arXiv 2006.11477, section 2",
-    idea=Words(
-        "A wide convolution over neighbouring frames is added to the input once. It tells order within its reach, "
-        "and the zeros beyond the ends of the recording mark absolute position. It is the encoding of most models "
-        "of speech.",
-        "对相邻的帧做一个宽卷积，在输入处加一次。它在卷积范围内表示次序，录音两端之外的零则标出绝对位置。多数语音模"
-        "型采用它。",
-    ),
-    latex=r"x_t + \mathrm{gelu}\Big(b + \sum_{k=0}^{K-1} W_k\, x_{t + k - \lfloor K/2 \rfloor}\Big)",
-    breaks=Words(
-        "Far from both ends it tells only the order within its reach. A token reads later ones, so that decoding "
-        "with a cache and packed rows are refused.",
-        "远离两端时，只能区分卷积范围内的顺序。它要读后面的词，因此拒绝带缓存的解码和打包的行。",
-    ),
-    code="facebookresearch/fairseq",
-    options={
-        "kernel_size": "卷积的抽头数；偶数时向后比向前多读一个词",
-        "groups": "互相可见的通道组数",
-        "layers": "串联的卷积层数（data2vec-audio 为 5）",
-        "normed": "每层卷积后、gelu 前是否有不带参数的层归一化（data2vec-audio）",
-        "weight_norm": "W_k = gain_k·V_k/|V_k|，每个抽头归一化（wav2vec 2.0）；否则为普通权重（data2vec-audio）",
-        "batch_norm": (
-            "是否先用给定的统计量标准化各通道（HuBERT 的 conv_pos_batch_norm，不用 weight norm）；统计量是冻结的参数"
-        ),
-    },
+    used_by=("wav2vec 2.0", "HuBERT", "WavLM", "data2vec"),
 )

@@ -20,7 +20,6 @@ from posenc.encoding import AbsoluteEncoding, full_precision
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside, floating
 
 
@@ -58,7 +57,7 @@ class CoordinateProjection(AbsoluteEncoding):
 ENTRY = Entry(
     name="coordinate_projection",
     class_name="CoordinateProjection",
-    title=Words("Coordinate projection", "坐标的线性映射"),
+    title="Coordinate projection",
     kind="added",
     published="2020-12",
     needs=("parameters",),
@@ -66,37 +65,9 @@ ENTRY = Entry(
     positions=(
         'posenc.positions_by("lappe", adjacency=torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length))'
     ),
-    coordinates=Words(
-        "A node's entries in the eigenvectors of the normalised Laplacian, without the first (Graph "
-        "Transformer's laplacian_positional_encoding).",
-        "节点在归一化拉普拉斯矩阵各特征向量中的分量，不含第一个（Graph Transformer 的 laplacian_positional_encoding）。",
-    ),
     both_ways=True,
     formula="x + W·p + b",
     also_called=("linear_coordinates", "LapPENodeEncoder"),
     used_by=("Graph Transformer",),
-    source="Dwivedi and Bresson 2020, arXiv 2012.09699, sections 2.2 and 2.3",
-    idea=Words(
-        "The real coordinates of a token go through a learned linear map and are added to its embedding. "
-        "With Laplacian eigenvectors or return probabilities of random walks as coordinates, it tells a Transformer "
-        "where a node is in its graph. Other real coordinates, such as points in space, work as well.",
-        "词元的实数坐标经过一个学习得到的线性映射，加到词向量上。以拉普拉斯特征向量或随机游走的返回概率为坐标时，"
-        "它告诉 Transformer 一个节点在图中的位置。其他实数坐标（例如空间中的点）同样适用。",
-    ),
-    latex=r"x_n + W p_n + b",
     domains=("image", "graph"),
-    breaks=Words(
-        "It is as good as the coordinates: eigenvectors with flipped signs look like another graph. A shift of all "
-        "coordinates adds the same vector to every token.",
-        "效果取决于坐标：特征向量换了符号，就像另一个图。所有坐标平移会给每个词加上相同的向量。",
-    ),
-    differs=Words(
-        "GraphGPS concatenates the mapped coordinates with the embedding instead of adding them.",
-        "GraphGPS 把映射后的坐标与词向量拼接，而不是相加。",
-    ),
-    code="graphdeeplearning/graphtransformer",
-    options={
-        "d_model": "词向量的通道数",
-        "axes": "每个词的坐标数",
-    },
 )

@@ -22,7 +22,6 @@ from posenc.positions import Positions, readable
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -120,30 +119,12 @@ def _stable_argsort(order: Int[Tensor, "b j"]) -> Int[Tensor, "b j"]:
 ENTRY = Entry(
     name="cope",
     class_name="CoPE",
-    title=Words("CoPE", "上下文位置编码"),
+    title="CoPE",
     kind="contextual",
     published="2024-05",
     needs=("parameters", "causal"),
     per_layer=True,  # in each attention of its listing
     formula="q·k + q·e[Σ σ(q·k)]",
     also_called=("contextual", "contextual_position_encoding", "ContextualPositionEncoding", "上下文位置编码"),
-    used_by=(Words("research: language modelling and counting by its authors", "研究：作者用于语言建模与计数"),),
-    source="Golovneva et al. 2024, arXiv 2405.18719, section 4",
-    idea=Words(
-        "Positions are counted from the content: a gate computed from query and key decides which tokens count. A "
-        "head can then attend to the third sentence or the last verb instead of the token twelve positions back. "
-        "Positions between two whole numbers mix the vectors of both.",
-        "位置根据内容计数：由查询和键算出的门决定哪些词计入。因此一个头可以关注第三个句子或上一个动词，而不只是往前"
-        "第十二个词。介于两个整数之间的位置由两侧的向量插值得到。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + q_i \cdot e[p_{ij}], \quad p_{ij} = \sum_{t=j}^{i} \sigma(q_i \cdot "
-    r"k_t / \sqrt{d})",
-    breaks=Words(
-        "Only causal attention, and slow: every score waits for all scores of its row. Counts stop at the last row "
-        "of the table.",
-        "只适用于因果注意力，而且慢：每个分数要等同一行的全部分数。计数到表的最后一行为止。",
-    ),
-    options={
-        "n_positions": "整数位置 0 … n_positions-1；更大的计数按最后一个算（论文为 64）",
-    },
+    used_by=("research: language modelling and counting by its authors",),
 )

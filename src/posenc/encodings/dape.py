@@ -26,7 +26,6 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -132,33 +131,12 @@ def _along_keys(x: Tensor, index: Tensor | None) -> Tensor:
 ENTRY = Entry(
     name="dape",
     class_name="DAPE",
-    title=Words("DAPE", "数据自适应位置编码"),
+    title="DAPE",
     kind="contextual",
     published="2024-05",
     needs=("parameters",),
     per_layer=True,
     formula="s + b + f([s ; b]),  s = q·k/√d",
     also_called=("data_adaptive_positional_encoding", "dape_v1", "dape_kerple", "dape_alibi", "dape_fire", "AliBi_DAPE"),
-    used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
-    source="Zheng et al. 2024, arXiv 2405.14722, section 3, and the authors' code",
-    idea=Words(
-        "A small network looks at the scores of all heads for one pair of tokens, and at a bias of their distance. It "
-        "gives every head a correction, so that the bias is different for different content. It is applied to one pair "
-        "at a time and works at every length.",
-        "一个小网络同时看一对词在所有头上的分数和它们距离的偏置，给每个头一个修正。"
-        "因此偏置随内容而变。它逐对计算，所以任何长度都可用。",
-    ),
-    latex=r"s_{ij} + b_{i-j} + W_2\,\mathrm{LeakyReLU}(W_1 [s_{ij} ; b_{i-j}] + c_1) + c_2, \quad s_{ij} = q_i \cdot k_j "
-    r"/ \sqrt{d}",
-    breaks=Words(
-        "The scores of all heads must be at one place: no tensor parallelism over heads, and no fused kernel. Memory "
-        "grows with the square of the length, times the hidden units.",
-        "所有头的分数必须在一处：不能按头做张量并行，也不能用融合内核。内存随长度的平方增长，再乘以隐藏单元数。",
-    ),
-    code="chuanyang-Zheng/DAPE",
-    options={
-        "over": '距离的偏置 b：论文中最好的 "kerple"、"alibi" 或 "fire"',
-        "width": "f 的隐藏单元数",
-        "kernel": "f 的每一层读取的键数，奇数：第一版为 1，第二版为 3",
-    },
+    used_by=("research: length extrapolation by its authors",),
 )

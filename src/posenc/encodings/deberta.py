@@ -29,7 +29,6 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -183,7 +182,7 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
 ENTRY = Entry(
     name="deberta",
     class_name="DeBERTa",
-    title=Words("DeBERTa", "解耦注意力"),
+    title="DeBERTa",
     kind="relative",
     published="2020-06",
     needs=("parameters",),
@@ -196,29 +195,4 @@ ENTRY = Entry(
         "p2c",
     ),
     used_by=("DeBERTa",),
-    source="He et al. 2020, arXiv 2006.03654, section 3.1",
-    idea=Words(
-        "Content and position have vectors of their own. A score is the sum of content to content, content to "
-        "relative position and relative position to content; the table of relative positions is shared by all "
-        "layers. The scale divides by the number of terms too.",
-        "内容和位置各有自己的向量。注意力分数是三项之和：内容对内容、内容对相对位置、相对位置对内容；相对位置的表各"
-        "层共用。缩放系数也除以项数。",
-    ),
-    latex=r"\frac{q_i \cdot k_j + q_i \cdot W_K p_\delta + k_j \cdot W_Q p_\delta}{\sqrt{3d}}, \quad \delta = "
-    r"\mathrm{clip}(i - j)",
-    breaks=Words(
-        "Three products for every score. Distances beyond the limit look the same, and no fused kernel serves it.",
-        "每个分数要三次乘积。超过上限的距离无法区分，也没有融合内核可用。",
-    ),
-    differs=Words(
-        "Buckets and the normalised table are those of the code of version 2, and off by default.",
-        "对数桶和归一化的表来自第二版代码，默认不用。",
-    ),
-    code="microsoft/DeBERTa",
-    options={
-        "max_distance": "能区分的最大距离：max_relative_positions；为 -1 时取 max_position_embeddings",
-        "n_buckets": "每侧对数桶的行数（position_buckets，第二、三版为 256）；None：不用（第一版）",
-        "terms": '"c2p"、"p2c" 或两者',
-        "norm_eps": "表先经过层归一化（第二版的 norm_rel_ebd）时的 epsilon；None：不经过",
-    },
 )

@@ -19,7 +19,6 @@ from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 class DecomposedBias(InWindow):
@@ -82,18 +81,12 @@ ENTRY = Entry(
     name="decomposed",
     class_name="DecomposedBias",
     builder="decomposed",
-    title=Words("Decomposed", "分解式相对编码"),
+    title="Decomposed",
     kind="relative",
     published="2021-12",
     needs=("parameters",),
     axes=2,
     positions="posenc.Positions.grid(height, width)",
-    coordinates=Words(
-        "Whole rows and columns of the image or window, of which only differences count (SAM's "
-        "add_decomposed_rel_pos; MViTv2's cal_rel_pos_spatial where queries and keys have one resolution).",
-        "图像或窗口的整数行号与列号，只有差起作用（SAM 的 add_decomposed_rel_pos；查询与键分辨率相同时也是 "
-        "MViTv2 的 cal_rel_pos_spatial）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="q·k + q·R[Δy] + q·C[Δx]",
@@ -103,27 +96,5 @@ ENTRY = Entry(
         "mvit",
         "vitdet",
     ),
-    used_by=(
-        "MViTv2",
-        "ViTDet",
-        "Segment Anything",
-    ),
-    source="Li et al. 2021, arXiv 2112.01526, section 4.1",
-    idea=Words(
-        "Two learned vectors for every pair of patches, one by the difference in rows and one by that in columns, "
-        "multiplied with the query. Tables grow with height plus width instead of height times width. The query is "
-        "not divided by √d in the two terms.",
-        "每对图块有两个学到的向量，一个取决于行差，一个取决于列差，分别与查询相乘。表的大小随高加宽增长，而不是高乘"
-        "宽。这两项中查询不除以 √d。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + q_i \cdot R_{\Delta y} + q_i \cdot C_{\Delta x}",
-    breaks=Words(
-        "Tables belong to one size of image or window; another size needs `resized`, which interpolates them.",
-        "表属于一种图像或窗口尺寸；换尺寸需用 `resized` 插值。",
-    ),
-    code="facebookresearch/mvit",
-    options={
-        "height": "图像的高与宽，或注意力所限窗口的高与宽，以图块计",
-        "width": "图像的高与宽，或注意力所限窗口的高与宽，以图块计",
-    },
+    used_by=("MViTv2", "ViTDet", "Segment Anything"),
 )

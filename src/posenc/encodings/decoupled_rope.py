@@ -11,7 +11,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -35,7 +34,7 @@ ENTRY = Entry(
     name="decoupled_rope",
     class_name="RoPE",
     builder="decoupled_rope",
-    title=Words("Decoupled RoPE", "解耦旋转"),
+    title="Decoupled RoPE",
     kind="rotated",
     published="2024-05",
     formula="[q, R(p)q'] · [k, R(p')k']",
@@ -45,31 +44,5 @@ ENTRY = Entry(
         "multi-head latent attention rope",
         "qk_rope_head_dim",
     ),
-    used_by=(
-        "DeepSeek-V2",
-        "DeepSeek-V3",
-        "Kimi K2",
-    ),
-    source="DeepSeek-AI 2024, arXiv 2405.04434, section 2.1.3",
-    idea=Words(
-        "Latent attention keeps compressed keys, which a rotation would prevent. So the position has channels of "
-        "its own at the end of each head, and the compressed ones do not turn. A head is wider by the channels "
-        "that carry the position.",
-        "潜在注意力缓存压缩后的键，旋转会使压缩失效。因此位置使用每个头末尾的专门通道，压缩的通道不旋转。每个头因此"
-        "多出承载位置的通道。",
-    ),
-    latex=r"[\, q \,|\, R(i)\, q' \,] \cdot [\, k \,|\, R(j)\, k' \,]",
-    breaks=Words(
-        "Its rotating channels break where RoPE does.",
-        "旋转的通道与 RoPE 在同样的地方失效。",
-    ),
-    differs=Words(
-        "Each head has its own position key here; DeepSeek's one key for all heads belongs to the projection.",
-        "这里每个头有自己的位置键；DeepSeek 各头共用一个键，那属于投影。",
-    ),
-    code="deepseek-ai/DeepSeek-V2",
-    options={
-        "d_head": "每个头的通道数，内容与位置合计",
-        "rotary_dim": "旋转的通道数，偶数；默认约为 d_head 的三分之一",
-    },
+    used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
 )

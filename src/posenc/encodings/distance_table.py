@@ -17,7 +17,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -60,7 +59,7 @@ class DistanceTable(DistanceBias):
 ENTRY = Entry(
     name="distance_table",
     class_name="DistanceTable",
-    title=Words("Distance table", "距离表"),
+    title="Distance table",
     kind="biased",
     published="2025-03",
     needs=("parameters",),
@@ -71,22 +70,5 @@ ENTRY = Entry(
         "learned_distance_bias",
         "t5 without buckets",
     ),
-    used_by=(Words("Phi-4-multimodal (audio)", "Phi-4-multimodal（音频）"),),
-    source="Abouelenin et al. 2025, arXiv 2503.01743, and their code",
-    idea=Words(
-        "A learned number for every head and every distance up to a limit, added to the score; further away counts "
-        "as the limit. It is T5's bias without buckets. A model of sound uses a thousand distances before and "
-        "after.",
-        "每个头对上限以内的每个距离有一个学到的数，加到注意力分数上，更远的算作上限。它就是没有分桶的 T5 "
-        "偏置。一个音频模型前后各用一千个距离。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h,\, \mathrm{clip}(j - i,\, -k,\, r)}",
-    breaks=Words(
-        "Distances beyond the limit look the same; far rows of a large table are seldom trained.",
-        "超过上限的距离无法区分；大表中远处的行很少得到训练。",
-    ),
-    options={
-        "max_distance": "k：查询之前更远的键按此距离计",
-        "right": "查询之后的键同样如此；默认为 k",
-    },
+    used_by=("Phi-4-multimodal (audio)",),
 )

@@ -24,7 +24,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -76,7 +75,7 @@ class DualChunk(RegionalRoPE):
 ENTRY = Entry(
     name="dual_chunk",
     class_name="DualChunk",
-    title=Words("Dual Chunk Attention", "双块注意力"),
+    title="Dual Chunk Attention",
     kind="rotated",
     published="2024-02",
     needs=("causal",),
@@ -85,27 +84,5 @@ ENTRY = Entry(
     formula="chunks back: R(min(p mod s + s, c-1))q · R(p' mod s)k",
     also_called=("dual_chunk_attention", "DCA", "ChunkLlama", "chunk_llama", "dual_chunk_flash_attn", "双块注意力"),
     used_by=("Qwen2.5-1M", "Qwen2", "ChunkLlama", "vLLM"),
-    source="An et al. 2024, arXiv 2402.17463, section 3",
-    idea=Words(
-        "Positions are counted anew in every chunk. Distances within a chunk and to the nearest tokens of the chunk before "
-        "stay exact; tokens of earlier chunks stand at the largest distance that the model knows. "
-        "It extends a trained model without further training.",
-        "位置在每个块内重新计数。块内以及与前一块最近词的距离保持准确；更早的块里的词都在模型见过的最大距离上。"
-        "不需要再训练就能延长模型的上下文。",
-    ),
-    latex=r"(R(\min(i \bmod s + s,\, c - 1))\, q_i) \cdot (R(j \bmod s)\, k_j)",
     starts=("trained",),
-    breaks=Words(
-        "Tokens of earlier chunks all look equally far, and every decoded token turns their keys in a cache again.",
-        "更早的块中的词看起来一样远；每解码一个词，都要把缓存里这些块的键再旋转一次。",
-    ),
-    differs=Words(
-        "The largest distance is c − 1; the authors' code stops at c.",
-        "最大距离是 c − 1；作者代码到 c 为止。",
-    ),
-    code="HKUNLP/ChunkLlama",
-    options={
-        "trained_length": "c，模型训练过的位置数",
-        "chunk": "s；None：c 的四分之三，与论文一致",
-    },
 )

@@ -31,7 +31,6 @@ from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -150,7 +149,7 @@ class WithinThreshold(DistanceBias):
 ENTRY = Entry(
     name="fire",
     class_name="FIRE",
-    title=Words("FIRE", "函数插值相对位置偏置"),
+    title="FIRE",
     kind="biased",
     published="2023-10",
     needs=("parameters",),
@@ -160,33 +159,5 @@ ENTRY = Entry(
         "functional_interpolation_for_relative_positions",
         "progressive_interpolation",
     ),
-    used_by=(Words("research: long context by its authors", "研究：作者用于长上下文"),),
-    source="Li et al. 2024, arXiv 2310.04418",
-    idea=Words(
-        "A small network maps the distance to a number for each head, which is added to the attention score. "
-        "The distance is first divided by the query's own position, both on a logarithmic scale. "
-        "The network therefore reads numbers from 0 to 1 at every length and meets nothing new beyond the training length.",
-        "一个小网络把距离变成每个头的一个数，加到注意力分数上。距离先除以查询自己的位置，两者都取对数尺度。"
-        "因此无论多长，网络读到的数都在 0 到 1 之间，超过训练长度也不会遇到新的输入。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + f\!\left(\frac{\psi(|i - j|)}{\psi(\max(i, L))}\right), \quad "
-    r"\psi(x) = \ln(1 + c\,x)",
-    breaks=Words(
-        "A network runs for every pair of query and key: see the costs. Where the n positions of a request stay within L, "
-        "`encoding.at_length(n)` is a bias of the distance alone and costs about as much as KERPLE. The caller asks for "
-        "it, because L is learned, and a forward that chose by its value would break a compiled graph. "
-        "It depends on absolute positions, so that a shift changes scores.",
-        "每一对查询和键都要过一次网络，代价见上表。请求的 n 个位置都不超过 L 时，`encoding.at_length(n)` 只取决于距离，"
-        "代价与 KERPLE 相近。这由调用者选择：L 是学出来的，前向若按它的值分支，编译图就会中断。"
-        "它依赖绝对位置，平移会改变分数。",
-    ),
-    differs=Words(
-        "The small constant under the fraction and the absolute values of c and L are those of the paper's listing.",
-        "分母的小常数以及 c、L 的绝对值取自论文附录的代码。",
-    ),
-    options={
-        "width": "f 的隐藏单元数",
-        "first_length": "L₀，阈值的初始值",
-        "first_c": "c 的初始值",
-    },
+    used_by=("research: long context by its authors",),
 )

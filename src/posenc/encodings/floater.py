@@ -26,7 +26,6 @@ from posenc.positions import Positions, readable
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.checks import shown
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -150,37 +149,11 @@ class FLOATER(PositionalEncoding):
 ENTRY = Entry(
     name="floater",
     class_name="FLOATER",
-    title=Words("FLOATER", "连续动力系统位置编码"),
+    title="FLOATER",
     kind="added",
     published="2020-03",
     needs=("parameters",),
     formula="x + p(0) + ∫h(τ, p)dτ",
     also_called=("flow", "ode", "neural_ode", "continuous", "递归位置编码", "动态系统位置编码"),
-    used_by=(
-        Words("research: WMT translation and RoBERTa fine-tuning by its authors", "研究：作者用于 WMT 翻译与 RoBERTa 微调"),
-    ),
-    source="Liu et al. 2020, arXiv 2003.09229, section 3",
-    idea=Words(
-        "The position vectors are points on a curve. A small network gives its direction, and an ODE solver follows it. "
-        "Each layer adds its own curve. The curve continues beyond the training length without new parameters.",
-        "位置向量是一条曲线上的点：一个小网络给出曲线的方向，由常微分方程求解器沿曲线积分。"
-        "每一层加上自己的曲线；超过训练长度后曲线继续延伸，不需要新参数。",
-    ),
-    latex=r"x_i + p(i\Delta), \quad p(t) = p(0) + \int_0^t h(\tau, p(\tau))\, d\tau",
-    breaks=Words(
-        "Solving the path costs time at every training step. Beyond the trained length the curve goes on, but "
-        "nothing was learned there.",
-        "每个训练步都要求解曲线，费时。超过训练长度后曲线继续延伸，但那里没有学到任何东西。",
-    ),
-    differs=Words(
-        "The network has tanh where the authors' code has ReLU, because the adaptive solver needs a smooth function.",
-        "网络用 tanh，而作者代码用 ReLU，因为自适应求解器需要光滑的函数。",
-    ),
-    code="xuanqing94/FLOATER",
-    options={
-        "n_layers": "各有自己曲线的层数",
-        "step": "相邻位置之间的时间；作者代码为 0.01",
-        "rtol": "自适应求解器（dopri5）的容差",
-        "atol": "自适应求解器（dopri5）的容差",
-    },
+    used_by=("research: WMT translation and RoBERTa fine-tuning by its authors",),
 )

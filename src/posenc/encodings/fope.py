@@ -28,7 +28,6 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -141,7 +140,7 @@ class FoPE(PositionalEncoding):
 ENTRY = Entry(
     name="fope",
     class_name="FoPE",
-    title=Words("FoPE", "傅里叶位置编码"),
+    title="FoPE",
     kind="rotated",
     published="2024-12",
     needs=("parameters",),
@@ -149,34 +148,5 @@ ENTRY = Entry(
     small={"trained_length": 64},
     formula="(x C - y S, y C + x S),  C = Σ a cos(ωp), S = Σ b sin(ωp)",
     also_called=("fourier_position_embedding", "FourierEmbedding", "fourier_rope"),
-    used_by=(Words("research: OLMo-style models by its authors", "研究：作者的 OLMo 类模型"),),
-    source="Hua et al. 2024, arXiv 2412.17739, section 4, and the authors' code",
-    idea=Words(
-        "In a trained model a pair of channels carries not one wave but several, since layers mix them. So FoPE lets "
-        "every pair turn by a mixture of all waves. Pairs too slow to turn once in training do not turn at all, so "
-        "that no angle is new at a greater length.",
-        "在训练好的模型里，一个通道对携带的不是一个波而是几个，因为各层会把它们混合。"
-        "因此 FoPE 让每一对按所有波的混合来转动。慢到训练中转不满一圈的通道对根本不转，更长时也就没有新的角度。",
-    ),
-    latex=r"x \mapsto \begin{pmatrix} C_m & -S_m \\ S_m & C_m \end{pmatrix} x, \quad "
-    r"C_m(p) = \sum_n a_{nm} \cos \omega_n p, \quad S_m(p) = \sum_n b_{nm} \sin \omega_n p, \quad \omega_n \ge 2\pi / L",
-    breaks=Words(
-        "It is not relative: a mixture of rotations is no rotation, so the score depends on both positions, not on their "
-        "difference alone. Queries and keys change their length.",
-        "它不是相对编码：旋转的混合不是旋转，因此分数取决于两个位置，而不只是它们的差。查询和键的长度会改变。",
-    ),
-    differs=Words(
-        "The default is the paper's form. The authors' code lets at most a quarter of d_head pairs turn and pads the "
-        "sine of "
-        'all others with 1: form="code". Grouped keys, which the authors do not have, have one mixture a key head.',
-        '默认是论文的形式。作者的代码最多让 d_head 的四分之一对转动，其余对的正弦补 1：form="code"。'
-        "作者没有分组的键；这里每个键头一组混合系数。",
-    ),
-    code="TsinghuaC3I/Fourier-Position-Embedding",
-    options={
-        "n_kv_heads": "键头数，各有自己的混合系数，供其查询头共用；None 为 n_heads",
-        "trained_length": "L：在这么多位置内转不满一圈的通道对不转",
-        "noise": "a 和 b 离单位矩阵多远：Xavier 正态数的增益，论文中为 0.3 到 0.6",
-        "form": '"paper"，或按作者代码的 "code"',
-    },
+    used_by=("research: OLMo-style models by its authors",),
 )

@@ -17,7 +17,6 @@ from posenc.encoding import BiasFn, one_per_head
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 class FoX(ForgetGates):
@@ -49,30 +48,12 @@ class FoX(ForgetGates):
 ENTRY = Entry(
     name="fox",
     class_name="FoX",
-    title=Words("FoX", "遗忘门注意力"),
+    title="FoX",
     kind="contextual",
     published="2025-03",
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="q·k + Σ ln σ(w·xₜ + b)",
     also_called=("forgetting_transformer", "forgetting_attention", "forget_gate", "ForgettingAttention", "遗忘门"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"), "flash-linear-attention"),
-    source="Lin et al. 2025, arXiv 2503.02130, section 3",
-    idea=Words(
-        "Every token computes a gate between 0 and 1 for each head: how much of what came before it is kept. "
-        "The logarithms of all gates between a key and a query are added to their score. "
-        "The attention to a token therefore fades with the content in between, not with a fixed distance.",
-        "每个词为每个头算一个 0 到 1 之间的门：之前的内容保留多少。"
-        "键和查询之间所有门的对数加到它们的分数上。因此注意力的衰减取决于中间的内容，而不是固定的距离。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + \sum_{t=j+1}^{i} \ln \sigma(w_h \cdot x_t + b_h)",
-    breaks=Words(
-        "Only causal attention. What the gates have closed off is gone: a head that forgets cannot recall.",
-        "只适用于因果注意力。门关掉的内容无法再取回。",
-    ),
-    differs=Words(
-        "The sum is added after the scale 1/√d; flash-linear-attention's PaTH divides it as well.",
-        "求和项在缩放 1/√d 之后相加；flash-linear-attention 的 PaTH 把它也除以 √d。",
-    ),
-    code="zhixuan-lin/forgetting-transformer",
+    used_by=("research: language models by its authors", "flash-linear-attention"),
 )

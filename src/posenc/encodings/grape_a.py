@@ -24,7 +24,6 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -120,40 +119,12 @@ def one_for_each(n_heads: int, slopes: tuple[float, ...] | None) -> tuple[float,
 ENTRY = Entry(
     name="grape_a",
     class_name="GrapeA",
-    title=Words("GRAPE-A", "群表示加性位置编码"),
+    title="GRAPE-A",
     kind="contextual",
     published="2025-12",
     needs=("parameters", "causal"),
     per_layer=True,
     formula="(j - i)·ω·(softplus(v·q) + softplus(u·k))",
     also_called=("additive_grape", "grape_a_qk", "QueryKeyGatedAdditiveBias", "group_representational_position_encoding"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
-    idea=Words(
-        "ALiBi lowers a score with the distance, at one rate for each head. Here query and key choose the rate: "
-        "a query that needs far context, or a key that is worth remembering, makes it small. The paper derives it, "
-        "like ALiBi, "
-        "from matrices that shift a vector instead of turning it.",
-        "ALiBi 按距离降低分数，每个头一个固定的斜率。这里斜率由查询和键的内容决定："
-        "需要远处上下文的查询，或值得记住的键，会使斜率变小。论文把它和 ALiBi 都推导为平移（而非旋转）向量的矩阵。",
-    ),
-    latex=(
-        r"\frac{q_i \cdot k_j}{\sqrt d} - (i - j)\,\omega_h \Big(\mathrm{softplus}\big(\tfrac{v_h \cdot q_i}{\sqrt "
-        r"d}\big) + \mathrm{softplus}\big(\tfrac{u_h \cdot k_j}{\sqrt d}\big)\Big)"
-    ),
-    breaks=Words(
-        "Far tokens fade, as with ALiBi. Together with a rotation it would read turned queries and keys, and so positions.",
-        "与 ALiBi 一样，远处的词会被淡化。与旋转一起使用时，它读到的是旋转后的查询和键，也就读到了位置。",
-    ),
-    differs=Words(
-        "The authors' code brings u and v to length 1 and multiplies ω by ALiBi's slopes: form=\"code\". Fresh "
-        "rates are those slopes in both forms.",
-        '作者代码把 u、v 归一化为长度 1，并把 ω 乘以 ALiBi 的斜率：form="code"。两种形式的初始值都是这些斜率。',
-    ),
-    code="model-architectures/GRAPE",
-    options={
-        "gates": '"both"；"query" 或 "key" 去掉另一个门',
-        "form": '"paper"：ω = softplus(rate)；"code"：再乘斜率，且 u、v 长度为 1',
-        "slopes": "别的斜率，每个头一个；默认为 ALiBi 的",
-    },
+    used_by=("research: language models by its authors",),
 )

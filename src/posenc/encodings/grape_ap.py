@@ -27,7 +27,6 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -119,36 +118,12 @@ def _normal(p: Float[Tensor, "b t h w"]) -> Float[Tensor, "b t h w"]:
 ENTRY = Entry(
     name="grape_ap",
     class_name="GrapeAP",
-    title=Words("GRAPE-AP", "群表示路径积分位置编码"),
+    title="GRAPE-AP",
     kind="contextual",
     published="2025-12",
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="q·k + Σ m·ln σ(p_i·R(l)p_l)",
     also_called=("path_integral_additive_grape", "path_integral_grape"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
-    idea=Words(
-        "As with a forget gate, a key loses score with every token after it. How much each of these tokens costs "
-        "depends "
-        "on the query as well: their probes are compared. The sums are causal and never positive.",
-        "与遗忘门一样，键之后的每个词都会降低它的分数。每个词扣多少也取决于查询：比较两者的探针向量。"
-        "这些和只涉及过去，且总不为正。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt d} + \sum_{l=j+1}^{i} m_h \ln \sigma\Big(\frac{p_i \cdot R(l)\,p_l}{w}\Big)",
-    breaks=Words(
-        "R turns by positions and not by distances: moving a text changes its scores. The sums take memory for "
-        "every pair of query and key.",
-        "R 按位置而不是距离旋转：整段文本平移后分数会变。这些和对每个查询-键对都占内存。",
-    ),
-    differs=Words(
-        "The authors' code leaves the query's probe as it is projected and normalises the key's alone: form=\"code\".",
-        '作者代码只归一化键一侧的探针，查询一侧保持投影结果：form="code"。',
-    ),
-    code="model-architectures/GRAPE",
-    options={
-        "width": "w，偶数；作者训练时为 8",
-        "form": '"paper"（论文）或 "code"（作者代码）',
-        "slopes": "别的斜率，每个头一个；默认为 ALiBi 的",
-    },
+    used_by=("research: language models by its authors",),
 )

@@ -26,7 +26,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
@@ -105,41 +104,12 @@ class GrapeM(PositionalEncoding):
 ENTRY = Entry(
     name="grape_m",
     class_name="GrapeM",
-    title=Words("GRAPE-M", "群表示乘性位置编码"),
+    title="GRAPE-M",
     kind="rotated",
     published="2025-12",
     needs=("parameters",),
     per_layer=True,
     formula="exp(p ω L)q · exp(p' ω L)k, ω learned",
     also_called=("multiplicative_grape", "ms_grape", "MSGRAPECommuting"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Zhang et al. 2025, arXiv 2512.07805, and the authors' code",
-    idea=Words(
-        "A rotation by position is the exponential of a skew matrix, and RoPE is one with fixed frequencies. Here "
-        "training "
-        "chooses the frequency of every pair, for all heads of a layer together or for each of them. A fresh one "
-        "is RoPE.",
-        "按位置旋转就是反对称矩阵的指数，RoPE 是频率固定的情形。这里每个通道对的频率由训练决定，"
-        "可由一层的所有头共用，也可各头不同。初始时等同于 RoPE。",
-    ),
-    latex=(
-        r"\big(e^{i L} q_i\big) \cdot \big(e^{j L} k_j\big), \quad L = \sum_n \omega_n L_n, \quad \omega_n = "
-        r"e^{\lambda_n}"
-    ),
-    breaks=Words(
-        "As with RoPE, longer texts than those of training meet new angles. Learned frequencies are those of one "
-        "training length.",
-        "与 RoPE 一样，比训练时长的文本会遇到新的角度。学到的频率属于某一训练长度。",
-    ),
-    differs=Words(
-        "Planes are the pairs of channels, as the authors train it; a learned basis is Cayley-STRING, overlapping "
-        "planes are not here.",
-        "平面就是通道对，与作者的训练一致；学习的基见 Cayley-STRING，重叠的平面未收录。",
-    ),
-    code="model-architectures/GRAPE",
-    options={
-        "n_kv_heads": "键头数，各有自己的频率；None 为 n_heads",
-        "shared": "所有头共用一套频率，与作者训练一致",
-        "base": "初始频率的底数",
-    },
+    used_by=("research: language models by its authors",),
 )

@@ -35,7 +35,6 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -94,7 +93,7 @@ class GTA(PositionalEncoding):
 ENTRY = Entry(
     name="gta",
     class_name="GTA",
-    title=Words("GTA", "几何感知注意力"),
+    title="GTA",
     kind="rotated",
     published="2023-10",
     needs=("parameters",),
@@ -107,39 +106,9 @@ posenc.positions_by(
     width=2,
     fractions=True,
 )""",
-    coordinates=Words(
-        "Row and column as fractions of the image and the camera's pose, from the world to the camera (GTA's "
-        "make_2dcoord; its downsample takes the middle of every patch, which shifts all patches alike and "
-        "changes nothing).",
-        "行与列占图像的比例，以及从世界到相机的位姿（GTA 的 make_2dcoord；其 downsample 取每个图块的中点，所"
-        "有图块平移相同，结果不变）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="q·(T_i T_j⁻¹)k and R(2π ω y, 2π ω x), values too",
     also_called=("geometry_aware_attention", "geometric_transform_attention"),
-    used_by=(Words("research: views of scenes by its authors", "研究：作者的多视图实验"),),
-    source="Miyato et al. 2023, arXiv 2310.10375, section 3, and the authors' code",
-    idea=Words(
-        "Tokens of several images of a scene are related by the motion from one camera to the other. It acts on "
-        "half of the "
-        "channels of queries, keys, values and outputs; the others turn with column and row. "
-        "Values are carried into the query's camera before they are added up.",
-        "同一场景多幅图像的词元之间，以一个相机到另一个相机的运动相联系。它作用于查询、键、值和输出的一半通道，"
-        "其余通道随列与行旋转。值先变换到查询的相机坐标系再相加。",
-    ),
-    latex=r"q_i^\top (T_i T_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (T_i T_j^{-1})\, v_j",
-    breaks=Words(
-        "Translations do not keep norms; their learned scale keeps them small. Cameras with different lenses look "
-        "alike: "
-        "PRoPE tells them apart.",
-        "平移不保范数，由学习得到的系数使其保持较小。镜头不同的相机看起来一样：PRoPE 能区分它们。",
-    ),
-    differs=Words(
-        "The paper has further representations, SO(3) and translations of the plane, which are not here; shares and "
-        "frequencies are those of the authors' code for MSN-Hard.",
-        "论文还有 SO(3) 和平面平移等表示，这里没有；通道份额与频率取自作者在 MSN-Hard 上的代码。",
-    ),
-    code="autonomousvision/gta",
-    options={"d_head": "每个头的通道数，8 的倍数；值也一样多"},
+    used_by=("research: views of scenes by its authors",),
 )

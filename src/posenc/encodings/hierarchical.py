@@ -19,7 +19,6 @@ from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, 
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -66,32 +65,12 @@ class Hierarchical(AbsoluteEncoding):
 ENTRY = Entry(
     name="hierarchical",
     class_name="Hierarchical",
-    title=Words("Hierarchical table", "层次分解位置编码"),
+    title="Hierarchical table",
     kind="added",
     published="2020-12",
     needs=("parameters",),
     small={"rows": 8},
     formula="x + α·u[p div n] + (1-α)·u[p mod n]",
     also_called=("hierarchical_position", "hierarchical_decomposition", "层次分解"),
-    used_by=(Words("BERT beyond 512 tokens, in bert4keras", "bert4keras 中超过 512 词的 BERT"),),
-    source="Su 2020, a post (kexue.fm 7947), and bert4keras",
-    idea=Words(
-        "A position is written with two digits in base n, and each digit reads a row of one table. The rows are arranged "
-        "so that the first n positions are those of a trained table. A model of 512 positions can so be fine-tuned on "
-        "262 144.",
-        "把位置写成 n 进制的两位数，每一位读同一个表的一行。表的行经过调整，使前 n 个位置与训练好的表相同。"
-        "因此 512 个位置的模型可以微调到 262 144 个位置。",
-    ),
-    latex=r"x_p + \alpha\, u_{\lfloor p/n \rfloor} + (1 - \alpha)\, u_{p \bmod n}, \quad "
-    r"u_i = \frac{t_i - \alpha\, t_0}{1 - \alpha}",
-    breaks=Words(
-        "Positions p and p + n differ only a little, and the model must learn to tell them apart. It needs some "
-        "fine-tuning.",
-        "位置 p 与 p + n 相差很小，模型必须学会区分它们，因此需要少量微调。",
-    ),
-    code="bojone/bert4keras",
-    options={
-        "rows": "n：表的行数，位置 0 … n² - 1 可用",
-        "alpha": "α，大于 0 且小于 1，但不能是 1/2：否则 p 与其镜像相同",
-    },
+    used_by=("BERT beyond 512 tokens, in bert4keras",),
 )

@@ -27,7 +27,6 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -104,18 +103,13 @@ class HSTU(PositionalEncoding):
 ENTRY = Entry(
     name="hstu",
     class_name="HSTU",
-    title=Words("HSTU", "HSTU 的时间与位置偏置"),
+    title="HSTU",
     kind="biased",
     published="2024-02",
     needs=("parameters",),
     axes=3,
     positions=(
         "posenc.Positions.at(torch.arange(length)[None, :, None] * torch.tensor([1, 60, 60]) + torch.tensor([0, 0, 60]))"
-    ),
-    coordinates=Words(
-        "The index of an event, its time in seconds and the time of the next event; the last event takes the "
-        "time of what is asked for, where HSTU's hstu.py repeats its own.",
-        "事件的序号、时间（秒）和下一个事件的时间；最后一个事件取所询问的时间，HSTU 的 hstu.py 则重复它自己的时间。",
     ),
     per_layer=True,
     domains=("events",),
@@ -127,34 +121,5 @@ ENTRY = Entry(
         "rab",
         "relative_attention_bias_of_hstu",
     ),
-    used_by=("HSTU", Words("generative recommenders of Meta", "Meta 的生成式推荐模型")),
-    source="Zhai et al. 2024, arXiv 2402.17152, and the authors' code",
-    idea=Words(
-        "A recommender reads a list of events. Every score gets a learned number for how many events lie between, and one "
-        "for how much time, in buckets that grow with the time. There is no softmax: each weight is the SiLU of its own "
-        "score, so that many events of a kind count more than one.",
-        "推荐模型读取一串事件。每个分数加上一个由间隔事件数决定的学到的数，和一个由间隔时间决定的数；时间越长，桶越宽。"
-        "没有 softmax：每个权重只是自己分数的 SiLU，因此同类事件多时，其总量也更大。",
-    ),
-    latex=r"a_{ij} = \mathrm{SiLU}\big(q_i \cdot k_j + p_{i-j} + w_{\mathrm{bucket}(t'_i - t_j)}\big), \quad o_i = "
-    r"\sum_j a_{ij} v_j",
-    breaks=Words(
-        "Weights sum to nothing in particular, so that the output grows with the number of events: the model normalises "
-        "it afterwards. Lists longer than the table are refused, and fused kernels of the softmax cannot serve it.",
-        "权重之和不固定，输出随事件数增长：模型随后再做归一化。比表更长的列表会被拒绝；softmax 的融合内核不能用于它。",
-    ),
-    differs=Words(
-        "The paper's weights are the SiLU alone (equation 2); the authors' code divides them by the padded length, which "
-        "the layer norm after it (equation 3) takes back: form='code', with max_positions for that length. Buckets are "
-        "compared as whole numbers, where the code rounds logarithms in float32.",
-        "论文的权重只是 SiLU（式 2）；作者的代码再除以填充后的长度，随后的层归一化（式 3）会将其抵消：form='code'，"
-        "长度取 max_positions。"
-        "这里用整数比较分桶，代码则在 float32 中对对数取整。",
-    ),
-    code="meta-recsys/generative-recommenders",
-    options={
-        "max_positions": "同一列表中任意两个事件相隔少于此数；作者的代码为填充后的长度",
-        "n_buckets": "第一个桶之后的时间桶数",
-        "form": '"paper"：只有 SiLU；"code"：再除以 max_positions',
-    },
+    used_by=("HSTU", "generative recommenders of Meta"),
 )

@@ -31,7 +31,6 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -203,47 +202,15 @@ def _passed(distance: Int[Tensor, "*s"], starts: tuple[int, ...]) -> Int[Tensor,
 ENTRY = Entry(
     name="irpe",
     class_name="IRPE",
-    title=Words("iRPE", "图像相对位置编码"),
+    title="iRPE",
     kind="relative",
     published="2021-07",
     needs=("parameters",),
     axes=2,
     positions="posenc.Positions.grid(height, width, prefix=1)",
-    coordinates=Words(
-        "Whole rows and columns, of which only differences count; the class token, at a negative row, has a "
-        "bucket of its own (iRPE's irpe.py with skip=1).",
-        "整数行号与列号，只有差起作用；位于负行的分类词元自成一桶（iRPE 的 irpe.py，skip=1）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="q·k + q·r[g(Δy), g(Δx)]",
     also_called=("image_rpe", "image_relative_position_encoding", "iRPE_Cross", "rpe_attention", "piecewise_index"),
-    used_by=(Words("research: DeiT and DETR by its authors", "研究：作者的 DeiT 与 DETR"),),
-    source="Wu et al. 2021, arXiv 2107.14222, section 3, and the authors' code",
-    idea=Words(
-        "The offset of two patches falls into one of a few dozen buckets: near offsets have their own, far ones share. "
-        "Each bucket has a learned vector, which is multiplied with the query. Images of any size use the same buckets.",
-        "两个图块的位移落入几十个桶之一：近的位移各占一桶，远的共用。每个桶有一个学到的向量，与查询相乘。"
-        "任何大小的图像都用同样的桶。",
-    ),
-    latex=r"q_i \cdot (k_j + r_{g(\Delta y),\, g(\Delta x)}) / \sqrt{d}, \quad "
-    r"g(x) = \mathrm{sign}(x) \min\left(\beta, \mathrm{round}\left(\alpha + (\beta - \alpha) "
-    r"\frac{\ln(|x| / \alpha)}{\ln(\gamma / \alpha)}\right)\right)",
-    breaks=Words(
-        "Beyond some thirty patches a side all offsets of a direction look alike. Positions must be whole numbers.",
-        "每个方向超过约三十个图块之后，所有位移看起来都一样。位置必须是整数。",
-    ),
-    differs=Words(
-        "Tables of the euclidean and quantization methods have no rows for negative distances, which the authors' code "
-        "has and never reads.",
-        "euclidean 与 quantization 方法的表没有负距离的行；作者的代码有，但从不读取。",
-    ),
-    code="microsoft/Cream",
-    options={
-        "on": '"key"、"query"、"value" 或其中几个：用谁的向量',
-        "method": '论文中最好的 "product"、"cross"、"euclidean" 或 "quantization"',
-        "mode": '"contextual"：与内容相乘的向量；"bias"：每个桶和头一个数',
-        "ratio": "桶的比例：每侧至多 2·ratio 个，作者的模型为 1.9",
-        "shared": "所有头是否用同样的向量",
-    },
+    used_by=("research: DeiT and DETR by its authors",),
 )

@@ -23,7 +23,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias, check_distances, exact_dtype
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def _inverse_softplus(x: Tensor) -> Tensor:
 ENTRY = Entry(
     name="kerple",
     class_name="KERPLE",
-    title=Words("KERPLE", "核函数相对位置偏置"),
+    title="KERPLE",
     kind="biased",
     published="2022-05",
     needs=("parameters",),
@@ -95,26 +94,5 @@ ENTRY = Entry(
         "kernelized_relative_positional_embedding",
         "ParallelKerpleLog",
     ),
-    used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"),),
-    source="Chi et al. 2022, arXiv 2205.09921",
-    idea=Words(
-        "The attention score decreases with the logarithm of the distance, or with a power of it. "
-        "Each head learns how strongly and how early it decreases. "
-        "The logarithm is nearly flat at large distances, so that far tokens are not cut off as with ALiBi.",
-        "注意力分数随距离的对数（或幂）下降。每个头学习下降的强度和起点。"
-        "对数在远处几乎是平的，因此不会像 ALiBi 那样截断远处的词。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - r_1 \ln(1 + r_2 |i - j|)",
-    breaks=Words(
-        "The bias of far tokens is nearly the same, so that their order is told badly.",
-        "远处各词的偏置几乎相同，难以区分先后。",
-    ),
-    differs=Words(
-        "Parameters stay in range by softplus and sigmoid. The authors' code clamps them in place at every forward pass.",
-        "参数用 softplus 和 sigmoid 保持在范围内；作者的代码在每次前向时就地截断。",
-    ),
-    code="chijames/KERPLE",
-    options={
-        "kernel": '"log"（论文中外推最好）或 "power"；r2 = 1 的 power 就是斜率可学习的 ALiBi',
-    },
+    used_by=("research: length extrapolation by its authors",),
 )

@@ -18,7 +18,6 @@ from posenc.encoding import AbsoluteEncoding, full_precision
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
 
 
@@ -73,45 +72,14 @@ class LearnableFourier(AbsoluteEncoding):
 ENTRY = Entry(
     name="learnable_fourier",
     class_name="LearnableFourier",
-    title=Words("Learnable Fourier features", "可学习傅里叶特征"),
+    title="Learnable Fourier features",
     kind="added",
     published="2021-06",
     needs=("parameters",),
     axes=2,
     positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
-    coordinates=Words(
-        "Middles of the patches as fractions of the image, from 0 to 1, for which γ = 1 is meant here; the "
-        "authors give no code.",
-        "图块中心占图像的比例，从 0 到 1，这里的 γ = 1 与此相配；作者没有公开代码。",
-    ),
     both_ways=True,
     formula="x + MLP([cos(W p) | sin(W p)]/√f)",
     also_called=("LearnableFourierFeatures", "learnable_fourier_features", "LearnableFourierPositionalEncoding"),
-    used_by=(Words("research: Reformer and DETR by its authors", "研究：作者的 Reformer 与 DETR"),),
-    source="Li et al. 2021, arXiv 2106.02795, section 3",
-    idea=Words(
-        "A position in an image or in space is read by waves in learned directions, which see all coordinates at once. A "
-        "small network turns the waves into the vector that is added to the token. Unlike a table it is defined between "
-        "and beyond the trained positions.",
-        "图像或空间中的位置由学到的各个方向上的波读取，这些波同时看到所有坐标。一个小网络把波变成加到词上的向量。"
-        "与表不同，它在训练过的位置之间和之外都有定义。",
-    ),
-    latex=r"x_p + W_2\, \mathrm{GELU}(W_1 r + c_1) + c_2, \quad "
-    r"r = \frac{1}{\sqrt{f}} \left[\cos W_r p \,;\, \sin W_r p\right]",
-    breaks=Words(
-        "Far beyond the trained positions its waves are at phases that training never showed. Coordinates of another "
-        "scale need another γ.",
-        "远超训练过的位置时，波处于训练中没有的相位。坐标的尺度不同时需要另一个 γ。",
-    ),
-    differs=Words(
-        "One group of coordinates, as in the paper's image models: positions of several parts of an object would share "
-        "W_r.",
-        "只有一组坐标，与论文的图像模型相同；物体多个部分的位置会共用 W_r。",
-    ),
-    options={
-        "axes": "每个词的坐标数",
-        "features": "f：波的数目，余弦与正弦各半，偶数；None 为 d_model 取偶",
-        "width": "隐藏单元数；None 为 d_model",
-        "gamma": "γ：W_r 起始的标准差为 1/γ",
-    },
+    used_by=("research: Reformer and DETR by its authors",),
 )

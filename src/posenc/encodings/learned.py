@@ -19,7 +19,6 @@ from posenc.encoding import AbsoluteEncoding, check_embeddings
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -99,7 +98,7 @@ class Learned(AbsoluteEncoding):
 ENTRY = Entry(
     name="learned",
     class_name="Learned",
-    title=Words("Learned", "可学习位置编码"),
+    title="Learned",
     kind="added",
     published="2017-05",
     needs=("parameters",),
@@ -116,25 +115,4 @@ ENTRY = Entry(
         "可训练位置编码",
     ),
     used_by=("BERT", "GPT-2", "OPT", "ViT"),
-    source="Gehring et al. 2017, arXiv 1705.03122, section 3.2; Devlin et al. 2018, arXiv 1810.04805",
-    idea=Words(
-        "Each position has a row in a table. The row is trained like a word embedding and added to it. "
-        "The table has a last row: a longer text raises an error.",
-        "每个位置在表中有一行，像词向量一样训练，并加到词向量上。表的行数有限：更长的文本会报错。",
-    ),
-    latex=r"x_p + T_p",
-    breaks=Words(
-        "The table ends: a position beyond it raises an error. Rows that training rarely reaches stay near their start.",
-        "表有尽头：超出时报错。训练中很少出现的行几乎停留在初始值。",
-    ),
-    code="google-research/bert",
-    options={
-        "max_positions": "可用的位置为 0 … max_positions-1",
-        "row_offset": "位置 0 之前的行数，BART 和 OPT 为 2；表有 max_positions + row_offset 行",
-        "padding_row": (
-            "填充读取的行：RoBERTa 从 padding_idx + 1 开始计数，填充用第 padding_idx 行，即 row_offset=padding_idx "
-            "+ 1，padding_row=padding_idx。None：填充读其位置的行"
-        ),
-        "clamp": "超出表的位置读最后一行（TAPAS、ProphetNet），而不是报错",
-    },
 )

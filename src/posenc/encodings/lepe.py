@@ -26,7 +26,6 @@ from posenc.encoding import (
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -112,38 +111,15 @@ def _apart(query: Int[Tensor, "b i"], key: Int[Tensor, "b j"]) -> Int[Tensor, "b
 ENTRY = Entry(
     name="lepe",
     class_name="LePE",
-    title=Words("LePE", "局部增强位置编码"),
+    title="LePE",
     kind="contextual",
     published="2021-07",
     needs=("parameters",),
     axes=2,
     positions="posenc.Positions.grid(height, width)",
-    coordinates=Words(
-        "Whole rows and columns: only which patches are neighbours counts (CSWin's LePEAttention).",
-        "整数行号与列号：只有哪些图块相邻才重要（CSWin 的 LePEAttention）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="softmax(q·k)v + conv(v)",
     also_called=("locally_enhanced_positional_encoding", "cswin", "LePEAttention", "get_lepe"),
     used_by=("CSWin",),
-    source="Dong et al. 2021, arXiv 2107.00652, and the authors' code",
-    idea=Words(
-        "A patch of an image gets, beside what attention mixes, a learned mixture of the values of its eight neighbours "
-        "and its own: a small convolution of each channel. Its zeros at the border tell where the image ends, so that the "
-        "model learns positions. It works for images of any size.",
-        "图像的每个图块除了得到注意力混合的结果，还加上自己与八个相邻图块的值的学到的组合：每个通道各做一次小卷积。"
-        "边界处的零表明图像在哪里结束，模型由此学到位置。它适用于任意大小的图像。",
-    ),
-    latex=r"o_i = \sum_j a_{ij} v_j + \sum_{o} w_o \odot v_{i + o} + c",
-    breaks=Words(
-        "Far from every border a patch looks like its neighbours: only what lies next to it is told apart. Two patches at "
-        "the same coordinates in one document are refused.",
-        "远离边界的图块彼此看起来一样：只有相邻的内容能区分开。同一文档中坐标相同的两个图块会被拒绝。",
-    ),
-    code="microsoft/CSWin-Transformer",
-    options={
-        "d_head": "值的每个头的通道数",
-        "kernel_size": "卷积核的行数与列数，奇数",
-    },
 )

@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.block_rotation import BlockRotation
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -62,7 +61,7 @@ class LieRE(BlockRotation):
 ENTRY = Entry(
     name="liere",
     class_name="LieRE",
-    title=Words("LieRE", "李群旋转位置编码"),
+    title="LieRE",
     kind="rotated",
     published="2024-06",
     needs=("parameters",),
@@ -70,42 +69,9 @@ ENTRY = Entry(
     positions=(
         "posenc.Positions.at(posenc.Positions.grid(height, width).coords.double() / torch.tensor([height - 1, width - 1]))"
     ),
-    coordinates=Words(
-        "Rows and columns divided by the last one, from 0 to 1 in images of the trained size; the class "
-        "token is not turned (LieRE's models/rope_vit.py).",
-        "行号与列号除以最后一行与最后一列，训练尺寸的图像中从 0 到 1；分类词元不旋转（LieRE 的 models/rope_vit.py）。",
-    ),
     both_ways=True,
     per_layer=True,
     formula="exp(Σ p_a A_a)q · exp(Σ p'_a A_a)k",
     also_called=("lie_relative_encodings", "lie_rotational_positional_encodings", "LierePositionEncoder"),
-    used_by=(Words("research: vision Transformers by its authors", "研究：作者的视觉 Transformer"),),
-    source="Ostmeier et al. 2024, arXiv 2406.10322, section 4, and the authors' code",
-    idea=Words(
-        "Blocks of channels are turned by the exponential of a learned skew matrix, one for each axis of an image or a "
-        "video, mixed by the coordinates. This is more general than turning pairs of channels. The matrices of "
-        "different "
-        "axes do not commute, so that scores depend on the places of two patches and not only on their offset.",
-        "每块通道乘以一个学习得到的反对称矩阵的指数；图像或视频的每个轴各有一个矩阵，按坐标混合。"
-        "这比转动通道对更一般。不同轴的矩阵不可交换，因此分数取决于两个图块的位置，而不只取决于相对位移。",
-    ),
-    latex=r"\Big(e^{\sum_a i_a A_a} q_i\Big) \cdot \Big(e^{\sum_a j_a A_a} k_j\Big), \quad A_a = U_a - U_a^\top",
-    breaks=Words(
-        "With several axes, a score depends on where two patches are, so that a shifted image gives other scores. "
-        "Matrix exponentials are computed in every forward pass. Larger images than those of training meet new "
-        "angles.",
-        "有多个轴时分数取决于两个图块的位置，图像平移后分数会变。每次前向都要计算矩阵指数。比训练时大的图像会遇到新"
-        "的角度。",
-    ),
-    differs=Words(
-        "Generators belong to key heads; the authors' code shares them among all heads or gives each its own. "
-        "Exponentials are computed in fp64 instead of fp32.",
-        "生成元属于各键头；作者代码或由所有头共用，或各头一套。矩阵指数用 fp64 而不是 fp32 计算。",
-    ),
-    code="StanfordMIMI/LieRE",
-    options={
-        "n_kv_heads": "键头数，各有自己的生成元；None 为 n_heads",
-        "axes": "每个词的坐标数；作者代码中坐标为 0 到 1：网格除以最后一行和列",
-        "block": "一块的通道数；None：8（论文的 LieRE_8），或能整除头的数；d_head 为一整块",
-    },
+    used_by=("research: vision Transformers by its authors",),
 )

@@ -22,7 +22,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Num
@@ -77,7 +76,7 @@ class LMInfinite(RegionalRoPE):
 ENTRY = Entry(
     name="lm_infinite",
     class_name="LMInfinite",
-    title=Words("LM-Infinite", "LM-Infinite Λ 形注意力"),
+    title="LM-Infinite",
     kind="rotated",
     published="2023-08",
     needs=("causal",),
@@ -85,26 +84,6 @@ ENTRY = Entry(
     arguments={"near": "length // 4"},
     formula="near: R(p)q · R(p')k; first s: R(c)q · k; else -∞",
     also_called=("lambda_attention", "lambda_shaped_mask", "distance_ceiling", "LMInfinite"),
-    used_by=(Words("trained LLaMA, MPT and GPT-J models, by its authors", "作者用于训练好的 LLaMA、MPT 与 GPT-J 模型"),),
-    source="Han et al. 2024, arXiv 2308.16137, section 4",
-    idea=Words(
-        "A query sees the nearest tokens at their own distances and the very first tokens at a fixed distance, "
-        "and no others. A trained model can so read any length without new distances. "
-        "What lies between the beginning and the window is not seen at all.",
-        "查询能看到最近的词（距离不变）和开头的几个词（距离固定），其他都看不到。"
-        "训练好的模型因此可以读任意长度而不遇到新的距离。开头与窗口之间的内容完全看不到。",
-    ),
-    latex=r"i - j < n: \; (R(i) q_i) \cdot (R(j) k_j), \qquad i - j \ge n, \; j < s: \; (R(c) q_i) \cdot k_j, "
-    r"\qquad i - j \ge n, \; j \ge s: \; -\infty",
+    used_by=("trained LLaMA, MPT and GPT-J models, by its authors",),
     starts=("trained",),
-    breaks=Words(
-        "Nothing between the beginning and the window is seen: facts in the middle of a text are lost.",
-        "开头与窗口之间的内容完全看不到：文中间的信息会丢失。",
-    ),
-    code="Glaciohound/LM-Infinite",
-    options={
-        "near": "n，按自身距离可见的词数；论文取训练长度",
-        "starting": "s，从 0 起始终可见的位置数；论文为 10 … 100",
-        "ceiling": "c，远处的起始词所在的距离；None：取 `near`",
-    },
 )

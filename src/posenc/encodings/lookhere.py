@@ -23,7 +23,6 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -143,49 +142,13 @@ def _marked(coords: Tensor) -> Bool[Tensor, "*s"]:
 ENTRY = Entry(
     name="lookhere",
     class_name="LookHere",
-    title=Words("LookHere", "定向视野偏置"),
+    title="LookHere",
     kind="biased",
     published="2024-05",
     axes=2,
     positions="posenc.Positions.grid(height, width, prefix=1)",
-    coordinates=Words(
-        "Whole rows and columns, of which only differences count; the class token, at a negative row, sees "
-        "all and is seen by all (LookHere's lookhere.py).",
-        "整数行号与列号，只有差起作用；位于负行的分类词元看到全部，也被全部看到（LookHere 的 lookhere.py）。",
-    ),
     both_ways=True,
     formula="q·k - m·|Δ| in the head's field of view, -∞ elsewhere",
     also_called=("look_here", "directed_attention", "field_of_view", "lh_90"),
-    used_by=(Words("research: vision Transformers by its authors", "研究：作者的视觉 Transformer"),),
-    source="Fuller et al. 2024, arXiv 2405.13985, section 3, and the authors' code",
-    idea=Words(
-        "Each head of an image model looks in one direction only, such as up and to the left, and patches far away in it "
-        "count less. So what a head sees does not depend on the size of the image, and larger images bring nothing new "
-        "but more patches. Some heads see everything. Nothing is learned.",
-        "图像模型的每个头只朝一个方向看，例如左上方，其中较远的图块作用较小。因此一个头看到什么与图像大小无关，"
-        "更大的图像只是多出一些图块。有些头能看到全部。没有可学习的参数。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} - g\, l_n\, s_h \lVert p_i - p_j \rVert \;\; (p_j \in \mathrm{field}_h(p_i)), "
-    r"\quad -\infty \;\; \text{elsewhere}",
-    breaks=Words(
-        "Directions are fixed before training: a head cannot look elsewhere, and an image turned on its side is another "
-        "one to the model. Hidden pairs save no work: they are computed and masked.",
-        "方向在训练前就固定：一个头不能看别处，旋转过的图像对模型是另一幅图像。被遮住的位置对并不省计算：先计算再遮盖。",
-    ),
-    differs=Words(
-        "Pairs out of sight get -∞, where the authors' code has the lowest number of bfloat16: the weights are equal, but "
-        "for a query from which a mask hides all that a head sees. It gets zeros here, and the mean of all other keys "
-        "there. Penalties are not rounded to bfloat16. Fields of 45° are not here.",
-        "视野之外的位置对取 -∞，作者的代码用 bfloat16 的最小数：权重相同；只有当掩码遮住一个头能看到的全部键时不同，"
-        "此时这里输出零，作者的代码取其余键的平均。惩罚不舍入到 bfloat16。45° 的视野未收录。",
-    ),
-    code="GreenCUBIC/lookhere",
-    options={
-        "n_heads": "查询头数",
-        "n_layers": "模型的层数；at_layer(n) 是第 n 层的编码",
-        "fields": "每个头的视野，取自 FIELDS；省略时与 LH-90 相同",
-        "slopes": "每个头的斜率；省略时与 LH-90 相同",
-        "strength": "g，用于所有头和层",
-        "layer": "这是哪一层的编码",
-    },
+    used_by=("research: vision Transformers by its authors",),
 )

@@ -27,7 +27,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -138,48 +137,11 @@ def _spread(ranks: range | list[int], least: float = 1.2, largest: float = 1.8) 
 ENTRY = Entry(
     name="ms_poe",
     class_name="MsPoE",
-    title=Words("Ms-PoE", "多尺度位置编码"),
+    title="Ms-PoE",
     kind="rotated",
     published="2024-03",
     formula="R(p/r_h)q · R(p'/r_h)k, a ratio r_h for each head",
     also_called=("mspoe", "multi_scale_positional_encoding", "found_in_the_middle", "MsPoELlamaRotaryEmbedding"),
-    used_by=(Words("trained Vicuna, by its authors", "作者用于训练好的 Vicuna"),),
-    example="""\
-from posenc.encodings.ms_poe import measured_ratios
-
-ratios = measured_ratios(q, k)  # queries and keys of one layer, before they are rotated
-encoding = posenc.create("ms_poe", d_head=q.shape[-1], n_heads=q.shape[1], ratios=ratios)
-out = posenc.attend(q, k, v, encoding, posenc.Positions.arange(batch, length))
-""",
-    source="Zhang et al. 2024, arXiv 2403.04797, and the authors' code",
-    idea=Words(
-        "RoPE lets scores fall with the distance, so a trained model overlooks what stands in the middle of its context. "
-        "Here every head divides positions by a ratio from 1.2 to 1.8, which brings far tokens nearer. Heads that are more "
-        "aware of positions keep smaller ratios. Nothing is trained.",
-        "RoPE 使分数随距离下降，训练好的模型因此会忽略上下文中部的内容。这里每个头把位置除以 1.2 到 1.8 之间的一个比率，"
-        "使远处的词变近。对位置更敏感的头用较小的比率。无需训练。",
-    ),
-    latex=(
-        r"\big(R(i / r_h)\, q_i\big) \cdot \big(R(j / r_h)\, k_j\big), \quad "
-        r"r_h = 1.2 + 0.6\, \frac{\mathrm{rank}_h}{H}"
-    ),
+    used_by=("trained Vicuna, by its authors",),
     starts=("trained",),
-    breaks=Words(
-        "Every layer needs ratios of its own, measured on a text. Grouped query heads share one ratio. Ratios up to 1.8 "
-        "reach less than twice the trained length.",
-        "每一层都需要在文本上测出自己的比率。分组的查询头共用一个比率。比率最大 1.8，因此达不到训练长度的两倍。",
-    ),
-    differs=Words(
-        "The authors' code gives head h the h-th of the sorted heads for a rank, which is the inverse permutation; here it "
-        "is the rank. With grouped heads their keys turn by the ratio of the group's first query head; here a group has "
-        "one ratio. Their first two layers keep RoPE: build it for those.",
-        "作者代码把排序后第 h 个头的序号当作头 h 的名次，这是逆排列；这里用名次。对分组的头，作者代码的键按组内第一个查询"
-        "头的比率旋转；这里一组共用一个比率。作者的前两层保留 RoPE：请为它们另建。",
-    ),
-    code="VITA-Group/Ms-PoE",
-    options={
-        "n_kv_heads": "键头数，各有一个由其查询头共用的比率；None 为 n_heads",
-        "ratios": "每个键头一个；None 为 1.2 + 0.6·g/n_kv_heads；见 measured_ratios",
-        "layout": '哪些通道成对；公开的模型为 "half"',
-    },
 )

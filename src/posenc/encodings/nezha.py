@@ -21,7 +21,6 @@ from posenc.encodings.bases.clipped_vectors import ClippedVectors
 from posenc.kernels.fast_path import constant
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 Form = Literal["paper", "code"]
 
@@ -58,7 +57,7 @@ class NEZHA(ClippedVectors):
 ENTRY = Entry(
     name="nezha",
     class_name="NEZHA",
-    title=Words("NEZHA", "哪吒相对位置编码"),
+    title="NEZHA",
     kind="relative",
     published="2019-08",
     small={"max_distance": 2},
@@ -69,29 +68,4 @@ ENTRY = Entry(
         "NezhaRelativePositionsEncoding",
     ),
     used_by=("NEZHA",),
-    source="Wei et al. 2019, arXiv 1909.00204, section 2.2, and the authors' code",
-    idea=Words(
-        "As with Shaw's vectors, each relative distance has a vector added to the key and to the value. Here it is the "
-        "sinusoid of the distance, so that nothing is learned and no distance is untrained. The vectors are shared by "
-        "all heads.",
-        "与 Shaw 的向量一样，每个相对距离有一个向量加到键和值上。这里它是距离的正弦编码，因此没有可学习的参数，"
-        "也没有未经训练的距离。各头共用这些向量。",
-    ),
-    latex=r"\frac{q_i \cdot (k_j + a_c)}{\sqrt{d}}, \quad o_i = \sum_j \alpha_{ij} (v_j + a_c), \quad a_{c,2n} = "
-    r"\sin c\,\omega_n, \; a_{c,2n+1} = \cos c\,\omega_n, \quad c = \mathrm{clip}(j - i, -k, k)",
-    breaks=Words(
-        "All distances beyond the limit look the same. The vectors on values rule out fused attention kernels.",
-        "超过上限的距离无法区分。值上的向量使融合的注意力内核无法使用。",
-    ),
-    differs=Words(
-        "The paper does not clip: give a max_distance as long as the text. The authors' code clips at 64 and adds 64 to "
-        'every distance before taking sines: form="code".',
-        '论文不截断：可令 max_distance 等于文本长度。作者的代码在 64 处截断，并在取正弦前给每个距离加 64：form="code"。',
-    ),
-    code="huawei-noah/Pretrained-Language-Model",
-    options={
-        "max_distance": "k：更远按此距离计；作者的模型为 64",
-        "base": "频率的底数",
-        "form": '"paper"：距离的正弦；"code"：距离加 k 的正弦，用于作者的模型',
-    },
 )

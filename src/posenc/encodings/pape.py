@@ -22,7 +22,6 @@ from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -100,49 +99,16 @@ class PaPE(FromEarlierTokens):
 ENTRY = Entry(
     name="pape",
     class_name="PaPE",
-    title=Words("PaPE", "抛物线位置编码"),
+    title="PaPE",
     kind="contextual",
     published="2026-02",
     needs=("parameters", "hidden_states"),
     axes=2,
     positions="posenc.Positions.grid(height, width).shift(1)",
-    coordinates=Words(
-        "Rows and columns counted from 1; the class token stands at (0, 0) (PaPE's image_classifier.py, "
-        "whose column comes first, and so do the columns of its W).",
-        "行与列从 1 开始计数；分类词元位于 (0, 0)（PaPE 的 image_classifier.py；其中列在前，W 的各列次序也随之不同）。",
-    ),
     both_ways=True,
     per_layer=True,
     small={"parabolas": 4},
     formula="q·k + Σ b·Δ - a·Δ²,  a = softplus(A x), b = B x",
     also_called=("parabolic_position_encoding", "parabolic", "ParabolicPositionEncoder"),
-    used_by=(Words("research: images, video and events by its authors", "研究：作者的图像、视频与事件相机模型"),),
-    source="Øhrström et al. 2026, arXiv 2602.01418, and the authors' code",
-    idea=Words(
-        "Each query makes a few parabolas from its content: along learned directions the score falls with the square of "
-        "the offset, as fast as the query says, from a highest point where the query wants to look. So a patch can look "
-        "at what lies two patches to its left. Only differences of positions count, in any number of axes.",
-        "每个查询由内容生成若干抛物线：沿学到的方向，分数从查询想看的位置起随偏移的平方下降，快慢由查询决定。"
-        "因此一个图块可以去看左边两格处的内容。只有位置之差起作用，轴数不限。",
-    ),
-    latex=r"\frac{q_i \cdot k_j + \sum_n b_n(x_i)\, \Delta_n - a_n(x_i)\, \Delta_n^2}{\sqrt{d}}, \quad "
-    r"\Delta_n = w_n \cdot (p_i - p_j)",
-    breaks=Words(
-        "Far patches get almost no weight unless a query's parabolas are flat or turned towards them. No fused kernel "
-        "serves it here: the products of positions are computed beside those of content.",
-        "除非查询的抛物线平缓或朝向远处，远处的图块几乎没有权重。这里没有融合内核可用：位置之积与内容之积分开计算。",
-    ),
-    differs=Words(
-        "The authors append 3·parabolas + 2 channels to queries and keys, so that one kernel computes all; here the sum of "
-        "a query's parabolas is one quadratic form of the offset, added as a bias. PaPE-RI is not here.",
-        "作者给查询和键附加 3·抛物线数 + 2 个通道，由一个内核完成计算；这里把一个查询的抛物线之和写成偏移的一个二次型，"
-        "作为偏置相加。PaPE-RI 未收录。",
-    ),
-    code="DTU-PAS/parabolic-position-encoding",
-    options={
-        "d_model": "进入投影的隐藏状态的通道数",
-        "n_heads": "查询头数",
-        "axes": "每个词的坐标数",
-        "parabolas": "n，每个头的抛物线数",
-    },
+    used_by=("research: images, video and events by its authors",),
 )

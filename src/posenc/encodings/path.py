@@ -38,7 +38,6 @@ from posenc.positions import Positions
 from posenc.structure import Blocks
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -205,32 +204,12 @@ def _passages(k: Tensor, w: Tensor, beta: Tensor, block: int) -> tuple[Tensor, T
 ENTRY = Entry(
     name="path",
     class_name="PaTH",
-    title=Words("PaTH", "PaTH 反射路径"),
+    title="PaTH",
     kind="contextual",
     published="2025-05",
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="kᵀ Π (I - βₜ wₜ wₜᵀ) q",
     also_called=("path_attention", "PaTHAttention", "householder_position_encoding", "accumulated_householder"),
-    used_by=("flash-linear-attention", Words("research: language models by its authors", "研究：作者的语言模型")),
-    source="Yang et al. 2025, arXiv 2505.16381, section 2",
-    idea=Words(
-        "Every token makes a reflection from its content. Between a key and a query all reflections of the tokens in "
-        "between are applied, one after the other. RoPE's rotation depends on the distance alone; this path depends on "
-        "what was read, so that states can be tracked along a text.",
-        "每个词根据内容产生一个反射变换。键与查询之间依次作用其间所有词的反射。"
-        "RoPE 的旋转只取决于距离，而这条路径取决于读到的内容，因此能沿文本跟踪状态。",
-    ),
-    latex=r"k_j^\top H_{j+1} H_{j+2} \cdots H_i\, q_i, \quad H_t = I - \beta_t w_t w_t^\top",
-    breaks=Words(
-        "Only causal attention, and slower than RoPE without a kernel of its own: see the costs. With a mask of one's own "
-        "and in a compiled graph it holds a matrix of all pairs.",
-        "只适用于因果注意力；没有专用内核时比 RoPE 慢，代价见上表。使用自带掩码时以及在编译图中，它保存所有词对的矩阵。",
-    ),
-    code="fla-org/flash-linear-attention",
-    options={
-        "n_kv_heads": "键头数，各有自己的路径；None 为 n_heads",
-        "rank": "到 w 的投影的秩",
-        "conv_size": "短卷积读取的词数，含当前词",
-    },
+    used_by=("flash-linear-attention", "research: language models by its authors"),
 )

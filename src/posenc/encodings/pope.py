@@ -28,7 +28,6 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -97,7 +96,7 @@ class PoPE(PositionalEncoding):
 ENTRY = Entry(
     name="pope",
     class_name="PoPE",
-    title=Words("PoPE", "极坐标位置编码"),
+    title="PoPE",
     kind="rotated",
     published="2025-09",
     needs=("parameters",),
@@ -111,26 +110,5 @@ ENTRY = Entry(
         "polar_pos_emb",
         "极坐标",
     ),
-    used_by=("x-transformers", Words("research by its authors", "研究：作者")),
-    source="Gopalakrishnan et al. 2025, arXiv 2509.10534, section 3",
-    idea=Words(
-        "The content of a query or key sets the length of each channel, which is positive; the position sets its angle. "
-        "With RoPE the content changes the angle as well, so that what and where are mixed. "
-        "Each channel has its own frequency, so that heads become twice as wide.",
-        "查询和键的内容决定每个通道的长度（总为正），位置决定它的角度。"
-        "而在 RoPE 中内容也会改变角度，“是什么”与“在哪里”混在一起。每个通道有自己的频率，因此头的宽度加倍。",
-    ),
-    latex=r"\sum_c \mathrm{softplus}(q_{ic})\, \mathrm{softplus}(k_{jc}) \cos((j - i)\omega_c + \delta_c)",
-    breaks=Words(
-        "Heads and cached keys become twice as wide: see the costs. A model trained with RoPE cannot change to it.",
-        "头和缓存的键加宽一倍，代价见下表。用 RoPE 训练的模型不能改用它。",
-    ),
-    differs=Words(
-        "Queries turn by −δ instead of keys by δ; the products are the same.",
-        "由查询转 −δ，而不是键转 δ；乘积相同。",
-    ),
-    options={
-        "d_head": "旋转前每个头的通道数；旋转后的查询、键以及缓存的键有 2·d_head 个",
-        "base": "最慢的通道约 2π·base 个位置转一圈",
-    },
+    used_by=("x-transformers", "research by its authors"),
 )

@@ -33,7 +33,6 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -89,7 +88,7 @@ class PRoPE(PositionalEncoding):
 ENTRY = Entry(
     name="prope",
     class_name="PRoPE",
-    title=Words("PRoPE", "投影相机位置编码"),
+    title="PRoPE",
     kind="rotated",
     published="2025-07",
     axes=14,
@@ -100,33 +99,8 @@ posenc.positions_by(
     height=2,
     width=2,
 )""",
-    coordinates=Words(
-        "Row and column of a patch, whole numbers, and the first twelve numbers of its camera's matrix from "
-        "the world to the image (PRoPE's prope/per_img_camera.py); here cameras side by side, without "
-        "intrinsics.",
-        "图块的整数行号与列号，以及其相机从世界到图像的矩阵的前十二个数（PRoPE 的 prope/per_img_camera.py）；"
-        "示例中相机并排，没有内参。",
-    ),
     both_ways=True,
     formula="q·(P_i P_j⁻¹)k and R(y, x), values too",
     also_called=("projective_rope", "camera_rope", "PropeDotProductAttention", "cameras_as_relative_positional_encoding"),
-    used_by=(Words("research: views of scenes by its authors", "研究：作者的多视图实验"),),
-    source="Li et al. 2025, arXiv 2507.10496, section 3, and the authors' code",
-    idea=Words(
-        "Tokens of several images of a scene are related by the transformation from one camera's image to the "
-        "other's. It "
-        "acts on half of the channels of queries, keys, values and outputs; the rest is RoPE of column and row. "
-        "The choice of the world's axes does not matter, and images of one camera have RoPE and a constant.",
-        "同一场景多幅图像的词元之间，以一个相机图像到另一个相机图像的变换相联系。它作用于查询、键、值和输出的一半通道，"
-        "其余通道是列与行的 RoPE。世界坐标轴的选择不影响结果；同一相机的图像之间只剩 RoPE。",
-    ),
-    latex=r"q_i^\top (P_i P_j^{-1})\, k_j, \quad o_i = \sum_j \alpha_{ij} (P_i P_j^{-1})\, v_j",
-    breaks=Words(
-        "Camera matrices neither keep norms nor stay near 1: poses far apart make large numbers, so that scenes "
-        "should be "
-        "scaled to a size of about 1. Distortion of lenses is not expressed.",
-        "相机矩阵不保范数，也不一定接近单位阵：相距很远的位姿产生很大的数，场景应缩放到大小约为 1。不能表示镜头畸变。",
-    ),
-    code="liruilong940607/prope",
-    options={"d_head": "每个头的通道数，8 的倍数；值也一样多", "base": "行与列的频率的底数"},
+    used_by=("research: views of scenes by its authors",),
 )

@@ -26,7 +26,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -113,32 +112,12 @@ class RePo(FromEarlierTokens):
 ENTRY = Entry(
     name="repo",
     class_name="RePo",
-    title=Words("RePo", "上下文重定位"),
+    title="RePo",
     kind="contextual",
     published="2025-12",
     needs=("parameters", "hidden_states"),
     per_layer=True,
     formula="R(z)q · R(z')k,  z = (SiLU(x W_g) ⊙ x W_c) w",
     also_called=("context_repositioning", "context_re_positioning", "swigluex_multihead", "重定位"),
-    used_by=(Words("research: OLMo 2 by its authors", "研究：作者的 OLMo 2"),),
-    source="Li et al. 2025, arXiv 2512.14391, section 3, and the authors' code",
-    idea=Words(
-        "A token's position is not its index but a number that a small network computes from its hidden state. Each head "
-        "has a number of its own. Related tokens can move close together and irrelevant ones apart, however long the text "
-        "between them is.",
-        "词的位置不是序号，而是一个小网络从它的隐藏状态算出的数，每个头一个。"
-        "相关的词可以移到一起，无关的词可以隔开，无论中间的文本有多长。",
-    ),
-    latex=r"(R(z_i)\, q_i) \cdot (R(z_j)\, k_j), \quad z = \left(\mathrm{SiLU}(x W_g) \odot x W_c\right) w_h",
-    breaks=Words(
-        "The order of tokens reaches the layer only through the causal mask and the hidden states. With this encoding in "
-        "all layers, bidirectional attention does not know the order at all.",
-        "词的顺序只通过因果掩码和隐藏状态到达这一层。若所有层都用它，双向注意力完全不知道顺序。",
-    ),
-    code="SakanaAI/repo",
-    options={
-        "n_kv_heads": "键头数，各有自己的位置，供其查询头共用；None 为 n_heads",
-        "width": "W_g 与 W_c 的宽度；None 为论文的 d_model / 8",
-        "base": "频率的底数，作者的模型为 500 000",
-    },
+    used_by=("research: OLMo 2 by its authors",),
 )

@@ -23,7 +23,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -69,7 +68,7 @@ class ReRoPE(RegionalRoPE):
 ENTRY = Entry(
     name="rerope",
     class_name="ReRoPE",
-    title=Words("ReRoPE", "ReRoPE 截断旋转"),
+    title="ReRoPE",
     kind="rotated",
     published="2023-08",
     needs=("causal",),
@@ -77,29 +76,6 @@ ENTRY = Entry(
     arguments={"window": "length // 4"},
     formula="far: R(w)q · k",
     also_called=("leaky_rerope", "rectified_rope", "rectified_rotary_position_embeddings", "LeakyReRoPE"),
-    used_by=(Words("trained LLaMA models, by its author", "作者用于训练好的 LLaMA 模型"),),
-    source="Su 2023, kexue.fm/archives/9708",
-    idea=Words(
-        "Tokens nearer than a window keep their distance; all others are treated as if they were one window away. "
-        "The leaky form lets the distance grow on, but slowly. "
-        "A trained model thus meets no distance that it has not seen.",
-        "窗口之内的词保持原来的距离，其余的词都视为在一个窗口之外。"
-        "Leaky 形式让距离继续缓慢增长。因此训练好的模型不会遇到没见过的距离。",
-    ),
-    latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(w) q_i) \cdot k_j",
+    used_by=("trained LLaMA models, by its author",),
     starts=("trained",),
-    breaks=Words(
-        "All far tokens stand at one distance, so that their order is lost; every decoded token turns all far keys of "
-        "a cache again.",
-        "远处的词都在同一距离，先后顺序丢失；每解码一个词，都要把缓存里所有远处的键再旋转一次。",
-    ),
-    differs=Words(
-        "The author's patch also multiplies queries by a log-n temperature; here that is `log_n`, to be stacked.",
-        "作者的补丁还给查询乘上 log-n 温度；这里是 `log_n`，可叠加使用。",
-    ),
-    code="bojone/rerope",
-    options={
-        "window": "w，作者用 4096 个位置训练的模型实验取 1024",
-        "leak": "f，大于 1 的数；None：距离到 w 为止",
-    },
 )

@@ -26,7 +26,6 @@ from posenc.positions import Positions, readable
 from posenc.structure import Rotation
 from posenc.support.checked import check_arguments, checked
 from posenc.support.checks import shown
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -238,7 +237,7 @@ def rotation_matrix(
 ENTRY = Entry(
     name="rope",
     class_name="RoPE",
-    title=Words("RoPE", "旋转位置编码"),
+    title="RoPE",
     kind="rotated",
     published="2021-04",
     formula="R(p)q · R(p')k",
@@ -255,49 +254,4 @@ ENTRY = Entry(
         "旋转式位置编码",
     ),
     used_by=("LLaMA", "Qwen", "Mistral", "GPT-NeoX", "GPT-J"),
-    example="""\
-trained = posenc.frequencies.rotary(64, base=500_000.0)
-yarn = posenc.frequencies.yarn(trained, factor=4.0, original_length=8192)
-encoding = posenc.create("rope", d_head=64, layout="half", frequencies=yarn)
-at = encoding.prepare(posenc.Positions.arange(batch, length, 30_000))
-out = posenc.attend(q, k, v, encoding, at)
-""",
-    source="Su et al. 2021, arXiv 2104.09864, section 3.2",
-    idea=Words(
-        "Queries and keys are rotated by an angle proportional to their position; each pair of channels has its "
-        "own frequency. The product of a query and a key then depends only on the difference of their positions. "
-        "It has no parameters and leaves attention kernels as they are.",
-        "查询和键按位置旋转，角度与位置成正比，每个通道对有自己的频率。查询与键的点积因此只取决于二者的位置之差。没"
-        "有参数，也不需要改动注意力内核。",
-    ),
-    latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j), \quad R(p): \; (x, y)_n \mapsto (x \cos p\omega_n - y \sin "
-    r"p\omega_n, \; y \cos p\omega_n + x \sin p\omega_n), \quad \omega_n = b^{-2n/d}",
-    breaks=Words(
-        "Beyond the trained length the slow pairs reach angles that training never showed, and quality falls at "
-        "once. Scalings such as YaRN repair it.",
-        "超过训练长度后，慢的通道对转到训练中没有出现过的角度，质量立即下降。YaRN 等缩放可以补救。",
-    ),
-    differs=Words(
-        "Neighbouring channels make a pair as in the paper; most models on the hub pair channel i with i + d/2 "
-        '(`layout="half"`).',
-        '与论文一样，相邻通道成对；多数公开模型把通道 i 与 i + d/2 配成一对（`layout="half"`）。',
-    ),
-    code="ZhuiyiTechnology/roformer",
-    options={
-        "axes": "每个词的坐标数；每个坐标旋转 rotary_dim/axes 个通道，第一个轴在前",
-        "base": "最慢的通道对约 2π·base 个位置转一圈；省略时为 10 000",
-        "layout": '哪些通道成对："interleaved"（论文、GPT-J）或 "half"（公开的 LLaMA、GPT-NeoX）',
-        "frequencies": (
-            "替代 base^(-2i/d) 的频率，连同幅度和坐标轴：见 posenc.frequencies；也可以是随长度变化的一族，由 "
-            "`length` 和 `at_length` 选取"
-        ),
-        "rotary_dim": "旋转的通道数，其余不变；偶数，省略时为全部",
-        "length": "从随长度变化的一族频率中选取：请求的词数",
-        "trailing": "旋转最后 rotary_dim 个通道而不是最前的（多头潜在注意力）",
-        "reverse": "反方向旋转 R(-p)，如 nanochat；这样训练的模型的分数只差 sin 的符号",
-        "returns": (
-            "旋转后张量的排列，省略时同 `layout`：DeepSeek-V3 的代码按相邻通道成对，返回前后两半。分数相同，缓存的键不同"
-        ),
-        "sides": '旋转哪些。"value" 像键一样旋转，"output" 按查询的位置转回',
-    },
 )

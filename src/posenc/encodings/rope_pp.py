@@ -26,7 +26,6 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -86,27 +85,11 @@ class RoPEPlusPlus(RoPE):
 ENTRY = Entry(
     name="rope_pp",
     class_name="RoPEPlusPlus",
-    title=Words("RoPE++", "RoPE++ 虚部扩展"),
+    title="RoPE++",
     kind="rotated",
     published="2025-12",
     needs=("wide_output",),
     formula="Re and Im of q̃ k̃* e^(i(p-p')ω)",
     also_called=("rope++", "ropepp", "imaginary_rope", "imaginary_extension", "imag2", "imag1"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Liu et al. 2025, arXiv 2512.07525, section 3, and the authors' code",
-    idea=Words(
-        "RoPE's score is the real part of a complex product. RoPE++ gives every query a second head that has the "
-        "imaginary part, at the cost of one quarter turn. Imaginary heads look further away, and keys and values are "
-        "those of the real heads.",
-        "RoPE 的分数是一个复数乘积的实部。RoPE++ 让每个查询多一个取虚部的头，只需多转四分之一圈。"
-        "虚部的头看得更远，键和值与实部的头共用。",
-    ),
-    latex=r"(R(i)\, q_i) \cdot (R(j)\, k_j) \;\text{and}\; (R(i)\, R(-\pi/2)\, q_i) \cdot (R(j)\, k_j)",
-    breaks=Words(
-        "The output has twice as many heads as the query, so that a trained model's output projection does not fit: it "
-        "must be trained so from the start.",
-        "输出的头数是查询的两倍，因此训练好的模型的输出投影不合适：必须从头这样训练。",
-    ),
-    code="OpenMOSS/rope_pp",
-    options={"base": "频率的底数；省略时为 10 000"},
+    used_by=("research: language models by its authors",),
 )

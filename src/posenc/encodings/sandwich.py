@@ -20,7 +20,6 @@ from posenc.encoding import DistanceBias, check_distances
 from posenc.kernels.fast_path import constant
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -62,29 +61,10 @@ class Sandwich(DistanceBias):
 ENTRY = Entry(
     name="sandwich",
     class_name="Sandwich",
-    title=Words("Sandwich", "三明治偏置"),
+    title="Sandwich",
     kind="biased",
     published="2022-12",
     formula="q·k + Σ cos((i-j)ω) / r",
     also_called=("sandwich_bias", "SandwichRelativePositionEmbedding", "receptive_field_alignment"),
-    used_by=(Words("research: length extrapolation by its authors", "研究：作者用于长度外推"), "NeMo"),
-    source="Chi et al. 2022, arXiv 2212.10356, section 5",
-    idea=Words(
-        "The sinusoidal encoding is not added to the words. What is kept of it is the product of the vectors of two "
-        "positions, which depends on their distance alone and is added to the score. It falls about as the logarithm "
-        "of the distance does; each head divides it by another number.",
-        "正弦编码不加到词向量上，只保留两个位置的向量之积：它只取决于两者的距离，并加到分数上。"
-        "它大致随距离的对数下降；每个头除以不同的数。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + \frac{n}{8h} \sum_{c=0}^{w/2-1} \cos\big((i - j)\, b^{-2c/w}\big)",
-    breaks=Words(
-        "It does not fall steadily: a sum of waves swings, so that a token further away may have a higher score.",
-        "它并非一路下降：波之和会起伏，较远的词分数可能更高。",
-    ),
-    options={
-        "n_heads": "整个模型的查询头数；张量并行的各份取 heads(start, stop)",
-        "width": "w，波数的两倍，偶数；论文为 128，与模型宽度无关",
-        "base": "频率的底数",
-        "ratios": "替代 8h/n 的除数，每个头一个",
-    },
+    used_by=("research: length extrapolation by its authors", "NeMo"),
 )

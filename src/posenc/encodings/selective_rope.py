@@ -25,7 +25,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -133,32 +132,12 @@ class SelectiveRoPE(FromEarlierTokens):
 ENTRY = Entry(
     name="selective_rope",
     class_name="SelectiveRoPE",
-    title=Words("Selective RoPE", "选择性旋转位置编码"),
+    title="Selective RoPE",
     kind="contextual",
     published="2025-11",
     needs=("parameters", "hidden_states", "causal"),
     per_layer=True,
     formula="R(Σ φ(x))q · R(Σ φ(x))k",
     also_called=("selective_rotary", "input_dependent_rope", "SelectiveRoPE"),
-    used_by=(Words("research: softmax and linear attention by its authors", "研究：作者用于 softmax 与线性注意力"),),
-    source="Movahedi et al. 2025, arXiv 2511.17388, section 4, and its code",
-    idea=Words(
-        "Every token makes steps from its content, one for each pair of channels; angles are the sums of all steps so far. "
-        "RoPE is the case in which every step is 1. Tokens that matter little can so take no room between two others.",
-        "每个词根据内容为每个通道对走一步，角度是到此为止所有步长之和。RoPE 是每一步都为 1 的情形。"
-        "不重要的词可以不占据其他词之间的距离。",
-    ),
-    latex=r"(R(\Phi_i)\, q_i) \cdot (R(\Phi_j)\, k_j), \quad \Phi_t = \omega \sum_{s \le t} \varphi_s(x)",
-    breaks=Words(
-        "Only causal attention. Sums of learned steps may reach angles that training never showed.",
-        "只适用于因果注意力。学到的步长之和可能到达训练中没有的角度。",
-    ),
-    code="timurcarstensen/selective-rope",
-    options={
-        "base": "与步长之和相乘的频率的底数",
-        "n_kv_heads": "键头数，各有自己的步长；None 为 n_heads",
-        "rank": "到步长的投影的秩",
-        "conv_size": "短卷积读取的词数，含当前词",
-        "parts": "隐藏状态分成的等份，各归一为长度 1；None 为 n_heads",
-    },
+    used_by=("research: softmax and linear attention by its authors",),
 )

@@ -21,7 +21,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -65,7 +64,7 @@ class SelfExtend(RegionalRoPE):
 ENTRY = Entry(
     name="self_extend",
     class_name="SelfExtend",
-    title=Words("Self-Extend", "Self-Extend 自扩展"),
+    title="Self-Extend",
     kind="rotated",
     published="2024-01",
     needs=("causal",),
@@ -74,25 +73,5 @@ ENTRY = Entry(
     formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
     also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
     used_by=("LLaMA", "Mistral", "Phi-2", "llama.cpp"),
-    source="Jin et al. 2024, arXiv 2401.01325, section 3",
-    idea=Words(
-        "Tokens nearer than a window keep their distance. For tokens further away, positions are divided by a group size, "
-        "so that the largest distance stays one that the model has seen in training. "
-        "It extends a trained model without further training.",
-        "窗口之内的词保持原来的距离。更远的词把位置除以组的大小，"
-        "因此最大的距离仍是模型训练时见过的。不需要再训练就能延长模型的上下文。",
-    ),
-    latex=r"i - j < w: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge w: \; (R(\lfloor i/G \rfloor + w - "
-    r"\lfloor w/G \rfloor) q_i) \cdot (R(\lfloor j/G \rfloor) k_j)",
     starts=("trained",),
-    breaks=Words(
-        "Far tokens of one group cannot be ordered. It ends at (L − w)·G + w positions, and every decoded token turns "
-        "all far keys of a cache again.",
-        "远处同一组内的词无法排序。到 (L − w)·G + w 个位置为止；每解码一个词，都要把缓存里所有远处的键再旋转一次。",
-    ),
-    code="datamllab/LongLM",
-    options={
-        "window": "w，作者代码取 1024：须少于模型训练过的位置数",
-        "group": "G，作者代码取 8",
-    },
 )

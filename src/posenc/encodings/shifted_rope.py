@@ -22,7 +22,6 @@ from posenc.frequencies.layouts import Layout
 from posenc.structure import Region
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -68,7 +67,7 @@ class ShiftedRoPE(RegionalRoPE):
 ENTRY = Entry(
     name="shifted_rope",
     class_name="ShiftedRoPE",
-    title=Words("Shifted RoPE (STRING)", "移位旋转（STRING）"),
+    title="Shifted RoPE (STRING)",
     kind="rotated",
     published="2024-10",
     needs=("causal",),
@@ -76,25 +75,6 @@ ENTRY = Entry(
     arguments={"shift": "length // 4", "local": "length // 16"},
     formula="far: R(i - S + W)q · R(j)k",
     also_called=("string_shift", "shifted_rotary_position_embedding", "ShifTed Rotray position embeddING", "string_llama"),
-    used_by=(Words("trained Llama 3.1 and Qwen2, by its authors", "作者用于训练好的 Llama 3.1 和 Qwen2"),),
-    source="An et al. 2024, arXiv 2410.18745, figure 5, and the authors' code",
-    idea=Words(
-        "In training, large distances are rare: a text of n tokens has one pair n - 1 apart and many that are near. So a "
-        "trained model reads its largest distances badly. Here every far token is read as if it stood nearer by a fixed "
-        "shift, at a distance that training has often seen; near tokens keep theirs.",
-        "训练中大的距离很少见：n 个词的文本只有一对相距 n - 1，近的却很多。因此训练好的模型读不好最大的距离。"
-        "这里把每个远处的词都当作近了一个固定的位移，落在训练中常见的距离上；近处的词保持原来的距离。",
-    ),
-    latex=r"i - j < S: \; (R(i) q_i) \cdot (R(j) k_j), \quad i - j \ge S: \; (R(i - S + W) q_i) \cdot (R(j) k_j)",
+    used_by=("trained Llama 3.1 and Qwen2, by its authors",),
     starts=("trained",),
-    breaks=Words(
-        "Distances from W to S mean two things, a near and a far token. It reads better within the trained length, not "
-        "beyond it.",
-        "从 W 到 S 的距离有两种含义：近处的词和远处的词。它改善的是训练长度以内的阅读，而不是外推。",
-    ),
-    code="HKUNLP/STRING",
-    options={
-        "shift": "S，被舍弃的距离数；作者代码对 Llama 3.1 取其长度的 0.33，即 43 253",
-        "local": "W，不超过 shift",
-    },
 )

@@ -23,7 +23,6 @@ from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -192,7 +191,7 @@ def centred_table(
 ENTRY = Entry(
     name="sinusoidal",
     class_name="Sinusoidal",
-    title=Words("Sinusoidal", "正弦位置编码"),
+    title="Sinusoidal",
     kind="added",
     published="2017-06",
     formula="x + [sin pω, cos pω]",
@@ -209,51 +208,5 @@ ENTRY = Entry(
         "三角函数位置编码",
         "绝对位置编码",
     ),
-    used_by=(
-        Words("the original Transformer", "最初的 Transformer"),
-        "Marian",
-        Words("Whisper (encoder)", "Whisper（编码器）"),
-        "M2M100",
-    ),
-    source="Vaswani et al. 2017, arXiv 1706.03762, section 3.5",
-    idea=Words(
-        "Each position has a fixed vector of sines and cosines of different frequencies, added to the embedding "
-        "once. Shifting by k positions multiplies this vector by a rotation that depends on k only. There are no "
-        "parameters.",
-        "每个位置有一个由不同频率的正弦和余弦组成的固定向量，在输入处加到词向量上一次。位置移动 "
-        "k，相当于把这个向量乘以一个只取决于 k 的旋转矩阵。没有参数。",
-    ),
-    latex=r"x_p + \mathrm{PE}(p), \quad \mathrm{PE}(p)_{2i} = \sin p\omega_i, \; \mathrm{PE}(p)_{2i+1} = \cos "
-    r"p\omega_i, \quad \omega_i = b^{-2i/d}",
-    breaks=Words(
-        "Any position has a vector, but sums of words and positions beyond the trained length are new to the "
-        "model, and quality falls right behind it.",
-        "任何位置都有向量，但超过训练长度后，词与位置之和是模型没见过的，质量随即下降。",
-    ),
-    differs=Words(
-        "Sines and cosines alternate as in the paper; tensor2tensor puts all sines first and ends exactly at "
-        '1/base (`layout="sin_cos"`, `denominator="d/2-1"`).',
-        "与论文一样正弦、余弦交替；tensor2tensor 把正弦放在前面，最后一个频率恰为 "
-        '1/base（`layout="sin_cos"`、`denominator="d/2-1"`）。',
-    ),
-    code="tensorflow/tensor2tensor",
-    options={
-        "axes": "每个词的坐标数",
-        "base": "最慢的通道对约 2π·base 个位置转一圈；一个数，或每块一个（DAB-DETR）",
-        "layout": '"interleaved"（论文）、"sin_cos"（tensor2tensor、Whisper）或 "cos_sin"（MusicGen）',
-        "scale": "position + offset 乘以它：坐标在 0 到 1 之间时为 2π",
-        "repeats": "共用一个频率的连续通道数；SAM 2 跟踪器的指针为 2",
-        "denominator": '指数的分母："d/2"（论文）或 "d/2-1"（tensor2tensor：最后一个频率恰为 1/base）',
-        "offset": "加到每个位置上，用于起点靠后的表（M2M100）",
-        "reads": (
-            "每块 d_model/len(reads) 个通道读取的坐标；默认依次读取。(1, 0) 把 x 放在 y 前（ViT-MAE），(1, 0, 2, "
-            "3) 是 DETR 对框 (x, y, w, h) 的排列"
-        ),
-        "odd": '宽度为奇数时用 ⌈d/2⌉ 个频率并去掉最后一个余弦，或（"zero"，fairseq）用 ⌊d/2⌋ 个并以 0 结尾',
-        "amplitude": "编码乘以它：Canary 为 1/√d",
-        "silent": (
-            '不加编码的词："none"、"padding"（M2M100）、"negative"：读取的坐标加上 offset 都小于 0（Kimi 的第一帧，'
-            'offset 为 -1），或 "outside"：其中有一个小于 0（ViT-MAE 的分类词）'
-        ),
-    },
+    used_by=("the original Transformer", "Marian", "Whisper (encoder)", "M2M100"),
 )

@@ -22,7 +22,6 @@ from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -78,30 +77,11 @@ def _along_keys(x: Tensor, index: Tensor | None) -> Tensor:
 ENTRY = Entry(
     name="stick_breaking",
     class_name="StickBreaking",
-    title=Words("Stick-breaking", "折棒注意力"),
+    title="Stick-breaking",
     kind="contextual",
     published="2024-10",
     needs=("causal",),
     formula="σ(q·k)·Π (1 - σ(q·k')) over the keys between",
     also_called=("stickbreaking", "stick_breaking_attention", "sb_attn", "StickBreakingAttention", "折棒"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Tan et al. 2024, arXiv 2410.17980, section 2, and the authors' code",
-    idea=Words(
-        "A query looks backwards from the nearest key. Each key takes a share of the attention that is left, as large as "
-        "its score says, and leaves the rest to those before it. Order comes from this alone: of two equal keys the "
-        "nearer one gets more.",
-        "查询从最近的键向后看。每个键按自己的分数从剩下的注意力中取走一份，其余留给更早的键。"
-        "顺序只由此而来：两个相同的键中，较近的得到更多。",
-    ),
-    latex=r"a_{ij} = \beta_{ij} \prod_{j < t < i} (1 - \beta_{it}), \quad \beta = \sigma(q \cdot k / \sqrt{d})",
-    breaks=Words(
-        "Only causal attention. Fused kernels of the softmax cannot serve it; the authors have a Triton kernel of their "
-        "own. The first token of a text sees no key, and its output is zero.",
-        "只适用于因果注意力。softmax 的融合内核不能用于它；作者有自己的 Triton 内核。文本的第一个词看不到任何键，"
-        "输出为零。",
-    ),
-    code="shawntan/stickbreaking-attention",
-    options={
-        "own": '查询自己的键得到什么："none" 没有；"share" 最先折取；"rest" 其他键剩下的全部',
-    },
+    used_by=("research: language models by its authors",),
 )

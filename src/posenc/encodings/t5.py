@@ -22,7 +22,6 @@ from posenc.encoding import DistanceBias, check_distances
 from posenc.kernels.fast_path import constant
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -130,7 +129,7 @@ def bucket_starts(n_buckets: int, max_distance: int) -> tuple[int, ...]:
 ENTRY = Entry(
     name="t5",
     class_name="T5",
-    title=Words("T5", "T5 相对位置偏置"),
+    title="T5",
     kind="biased",
     published="2019-10",
     needs=("parameters",),
@@ -138,29 +137,4 @@ ENTRY = Entry(
     formula="q·k + b[bucket(i-j)]",
     also_called=("relative_attention_bias", "t5_bias", "bucket", "RelativePositionBias", "relative_bias", "相对位置偏置"),
     used_by=("T5", "mT5", "UMT5", "LongT5", "Switch"),
-    source="Raffel et al. 2020, arXiv 1910.10683, section 2.1",
-    idea=Words(
-        "Each head learns one number for each bucket of distances and adds it to the attention score. Each small "
-        "distance has its own bucket; larger distances share buckets of increasing width. Queries and keys "
-        "themselves do not change.",
-        "每个头为每个距离桶学一个数，加到注意力分数上。每个小距离各占一个桶；更大的距离共用越来越宽的桶。查询和键本"
-        "身不变。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + b_{h,\, \mathrm{bucket}(i-j)}",
-    breaks=Words(
-        "All distances beyond the last bucket look the same, and buckets that training did not fill were never "
-        "learned. In our text task it breaks soon beyond the trained length.",
-        "最后一个桶以外的距离无法区分，训练没有填到的桶没有学过。在我们的文本任务上，稍超训练长度就失效。",
-    ),
-    differs=Words(
-        "Scores are divided by √d unless `scale=1.0` is given; T5 itself was trained without the division.",
-        "分数默认除以 √d；T5 本身训练时不除（`scale=1.0`）。",
-    ),
-    code="google-research/text-to-text-transfer-transformer",
-    options={
-        "scale": "softmax 缩放：None 为 1/√d_head；T5 本身用 1.0 训练",
-        "max_distance": "从这个距离起都归入最后一个桶",
-        "n_buckets": "表的行数",
-        "bidirectional": "False：用于因果注意力；True：一半的桶留给查询之后的键",
-    },
 )

@@ -21,7 +21,6 @@ from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -120,17 +119,12 @@ class T5Axes(PositionalEncoding):
 ENTRY = Entry(
     name="t5_axes",
     class_name="T5Axes",
-    title=Words("T5 along axes", "多轴 T5 偏置"),
+    title="T5 along axes",
     kind="biased",
     published="2020-12",
     needs=("parameters",),
     axes=3,
     positions="posenc.Positions.mrope(torch.stack([n := torch.arange(length), n % 8 * 120, n // 8 * 20 + 20])[:, None])",
-    coordinates=Words(
-        "The index of a word, then the left and the lower edge of its box in thousandths of the page "
-        "(LayoutLMv2's modeling_layoutlmv2.py); here eight words a line.",
-        "词的序号，以及词框的左边与下边，以页面的千分之一计（LayoutLMv2 的 modeling_layoutlmv2.py）；示例中每行八个词。",
-    ),
     both_ways=True,
     formula="q·k + Σ_a b_a[bucket(Δ_a)]",
     also_called=(
@@ -139,30 +133,5 @@ ENTRY = Entry(
         "rel_pos_bias",
         "rel_2d_pos_bias",
     ),
-    used_by=(
-        "LayoutLMv2",
-        "LayoutLMv3",
-        "UDOP",
-    ),
-    source="Xu et al. 2020, arXiv 2012.14740, section 2",
-    idea=Words(
-        "For words of a page: T5's bias by the distance in the text, by that from left to right, and by that from "
-        "top to bottom, each with its own table, summed. It is defined for attention both ways. Documents with "
-        "layout use it.",
-        "用于版面上的词：按文本中的距离、左右距离、上下距离各取一个 T5 偏置，各有自己的表，再相加。用于双向注意力。"
-        "用于带版式的文档。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + \sum_a b^a_{h,\, \mathrm{bucket}(c_a(j) - c_a(i))}",
-    breaks=Words(
-        "The terms are summed: no pair of distances has a number of its own. Each axis stops at its last bucket.",
-        "各项相加：距离的组合没有自己的数。每个轴到最后一个桶为止。",
-    ),
-    code="microsoft/unilm",
-    options={
-        "scale": "softmax 缩放：None 为 1/√d_head；UDOP（一种 T5）为 1.0",
-        "max_distance": "每个轴：从这里起都归入最后一个桶",
-        "n_buckets": "每个轴的表的行数；给几个就有几个坐标",
-        "scaling": "每个轴：与距离相乘后取整（UDOP：1、100、100）",
-        "bias_over_sqrt": "偏置也除以 √d_head（LayoutLMv3）",
-    },
+    used_by=("LayoutLMv2", "LayoutLMv3", "UDOP"),
 )

@@ -24,7 +24,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -154,47 +153,13 @@ ENTRY = Entry(
     name="to_rope",
     class_name="TORoPE",
     builder="to_rope",
-    title=Words("TO-RoPE", "时间与次序旋转"),
+    title="TO-RoPE",
     kind="rotated",
     published="2025-10",
     axes=2,
     positions="posenc.Positions.at(torch.stack([torch.arange(length), torch.arange(length) ** 2], dim=-1)[None])",
-    coordinates=Words(
-        "The index of an event and its time, in a unit in which it is about as large as the index; the "
-        "authors give no code.",
-        "事件的序号和时间，时间的单位使其与序号大小相近；作者没有公开代码。",
-    ),
     domains=("events",),
     formula="R((1-λ)·i·ω + λ·t·ω')q, i index, t time",
     also_called=("torope", "time_and_order_rope", "TimeOrderRotaryEmbedding", "rotate_both_ways"),
-    used_by=(Words("research: recommenders by its authors", "研究：作者的推荐模型"),),
-    source="Wei et al. 2025, arXiv 2510.20455",
-    idea=Words(
-        "A list of events has an order and times, and a long pause means something else than a short one. So some pairs "
-        "of channels turn by the index of an event, and the others by its time. A score then depends on how many events "
-        "ago a key was, and on how long ago.",
-        "一串事件既有次序也有时间，长的间隔与短的间隔含义不同。因此一部分通道对按事件的序号旋转，其余按事件的时间旋转。"
-        "注意力分数于是取决于键在多少个事件之前，以及多久之前。",
-    ),
-    latex=r"(R(i, t)\, q_i) \cdot (R(j, s)\, k_j), \quad \mathrm{angle}_n(i, t) = (1 - \lambda_n)\, i\, \omega_n + "
-    r"\lambda_n\, t\, \omega'_n",
-    breaks=Words(
-        "Times need a unit in which they are about as large as indices: seconds since 1970 turn every pair many times. "
-        "With split='none' the two parts of an angle can cancel each other.",
-        "时间需要合适的单位，使其与序号大小相近：自 1970 年起的秒数会让每个通道对转很多圈。split='none' 时，"
-        "角度的两部分可能互相抵消。",
-    ),
-    differs=Words(
-        "The paper's formula was read in public notes and code of others; the authors give no code. Which pairs and heads "
-        "read the time, and that the frequencies of both count all pairs of a head, is a choice made here.",
-        "论文的公式来自他人的公开笔记与代码，作者未公布代码。哪些通道对和头读取时间，以及两种频率都按头内全部通道对计数，"
-        "是这里的选择。",
-    ),
-    options={
-        "split": '"pairs"：每个头最后的通道对读时间；"heads"：最后的键头读时间；"none"：每个通道对两者都读',
-        "time_share": '读时间的通道对或头的比例；"none" 时即 λ 本身。论文中最好的在 0.3 到 0.5 之间',
-        "n_kv_heads": "键的头数；None 表示 n_heads",
-        "base": "序号的频率的底数",
-        "time_base": "时间的频率的底数",
-    },
+    used_by=("research: recommenders by its authors",),
 )

@@ -23,7 +23,6 @@ from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
 from posenc.structure import Relative, Vectors
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -156,7 +155,7 @@ class TransformerXL(PositionalEncoding):
 ENTRY = Entry(
     name="transformer_xl",
     class_name="TransformerXL",
-    title=Words("Transformer-XL", "Transformer-XL 相对位置编码"),
+    title="Transformer-XL",
     kind="relative",
     published="2019-01",
     needs=("parameters",),
@@ -164,30 +163,4 @@ ENTRY = Entry(
     formula="(q+u)·k + (q+v)·W_R R[i-j]",
     also_called=("xl", "transfo_xl", "txl", "relative_xl", "rel_pos"),
     used_by=("Transformer-XL", "XLNet", "Conformer"),
-    source="Dai et al. 2019, arXiv 1901.02860, section 3.3",
-    idea=Words(
-        "The attention score is the sum of four terms: content with content, content with distance, and two "
-        "learned biases, one for content and one for distance. Each distance is a sinusoid multiplied by a learned "
-        "matrix, so any distance is defined. The paper also keeps the states of the text before, which is not part "
-        "of the encoding.",
-        "注意力分数是四项之和：内容与内容、内容与距离，以及对内容和对距离的两个可学习偏置。距离用正弦编码表示，再乘"
-        "以学到的矩阵，因此任意距离都有定义。论文还缓存上文的状态，那不属于编码。",
-    ),
-    latex=r"\frac{(q_i + u) \cdot k_j + (q_i + v) \cdot W_R R_{i-j}}{\sqrt{d}}",
-    breaks=Words(
-        "Each score needs a second product, so that it costs more than RoPE, and no fused kernel serves it.",
-        "每个分数要多算一次乘积，比 RoPE 贵，也没有融合内核可用。",
-    ),
-    differs=Words(
-        "No array of queries × keys × channels is built: the sine of a distance follows from those of both "
-        "positions. The authors shift a matrix instead.",
-        "不构造“查询 × 键 × 通道”的数组：距离的正弦由两个位置的正弦得出。作者的代码则移动矩阵。",
-    ),
-    code="kimiyoung/transformer-xl",
-    options={
-        "n_heads": "查询头数，各有自己的 u、v 和 W_R 的一部分",
-        "base": "正弦编码的底数",
-        "layout": 'R 的排列，也是 W_R 各列的排列："half" 为 [sin | cos]，"interleaved" 为 sin、cos 交替（Conformer）',
-        "d_model": "正弦编码 R 的通道数，偶数",
-    },
 )

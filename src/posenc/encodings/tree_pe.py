@@ -19,7 +19,6 @@ from posenc.encoding import AbsoluteEncoding, check_between, full_precision
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside, floating
 
 
@@ -70,17 +69,12 @@ class TreePE(AbsoluteEncoding):
 ENTRY = Entry(
     name="tree_pe",
     class_name="TreePE",
-    title=Words("Tree positions of Shiv and Quirk", "Shiv 与 Quirk 的树位置"),
+    title="Tree positions of Shiv and Quirk",
     kind="added",
     published="2019-12",
     needs=("parameters",),
     axes=12,
     positions=('posenc.positions_by("tree_paths", parents=(torch.arange(length)[None] - 1).div(2, rounding_mode="floor"))'),
-    coordinates=Words(
-        "The branches from a node up to its root, the last one first, and 0 beyond the root (paper, section "
-        "3, and microsoft/icecaps).",
-        "从节点到根的各个分支，最后一个排在最前，根之外为 0（论文第 3 节与 microsoft/icecaps）。",
-    ),
     both_ways=True,
     formula="x + [p^s·one-hot(branch s steps up)]·√((1-p²)d/2)",
     also_called=(
@@ -90,33 +84,6 @@ ENTRY = Entry(
         "tree_encoding",
         "stack_positional_encoding",
     ),
-    used_by=(
-        Words("Tree Transformers by its authors", "作者的树 Transformer"),
-        Words("research on source code", "源代码研究"),
-    ),
-    source="Shiv and Quirk 2019, NeurIPS, and the authors' code",
-    idea=Words(
-        "A node's vector is a stack: on top the branch that leads to it, below it the branch that leads to its parent, and "
-        "so on to the root, each weaker than the one above by a learned factor. Going to a child pushes, and going to the "
-        "parent pops. Both are affine maps, so that a layer can learn them, as it learns shifts of sinusoids.",
-        "节点的向量是一个栈：最上面是通向它的分支，下面是通向其父节点的分支，直到根，每一层比上一层弱一个学到的倍数。"
-        "走向子节点是压栈，走向父节点是出栈。两者都是仿射映射，层可以学会它们，正如学会正弦编码的平移。",
-    ),
-    latex=r"x_n + \Big[\, p^s\, e_{b_s(n)} \Big]_{s = 0, 1, \dots} \sqrt{(1 - p^2)\, d/2}, \quad p = \tanh w",
+    used_by=("Tree Transformers by its authors", "research on source code"),
     domains=("graph",),
-    breaks=Words(
-        "Depth times branches must fit into the channels: wide and deep trees leave few features for each. Depths that "
-        "training never showed use channels that were never trained.",
-        "深度乘以分支数不能超过通道数：又宽又深的树使每处只剩很少的特征。训练中没有出现过的深度会用到未训练的通道。",
-    ),
-    differs=Words(
-        "Channels that are left over get nothing; the authors' code adds a linear layer where the sizes differ.",
-        "剩余的通道不加任何东西；尺寸不同时，作者的代码再加一个线性层。",
-    ),
-    code="microsoft/icecaps",
-    options={
-        "d_model": "通道数",
-        "max_depth": 'k：路径能容纳的到根步数，与 posenc.positions_by("tree_paths", …) 相同',
-        "n_branches": "一个节点最多的孩子数",
-    },
 )

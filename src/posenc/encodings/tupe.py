@@ -23,7 +23,6 @@ from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -143,7 +142,7 @@ class TUPE(PositionalEncoding):
 ENTRY = Entry(
     name="tupe",
     class_name="TUPE",
-    title=Words("TUPE", "解绑位置编码"),
+    title="TUPE",
     kind="relative",
     published="2020-06",
     needs=("parameters",),
@@ -156,30 +155,5 @@ ENTRY = Entry(
         "tupe_r",
         "TUPEEncoder",
     ),
-    used_by=(Words("research: BERT by its authors", "研究：作者的 BERT"),),
-    source="Ke et al. 2020, arXiv 2006.15595, section 3, and the authors' code",
-    idea=Words(
-        "Positions are not added to words. Two positions are compared by projections of their own, and the result is "
-        "added to the score of the two words. The first token, which stands for the sentence, has two learned numbers "
-        "instead of a position, so that it does not prefer its neighbours.",
-        "位置不加到词向量上。两个位置用自己的投影比较，结果加到两个词的分数上。"
-        "代表整句的第一个词没有位置，而是两个学到的数，因此不会偏向邻近的词。",
-    ),
-    latex=r"\frac{q_i \cdot k_j + p_i U_Q \cdot p_j U_K}{\sqrt{2d}} + b_{\mathrm{bucket}(i - j)}",
-    breaks=Words(
-        "Positions beyond the table are refused. The table and its projections are parameters of all layers together.",
-        "超出表的位置会被拒绝。表和它的投影是所有层共用的参数。",
-    ),
-    differs=Words(
-        "The authors' code adds a learned number to the terms of [CLS] where TUPE-R has b. The paper's reset covers b "
-        "too, as here.",
-        "在 TUPE-R 有 b 的地方，作者的代码给 [CLS] 的项另加一个学到的数。论文的重置也包括 b，这里与论文相同。",
-    ),
-    code="guolinke/TUPE",
-    options={
-        "max_positions": "位置 0 … max_positions-1 可用",
-        "n_buckets": "b 的桶数，同 T5 的双向桶（TUPE-R）；None：没有 b（TUPE-A）",
-        "max_distance": "从这里起都落入最后一个桶",
-        "class_token": "位置 0 是 [CLS]，其项为 θ",
-    },
+    used_by=("research: BERT by its authors",),
 )

@@ -26,7 +26,6 @@ from posenc.encodings.bases.content_dependent import ForgetGates, by_document_an
 from posenc.positions import Positions
 from posenc.structure import Blocks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -144,7 +143,7 @@ def _within(
 ENTRY = Entry(
     name="wall",
     class_name="Wall",
-    title=Words("Wall", "逐通道遗忘注意力"),
+    title="Wall",
     kind="contextual",
     published="2026-06",
     needs=("parameters", "hidden_states", "causal"),
@@ -152,23 +151,4 @@ ENTRY = Entry(
     formula="Σ q·k·exp(Σ ln σ(w·xₜ + b)) by channel",
     also_called=("wall_attention", "WallAttention", "channel_wise_forgetting", "per_channel_decay"),
     used_by=("flash-linear-attention",),
-    source="Averbuch and Pai 2026, Tilde Research; flash-linear-attention, fla/layers/wall_attn.py",
-    idea=Words(
-        "Every token computes a gate for each channel of each head. The product of a query and a key is taken channel by "
-        "channel, each multiplied with the gates of all tokens in between. One head can therefore keep some features of a "
-        "token for long and forget others at once.",
-        "每个词为每个头的每个通道算一个门。查询与键逐通道相乘，各乘以其间所有词的门。"
-        "因此同一个头可以长期保留一个词的某些特征，而立即忘掉另一些。",
-    ),
-    latex=r"\frac{1}{\sqrt{d}} \sum_c q_{ic}\, k_{jc}\, e^{P_{ic} - P_{jc}}, \quad P_{c} = \sum_t \ln "
-    r"\sigma(w_{hc} \cdot x_t + b_{hc})",
-    breaks=Words(
-        "Only causal attention. The cache holds one more number for every channel. Long texts are computed by blocks; "
-        "tokens decoded after a cache are computed one by one.",
-        "只适用于因果注意力。缓存中每个通道多一个数。长文本按块计算，缓存之后解码的词逐个计算。",
-    ),
-    code="fla-org/flash-linear-attention",
-    options={
-        "first_bias": "b 的初始值：作者代码为 8，此时门保留 0.9997",
-    },
 )

@@ -23,7 +23,6 @@ from posenc.positions import Positions
 from posenc.structure import Relative, Vectors
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -96,32 +95,10 @@ class Wavelet(PositionalEncoding):
 ENTRY = Entry(
     name="wavelet",
     class_name="Wavelet",
-    title=Words("Wavelet", "小波相对位置编码"),
+    title="Wavelet",
     kind="relative",
     published="2025-02",
     formula="q·(k + p[i-j]), p Ricker wavelets",
     also_called=("wavelets", "ricker", "ricker_wavelet", "wavelet_based_positional_representation", "小波"),
-    used_by=(Words("research: language models by its authors", "研究：作者的语言模型"),),
-    source="Oka et al. 2025, arXiv 2502.02004, section 5.1",
-    idea=Words(
-        "As with Shaw's vectors, the query meets a vector of the distance beside the key. Here each channel is a wavelet: "
-        "a window of some width around some distance, with a positive middle and negative sides. Several widths are used "
-        "at once, so that near keys are told apart exactly and far ones roughly.",
-        "与 Shaw 的向量一样，查询除了与键相乘，还与距离的向量相乘。这里每个通道是一个小波：围绕某个距离、有某种宽度的窗口，"
-        "中间为正、两侧为负。多种宽度同时使用，因此近处的键分得精确，远处的分得粗略。",
-    ),
-    latex=r"\frac{q_i \cdot (k_j + p_{i-j})}{\sqrt{d}}, \quad p_{t,c} = (1 - u^2)\, e^{-u^2/2}, \quad u = \frac{t - b_c}"
-    r"{a_c}",
-    breaks=Words(
-        "Beyond a few times the widest scale all wavelets are nearly 0, and distances there look the same: with a widest "
-        "scale of 128, from about 800 tokens on. Shifts count before the query, so that keys after it are told by the "
-        "sides of wavelets alone. No fused kernel serves it.",
-        "超过最宽尺度的几倍后所有小波都接近 0，那里的距离无法区分：最宽尺度为 128 时约从 800 个词起。平移只朝查询之前，"
-        "因此查询之后的键只由小波的一侧表示。没有融合内核可用。",
-    ),
-    options={
-        "d_head": "每头的通道数，是 n_scales 的倍数",
-        "n_scales": "s：窗口的宽度数，每个是前一个的两倍；None：8（论文），或能整除头的数",
-        "narrowest": "最小的尺度；论文对 512 或 1024 词的模型取 1，对 4096 词的取 4",
-    },
+    used_by=("research: language models by its authors",),
 )

@@ -10,7 +10,6 @@ from __future__ import annotations
 from posenc.catalogue.entry import Entry
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -30,7 +29,7 @@ ENTRY = Entry(
     name="wavlm",
     class_name="GatedT5",
     builder="wavlm",
-    title=Words("Gated T5 of WavLM", "WavLM 的门控偏置"),
+    title="Gated T5 of WavLM",
     kind="biased",
     published="2021-10",
     needs=(
@@ -44,24 +43,4 @@ ENTRY = Entry(
         "gru_rel_pos",
     ),
     used_by=("WavLM",),
-    source="Chen et al. 2021, arXiv 2110.13900, section 3.1",
-    idea=Words(
-        "T5's bias times a gate: each token's hidden state decides for each head how much the distance matters. So "
-        "frames of speech and of silence can look at their neighbours in different ways. One table serves all "
-        "layers.",
-        "T5 偏置乘以一个门：每个词的隐藏状态在每个头上决定距离有多重要。语音帧与静音帧因此可以用不同的方式看待邻近"
-        "的帧。所有层共用一张表。",
-    ),
-    latex=r"\frac{q_i \cdot k_j}{\sqrt{d}} + g_{hi}\, b_{h,\, \mathrm{bucket}(i-j)}",
-    breaks=Words(
-        "Distances beyond the last bucket look the same, and the gates need a pass over the hidden states in every layer.",
-        "最后一个桶以外的距离无法区分；每一层都要从隐藏状态计算门。",
-    ),
-    code="microsoft/unilm",
-    options={
-        "n_heads": "查询头数及其通道数；隐藏状态有 n_heads·d_head 个通道",
-        "d_head": "查询头数及其通道数；隐藏状态有 n_heads·d_head 个通道",
-        "max_distance": "从这里起都归入最后一个桶",
-        "n_buckets": "表的行数",
-    },
 )

@@ -19,7 +19,6 @@ from posenc.encodings.transformer_xl import TransformerXL
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -88,7 +87,7 @@ ENTRY = Entry(
     name="xlnet",
     class_name="XLNet",
     builder="xlnet",
-    title=Words("XLNet", "XLNet 相对编码"),
+    title="XLNet",
     kind="relative",
     published="2019-06",
     needs=("parameters",),
@@ -99,21 +98,4 @@ ENTRY = Entry(
         "xl_net",
     ),
     used_by=("XLNet",),
-    source="Yang et al. 2019, arXiv 1906.08237, section 2.5",
-    idea=Words(
-        "Transformer-XL's four terms, and a fifth that depends on whether two tokens are of the same segment. "
-        "Only equality of segments counts, so any number of them will do. Without segments it is Transformer-XL "
-        "for attention both ways.",
-        "Transformer-XL 的四项之外再加一项，取决于两个词是否同属一个片段。只看片段是否相同，因此片段数不限。不用"
-        "片段时，就是双向注意力下的 Transformer-XL。",
-    ),
-    latex=r"\frac{(q_i + u) \cdot k_j + (q_i + v) \cdot W_R R_{i-j} + (q_i + s) \cdot e_{[g_i \neq g_j]}}{\sqrt{d}}",
-    breaks=Words(
-        "The cost of Transformer-XL, for attention both ways; no fused kernel serves it.",
-        "代价与 Transformer-XL 相同，用于双向注意力；没有融合内核可用。",
-    ),
-    code="zihangdai/xlnet",
-    options={
-        "segments": "词是否有段",
-    },
 )

@@ -29,7 +29,6 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -125,37 +124,11 @@ class XPos(PositionalEncoding):
 ENTRY = Entry(
     name="xpos",
     class_name="XPos",
-    title=Words("XPos", "可外推旋转位置编码"),
+    title="XPos",
     kind="rotated",
     published="2022-12",
     needs=("causal",),
     formula="R(p)q ζ^(p/s) · R(p')k ζ^(-p'/s)",
     also_called=("x_pos", "XPOS", "extrapolatable", "lex", "length_extrapolatable"),
     used_by=("LeX Transformer", "RetNet"),
-    source="Sun et al. 2022, arXiv 2212.10554, section 3.2",
-    idea=Words(
-        "RoPE with a decay: the contribution of each pair of channels decreases with distance, most for high frequencies. "
-        "For keys after the query it would grow, so it is for causal attention only. "
-        "Positions have an upper limit to avoid overflow.",
-        "在 RoPE 上加入衰减：每个通道对的贡献随距离减小，频率越高减小得越快。"
-        "对查询之后的键，它会增长，所以只用于因果注意力；位置有上限，以免数值溢出。",
-    ),
-    latex=r"(\zeta^{i/s} R(i)\, q_i) \cdot (\zeta^{-j/s} R(j)\, k_j), \quad \zeta_n = \frac{2n/d + \gamma}{1 + \gamma}",
-    breaks=Words(
-        "Only causal attention. Keys grow with their position until they overflow at a largest one, which "
-        "`largest_position()` names.",
-        "只适用于因果注意力。键随位置增大，到最大位置时溢出；`largest_position()` 给出这个位置。",
-    ),
-    differs=Words(
-        "The decay starts at position 0. The authors' code centres it on the current sequence, which makes cached "
-        "keys wrong.",
-        "衰减从位置 0 算起。作者代码以当前序列的中点为原点，缓存的键会因此出错。",
-    ),
-    code="microsoft/torchscale",
-    options={
-        "base": "旋转的底数",
-        "layout": "哪些通道成对；作者代码用相邻通道",
-        "scale_base": "s：衰减最快的通道对降到 ζ_0 = γ/(1+γ) = 0.29 所需的位置数",
-        "gamma": "γ",
-    },
 )

@@ -17,7 +17,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from posenc.catalogue.choose import costs
 from posenc.catalogue.choose.cited import CITED
 from posenc.catalogue.choose.quality import Quality, quality
-from posenc.catalogue.description import describe
+from posenc.catalogue.description import built
 from posenc.catalogue.entry import Domain, Entry, Start
 from posenc.catalogue.lookup import BY_NAME, ENTRIES
 from posenc.support.languages import Words
@@ -90,7 +90,7 @@ class Choice(NamedTuple):
         }
 
 
-RESULTS, COSTS = "results/standard", "docs/costs.md"
+RESULTS, COSTS = "results/standard", "src/posenc/catalogue/choose/costs.json"
 
 
 def recommend(answers: Answers, most: int = MOST) -> list[Choice]:
@@ -191,15 +191,14 @@ def _choice(entry: Entry, answers: Answers) -> Choice:
                 f"证据没有给出长度；需要训练长度的 {answers.factor:g} 倍",
             )
         )
-    if entry.breaks is not None:
-        beware.append(entry.breaks)
+    beware.append(entry.page.breaks)
     return Choice(entry.name, entry.label, _reasons(entry, answers), tuple(beware))
 
 
 @cache
 def _facts(name: str) -> dict[str, Any]:
     """Seams and traits of an entry, as built at usual sizes. Imports torch."""
-    return describe(BY_NAME[name])
+    return built(BY_NAME[name])
 
 
 def as_json(answers: Answers, choices: list[Choice]) -> dict[str, Any]:

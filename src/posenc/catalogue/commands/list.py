@@ -37,7 +37,7 @@ def command(
 
     Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
-    from posenc.catalogue.description import describe
+    from posenc.catalogue.description import built, describe
     from posenc.catalogue.lookup import BY_NAME, ENTRIES, entry_of, hint, look_up
 
     language = chosen_language(lang)
@@ -53,17 +53,16 @@ def command(
                 param_hint="WORD",
             )
         chosen = [entry]
-    described = [describe(entry) for entry in chosen]
     if as_json:
-        typer.echo(json.dumps(described, ensure_ascii=False, indent=1))
+        typer.echo(json.dumps([describe(entry) for entry in chosen], ensure_ascii=False, indent=1))
         return
     from rich.console import Console
 
     console = Console(highlight=False, emoji=False)
     if word:
-        _print_one(console, described[0], language)
+        _print_one(console, describe(chosen[0]), language)
     else:
-        _print_table(console, grouped(described, by, language), language)
+        _print_table(console, grouped([built(entry) for entry in chosen], by, language), language)
 
 
 HEADINGS = {
@@ -112,6 +111,7 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
     from rich.markup import escape
     from rich.table import Table
 
+    from posenc.catalogue.lookup import BY_NAME
     from posenc.kernels.machine import running
     from posenc.terminal.wrapped import Wrapped
 
@@ -134,10 +134,10 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
                 row["published"][:4],
                 f"{row['parameters']:,}",
                 traits(row, language),
-                Wrapped(", ".join(row["used_by"][language][:3])),
+                Wrapped(", ".join(BY_NAME[row["name"]].users(language)[:3])),
             )
         console.print(table)
-    per_layer = [row["title"]["en"] for row in described if row["per_layer"]]
+    per_layer = [BY_NAME[row["name"]].title for row in described if row["per_layer"]]
     console.print(
         Words(
             f"{len(described)} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; for each layer: "

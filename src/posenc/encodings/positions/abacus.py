@@ -19,7 +19,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import with_values
 
 if TYPE_CHECKING:
@@ -48,38 +47,11 @@ ENTRY = Entry(
     name="abacus",
     class_name="Positions",
     builder="abacus",
-    title=Words("Abacus", "算盘位置"),
+    title="Abacus",
     kind="positions",
     published="2024-05",
     formula="1 + β, 2 + β, … within each number, 0 elsewhere",
     also_called=("abacus_embeddings", "abacus_positions", "digit_positions"),
-    used_by=(Words("research: arithmetic by its authors", "研究：作者的算术实验"),),
-    source="McLeish et al. 2024, arXiv 2405.17399, section 3, and the authors' code",
-    idea=Words(
-        "In arithmetic, what matters is the place of a digit in its number. Digits are counted from the start of their "
-        "number, and tokens that are no digits share position 0. In training, all counts begin at a random offset, so "
-        "that a model trained on short numbers knows the positions of long ones.",
-        "算术中重要的是数字在其数中的位置。每个数的数字从该数的开头起编号，不是数字的词元都在位置 0。"
-        "训练时编号从随机的偏移开始，因此在短数上训练的模型也认识长数的位置。",
-    ),
+    used_by=("research: arithmetic by its authors",),
     arguments={"digits": "(torch.arange(length) % 4 > 0)[None]"},
-    latex=(
-        r"p = \beta + 1, \beta + 2, \dots \text{ in each number}, \quad p = 0 \text{ elsewhere}, \quad \beta \sim "
-        r"U\{0, \dots, B\}"
-    ),
-    breaks=Words(
-        "Numbers must be written with the least significant digit first: from the most significant one on, digits "
-        "of the same significance have different positions. Other tokens share one position, so that a second "
-        "encoding must tell their order.",
-        "数必须从最低位写起：若从最高位写起，同一数位的数字位置不同。其他词元都在同一位置，需另一种编码区分它们的顺序。",
-    ),
-    differs=Words(
-        "Only the positions are here; a learned table makes vectors of them, as the authors' module does in one.",
-        "这里只给出位置；作者的模块同时包含把位置变成向量的可学习表。",
-    ),
-    code="mcleish7/arithmetic",
-    options={
-        "digits": "[b, t]，数字词元为 True",
-        "max_shift": "最大的 β；作者训练时为 99，使用时为 0",
-    },
 )

@@ -18,7 +18,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import with_values
 
 if TYPE_CHECKING:
@@ -97,41 +96,12 @@ ENTRY = Entry(
     name="cameras",
     class_name="Positions",
     builder="cameras",
-    title=Words("Cameras", "相机位置"),
+    title="Cameras",
     kind="positions",
     published="2023-10",
     axes=14,
     formula="(y, x, P), P = K·T",
     also_called=("camera_poses", "viewmats", "extrinsics"),
     used_by=("PRoPE", "GTA"),
-    source="Li et al. 2025, arXiv 2507.10496, section 3; Miyato et al. 2023, arXiv 2310.10375, section 3",
-    idea=Words(
-        "Several images of one scene are tokens in one sequence. A patch is known by its row and column and by the "
-        "camera "
-        "that took its image: where it stood, where it looked, and how wide. The matrix from the world to the "
-        "image says "
-        "all of this in twelve numbers.",
-        "同一场景的多幅图像组成一个序列。图块由它的行、列和拍摄该图像的相机确定：相机在哪里、朝哪里看、视野多宽。"
-        "从世界到图像的矩阵用十二个数表示这些。",
-    ),
     arguments={"poses": "torch.eye(4).expand(1, length // 4, 4, 4)", "height": "2", "width": "2"},
-    latex=(
-        r"(y,\; x,\; P_c), \quad P_c = \begin{bmatrix} K_c & 0 \\ 0 & 1 \end{bmatrix} \begin{bmatrix} R_c & t_c \\ "
-        r"0 & 1 \end{bmatrix}"
-    ),
-    breaks=Words(
-        "Poses must be known, and lenses are taken to have neither skew nor distortion. Poses far from the origin cost "
-        "digits: move the world's origin near the cameras.",
-        "相机位姿必须已知，镜头假定没有倾斜和畸变。远离原点的位姿会损失精度：把世界原点移到相机附近。",
-    ),
-    code="liruilong940607/prope",
-    options={
-        "poses": "T，从世界到相机：旋转与平移",
-        "height": "图像的高，以图块计",
-        "width": "图像的宽，以图块计",
-        "intrinsics": "K，以像素计，无倾斜；None：P 即 T",
-        "image_height": "图像的高（像素），用来归一化 K",
-        "image_width": "图像的宽（像素），用来归一化 K",
-        "fractions": "行与列取图像的比例（0 到小于 1），而不是整数：用于 GTA",
-    },
 )

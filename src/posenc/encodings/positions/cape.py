@@ -15,7 +15,6 @@ import torch
 from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -60,7 +59,7 @@ ENTRY = Entry(
     name="cape",
     class_name="Positions",
     builder="cape",
-    title=Words("CAPE", "连续增强位置"),
+    title="CAPE",
     kind="positions",
     published="2021-06",
     formula="λ(p + Δ + ε_p)",
@@ -69,28 +68,5 @@ ENTRY = Entry(
         "cape1d",
         "augmented_positions",
     ),
-    used_by=(
-        Words(
-            "research: speech, images and translation by its authors",
-            "研究：作者的语音、图像与翻译实验",
-        ),
-    ),
-    source="Likhomanenko et al. 2021, arXiv 2106.03143",
-    idea=Words(
-        "In training, positions are real numbers: shifted and stretched together, and each moved a little by "
-        "itself. An encoding added to the input so learns relative positions, and other rates and lengths in use "
-        "do not surprise it. In use, positions are plain.",
-        "训练时位置取实数：整体平移和伸缩，每个再单独作微小移动。加在输入上的编码因此学到相对位置，使用时遇到别的采"
-        "样率和长度也不意外。使用时位置照常。",
-    ),
-    latex=r"p' = \lambda\,(p + \Delta + \varepsilon_p)",
-    breaks=Words(
-        "It suits encodings that read real numbers, not tables; a stretch too large blurs which token is next.",
-        "只适合读取实数的编码，不适合表；伸缩过大时难以分清相邻的词。",
-    ),
-    options={
-        "max_shift": "D，以位置计；论文的翻译设置为 5",
-        "max_jitter": "e，以位置计，最大 0.5",
-        "max_stretch": "L，至少 1",
-    },
+    used_by=("research: speech, images and translation by its authors",),
 )

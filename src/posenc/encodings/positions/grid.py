@@ -10,7 +10,6 @@ from __future__ import annotations
 from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -30,7 +29,7 @@ ENTRY = Entry(
     name="grid",
     class_name="Positions",
     builder="grid",
-    title=Words("Grid", "网格位置"),
+    title="Grid",
     kind="positions",
     published="2020-10",
     axes=2,
@@ -40,24 +39,5 @@ ENTRY = Entry(
         "patches",
         "meshgrid",
     ),
-    used_by=(
-        "ViT",
-        "Swin",
-        "SAM",
-    ),
-    source="Dosovitskiy et al. 2020, arXiv 2010.11929, section 3.1",
-    idea=Words(
-        "The tokens of an image are its patches, row by row. Each has two whole numbers: row and column. Tokens "
-        "that are no patches stand at row -1.",
-        "图像的词元是逐行排列的图块，每个有行、列两个整数。不是图块的词元位于第 -1 行。",
-    ),
-    latex=r"(y, x) = (\lfloor n / W \rfloor,\; n \bmod W)",
-    breaks=Words(
-        "Whole numbers grow with the image: encodings trained on small images meet new ones.",
-        "编号随图像变大：在小图像上训练的编码会遇到新的编号。",
-    ),
-    code="google-research/vision_transformer",
-    options={
-        "prefix": "图块之前的非图块词，如分类词：第 k 个位于 (-1, k)",
-    },
+    used_by=("ViT", "Swin", "SAM"),
 )

@@ -21,7 +21,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import with_values
 
 if TYPE_CHECKING:
@@ -79,41 +78,13 @@ ENTRY = Entry(
     name="lappe",
     class_name="Positions",
     builder="lappe",
-    title=Words("LapPE", "拉普拉斯特征向量位置"),
+    title="LapPE",
     kind="positions",
     published="2020-03",
     axes=8,
     formula="(u_1n, …, u_kn), L u = λ u",
     also_called=("laplacian_pe", "laplacian_eigenvectors", "AddLaplacianEigenvectorPE"),
     used_by=("Graph Transformer", "SAN", "GraphGPS"),
-    source="Dwivedi et al. 2020, arXiv 2003.00982",
-    idea=Words(
-        "The nodes of a graph have no order. The slowest eigenvectors of its Laplacian give each node a few real "
-        "numbers "
-        "that change little along an edge, as a wave does along a string: on a path they are cosines of the "
-        "position. A "
-        "projection adds them to the embedding, or WIRE turns queries and keys by them.",
-        "图的节点没有顺序。拉普拉斯矩阵最慢的几个特征向量给每个节点几个实数，沿边变化很小，如同弦上的波："
-        "在一条链上就是位置的余弦。它们经线性映射加到词向量上，或由 WIRE 用来旋转查询和键。",
-    ),
     arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
-    latex=r"L = I - D^{-1/2} A D^{-1/2}, \quad L u_m = \lambda_m u_m, \quad p_n = (u_{1n}, \dots, u_{kn})",
     domains=("graph",),
-    breaks=Words(
-        "Signs, and bases of eigenvectors with one eigenvalue, are free choices: a symmetric graph has several "
-        "right answers. The eigenvectors take time O(n³).",
-        "特征向量的符号以及同一特征值下的基都是任意的：对称的图有多种正确答案。计算特征向量的时间为 O(n³)。",
-    ),
-    differs=Words(
-        "Signs are fixed unless random_signs is asked for; the paper draws them in training.",
-        "除非 random_signs，符号是固定的；论文在训练时随机抽取。",
-    ),
-    code="graphdeeplearning/benchmarking-gnns",
-    options={
-        "adjacency": "无向图的边权，没有边处为 0",
-        "vectors": "k，所取特征向量的个数",
-        "normalized": "False：改用 L = D - A",
-        "random_signs": "每个图的每个特征向量乘以随机的 1 或 -1",
-        "generator": "随机符号的来源；省略时用 torch 自己的",
-    },
 )

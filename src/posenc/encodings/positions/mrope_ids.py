@@ -15,7 +15,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -41,7 +40,7 @@ ENTRY = Entry(
     name="mrope_ids",
     class_name="Positions",
     builder="mrope_ids",
-    title=Words("Positions of M-RoPE", "M-RoPE 的位置"),
+    title="Positions of M-RoPE",
     kind="positions",
     published="2024-09",
     axes=3,
@@ -51,35 +50,5 @@ ENTRY = Entry(
         "mrope_position_ids",
         "qwen2_vl_positions",
     ),
-    used_by=(
-        "Qwen2-VL",
-        "Qwen2.5-VL",
-        "GLM-4V",
-    ),
-    source="Wang et al. 2024, arXiv 2409.12191, section 2.1, and the authors' code",
-    idea=Words(
-        "In a sequence of words and images, a word counts up on all three axes at once, and a patch has the time "
-        "of its frame, its row and its column from where the image starts. Images so use up few positions. M-RoPE "
-        "reads all three.",
-        "在文字与图像混合的序列中，文字的三个坐标同时加一；图块的坐标是所在帧的时间、行和列，从图像开始处算起。图像"
-        "因此只占用很少的位置。M-RoPE 读取这三个数。",
-    ),
-    latex=r"\mathrm{text}: (n, n, n), \quad \mathrm{patch}: (s + t,\; s + y,\; s + x)",
-    breaks=Words(
-        "Text after a large image starts late or early, depending on the code: see what differs.",
-        "大图像之后的文本从哪里开始编号，各实现不同，见差异。",
-    ),
-    differs=Words(
-        "Text goes on after the largest number of the image, as in the paper; transformers 5 goes on after "
-        "max(height, width).",
-        "文本从图像中最大的编号之后继续，与论文一致；transformers 5 从 max(高, 宽) 之后继续。",
-    ),
-    code="QwenLM/Qwen2-VL",
-    options={
-        "height": "图像合并后的图块数（高与宽）",
-        "width": "图像合并后的图块数（高与宽）",
-        "text": "图像之前的词数",
-        "frames": "视频的帧数；图像为 1",
-        "after": "图像之后的词数",
-    },
+    used_by=("Qwen2-VL", "Qwen2.5-VL", "GLM-4V"),
 )

@@ -14,7 +14,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -36,7 +35,7 @@ ENTRY = Entry(
     name="packed",
     class_name="Positions",
     builder="packed",
-    title=Words("Packed documents", "打包的文档"),
+    title="Packed documents",
     kind="positions",
     published="2021-07",
     formula="p = index in its document",
@@ -45,20 +44,6 @@ ENTRY = Entry(
         "cu_seqlens",
         "document_mask",
     ),
-    used_by=(Words("most training frameworks", "大多数训练框架"),),
-    source="Krell et al. 2021, arXiv 2107.02027, section 3.2",
-    idea=Words(
-        "Short texts are put one after the other into one row, which wastes no padding. Each counts its positions "
-        "from 0, and tokens do not see other texts. Every encoding works with it unchanged.",
-        "把短文本接连放进一行，不浪费填充。每篇从 0 开始编号，词看不见别的文本。所有编码都无需改动即可使用。",
-    ),
-    latex=r"p = t - \mathrm{start}(\mathrm{document}(t))",
+    used_by=("most training frameworks",),
     starts=("scratch", "trained"),
-    breaks=Words(
-        "Attention must respect the documents; a kernel that knows only a causal mask mixes the texts.",
-        "注意力必须遵守文档边界；只有因果掩码的内核会把文本混在一起。",
-    ),
-    options={
-        "lengths": "每篇文档的词数",
-    },
 )

@@ -11,7 +11,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.fourier import spread
 from posenc.positions import Positions
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -32,7 +31,7 @@ ENTRY = Entry(
     name="patch_centres",
     class_name="Positions",
     builder="patch_centres",
-    title=Words("Patch centres", "图块中心"),
+    title="Patch centres",
     kind="positions",
     published="2023-04",
     axes=2,
@@ -42,27 +41,6 @@ ENTRY = Entry(
         "float_ids",
         "float positions",
     ),
-    used_by=(
-        "DINOv3",
-        "Segment Anything",
-    ),
-    source="Siméoni et al. 2025, arXiv 2508.10104, section 3.2; Kirillov et al. 2023, arXiv 2304.02643",
-    idea=Words(
-        "Positions are real numbers: the centre of each patch as a share of the image. More patches make the steps "
-        "finer and leave the range as it is, so that other resolutions look familiar. It suits encodings that read "
-        "real numbers.",
-        "位置是实数：每个图块的中心占整幅图像的比例。图块更多时步长更细而范围不变，因此别的分辨率看起来也不陌生。适"
-        "合读取实数的编码。",
-    ),
-    latex=r"c = \mathrm{low} + \left(n + \tfrac{1}{2}\right) \frac{\mathrm{high} - \mathrm{low}}{N}",
+    used_by=("DINOv3", "Segment Anything"),
     starts=("scratch", "trained"),
-    breaks=Words(
-        "The distance of two patches depends on how many there are.",
-        "两个图块的距离取决于图块总数。",
-    ),
-    code="facebookresearch/dinov3",
-    options={
-        "low": "范围的两端",
-        "high": "范围的两端",
-    },
 )

@@ -19,7 +19,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -66,41 +65,10 @@ ENTRY = Entry(
     name="position_coupling",
     class_name="Positions",
     builder="position_coupling",
-    title=Words("Position coupling", "位置耦合"),
+    title="Position coupling",
     kind="positions",
     published="2024-05",
     formula="s + 1 + significance for digits, s for + and =",
     also_called=("coupled_positions", "coupling"),
-    used_by=(Words("research: arithmetic by its authors", "研究：作者的算术实验"),),
-    source="Cho et al. 2024, arXiv 2405.20671, section 3, and the authors' code",
-    idea=Words(
-        "Tokens that belong together get the same position. In an addition these are the digits of the same "
-        "significance, so that the model finds the digits to add at the same position, however long the numbers "
-        "are. A learned table or another encoding reads the positions.",
-        "相关的词元得到相同的位置。在加法中就是同一数位上的数字，因此无论数有多长，要相加的数字都在同一位置。这些位"
-        "置由可学习的表或别的编码读取。",
-    ),
-    latex=(
-        r"p = s + 1 + k \text{ for the digit of } 10^k, \quad p = s \text{ for } {+} \text{ and } {=}, \quad s \sim "
-        r"U\{1, \dots, S\}"
-    ),
-    breaks=Words(
-        "Each task needs a coupling of its own, and the layout of the text must be known. This one is for sums; "
-        "the paper has others for products, copies and grids.",
-        "每种任务需要自己的耦合方式，而且必须知道文本的格式。这里用于加法；论文还有乘法、复制和网格的方式。",
-    ),
-    differs=Words(
-        "With a plain answer, = has s, as in the authors' code for several operands; their code for two gives it "
-        "the position after the answer's first digit.",
-        "答案不反写时，等号的位置为 s，与作者多操作数的代码一致；其双操作数代码给它答案首位之后的位置。",
-    ),
-    code="HanseulJo/position-coupling",
-    options={
-        "lengths": "每个操作数的位数",
-        "answer": "答案的位数；None 为最长操作数的位数加一",
-        "reversed_operands": "操作数从最低位写起",
-        "reversed_answer": "答案从最低位写起",
-        "batch": "行数，各行长度相同",
-        "max_start": "每行的 s 从 1 … max_start 中抽取",
-    },
+    used_by=("research: arithmetic by its authors",),
 )

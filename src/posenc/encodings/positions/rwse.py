@@ -18,7 +18,6 @@ from posenc.encodings.positions.lappe import edges
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Num
@@ -48,35 +47,13 @@ ENTRY = Entry(
     name="rwse",
     class_name="Positions",
     builder="rwse",
-    title=Words("RWSE", "随机游走结构位置"),
+    title="RWSE",
     kind="positions",
     published="2021-10",
     axes=8,
     formula="diagonals of A D⁻¹, (A D⁻¹)², …, (A D⁻¹)^k",
     also_called=("rwpe", "random_walk_pe", "random_walk_structural_encoding", "AddRandomWalkPE"),
     used_by=("LSPE", "GraphGPS"),
-    source="Dwivedi et al. 2021, arXiv 2110.07875",
-    idea=Words(
-        "Each node gets the probabilities with which a random walk is back after 1, 2, 3 … steps. They tell its "
-        "surroundings apart, such as rings of different sizes. Unlike eigenvectors they have no free sign.",
-        "每个节点得到随机游走 1、2、3……步后回到原处的概率。这些数能区分它的周围结构，例如不同大小的环；"
-        "与特征向量不同，没有符号的任意性。",
-    ),
     arguments={"adjacency": "torch.ones(1, length, length).tril(1).triu(-1) - torch.eye(length)"},
-    latex=r"p_n = \big((AD^{-1})_{nn},\; (AD^{-1})^2_{nn},\; \dots,\; (AD^{-1})^k_{nn}\big)",
     domains=("graph",),
-    breaks=Words(
-        "Nodes with the same surroundings have the same numbers, wherever they are: it tells structure and not "
-        "place. Dense powers take time O(k·n³).",
-        "周围结构相同的节点，无论在哪里，数值都相同：它表示结构而不是位置。稠密矩阵的幂需要 O(k·n³) 时间。",
-    ),
-    differs=Words(
-        "Only the coordinates are here; coordinate_projection maps them into the embedding.",
-        "这里只给出坐标；coordinate_projection 把它们映射到词向量。",
-    ),
-    code="vijaydwivedi75/gnn-lspe",
-    options={
-        "adjacency": "无向图的边权，没有边处为 0",
-        "steps": "k，最长的游走步数",
-    },
 )

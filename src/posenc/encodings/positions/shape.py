@@ -13,7 +13,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -36,7 +35,7 @@ ENTRY = Entry(
     name="shape",
     class_name="Positions",
     builder="shape",
-    title=Words("SHAPE", "平移增强位置"),
+    title="SHAPE",
     kind="positions",
     published="2021-09",
     formula="p + k, k ~ U{0 … K}",
@@ -44,20 +43,5 @@ ENTRY = Entry(
         "shifted_absolute_position_embedding",
         "random_shift",
     ),
-    used_by=(Words("research: machine translation by its authors", "研究：作者的机器翻译实验"),),
-    source="Kiyono et al. 2021, arXiv 2109.05644",
-    idea=Words(
-        "In training, all positions of a text are shifted by the same random number. An absolute encoding so "
-        "learns that only differences count, without any change to the model. In use, texts start at 0.",
-        "训练时，一段文本的所有位置加上同一个随机数。绝对编码因此学到只有差值重要，模型不用任何改动。使用时文本从 0 开始。",
-    ),
-    latex=r"p' = p + k, \quad k \sim U\{0, \dots, K\}",
-    breaks=Words(
-        "It does not teach longer distances than the texts have.",
-        "它不能教会比文本更长的距离。",
-    ),
-    code="butsugiri/shape",
-    options={
-        "max_shift": "最大的起点；论文实验为 500",
-    },
+    used_by=("research: machine translation by its authors",),
 )

@@ -20,7 +20,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -72,46 +71,11 @@ ENTRY = Entry(
     name="tmrope_ids",
     class_name="Positions",
     builder="tmrope_ids",
-    title=Words("Positions of TMRoPE", "TMRoPE 的位置"),
+    title="Positions of TMRoPE",
     kind="positions",
     published="2025-03",
     axes=3,
     formula="(⌊25·seconds⌋, y, x) for patches, 25 a second for sound",
     also_called=("time_aligned_multimodal_rope", "position_id_per_seconds", "qwen2_5_omni_positions"),
     used_by=("Qwen2.5-Omni",),
-    source="Xu et al. 2025, arXiv 2503.20215, section 2.2, and transformers' code",
-    idea=Words(
-        "In a video with sound, picture and sound of one moment get the same time, counted in steps of 40 ms "
-        "whatever the "
-        "frame rate is. Every two seconds, the patches of that time come first, then its sound. "
-        "M-RoPE turns the three numbers into angles.",
-        "在有声视频中，同一时刻的画面与声音得到相同的时间编号，每 40 毫秒一步，与帧率无关。"
-        "每两秒先排该段的图块，再排它的声音。三个坐标由 M-RoPE 变成角度。",
-    ),
-    latex=(
-        r"(T + \lfloor 25 \cdot s_\tau \rfloor,\; T + y,\; T + x) \text{ for patches}, \quad (T + n,\; T + n,\; T + "
-        r"n) \text{ for sound}"
-    ),
-    breaks=Words(
-        "Positions count real time, 25 a second: an hour of video takes 90,000 of them. Frames closer than 40 ms "
-        "may share a number.",
-        "位置按真实时间计数，每秒 25 个：一小时视频占用 90,000 个位置。间隔小于 40 毫秒的帧可能编号相同。",
-    ),
-    differs=Words(
-        "The report gives no formula for the start and end tokens; `marks` follows transformers. Where frames lie "
-        "more than two seconds apart, that code puts sound later than here.",
-        "报告没有给出起止词元的公式；marks 按 transformers 的代码。相邻帧超过两秒时，该代码把声音排得比这里晚。",
-    ),
-    options={
-        "text": "视频之前的词数",
-        "height": "每帧的图块数（高与宽），合并之后",
-        "width": "每帧的图块数（高与宽），合并之后",
-        "frames": "视频的帧数，合并之后",
-        "seconds": "相邻两帧的时间间隔（秒）",
-        "audio": "音频帧数，每 1/rate 秒一帧",
-        "after": "视频之后的词数",
-        "marks": "视频之前共用一个编号的词元数，之后同样多；Qwen2.5-Omni 有声时为 2",
-        "rate": "每秒的位置数",
-        "interval": "图块与声音轮换的秒数",
-    },
 )

@@ -19,7 +19,6 @@ from posenc.catalogue.entry import Entry
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import with_values
 
 if TYPE_CHECKING:
@@ -72,39 +71,13 @@ ENTRY = Entry(
     name="tree_paths",
     class_name="Positions",
     builder="tree_paths",
-    title=Words("Tree paths", "树中的路径"),
+    title="Tree paths",
     kind="positions",
     published="2019-12",
     axes=12,
     formula="(branch of n, branch of its parent, …, 0)",
     also_called=("tree_positions", "ast_positions", "path_words", "tree", "ast", "code_positions", "树位置"),
-    used_by=(
-        Words("Tree Transformers by Shiv and Quirk", "Shiv 与 Quirk 的树 Transformer"),
-        Words("APE for trees", "树的 APE"),
-    ),
-    source="Shiv and Quirk 2019, NeurIPS, and Kogkalidis et al. 2023, arXiv 2312.16045, section 3.3",
-    idea=Words(
-        "A node of a syntax tree, a formula or a file of JSON is found by the branches that lead to it from the root. Each "
-        "branch is a coordinate, the last one first. Encodings that read such paths know parents, siblings and "
-        "subtrees, whatever the order in which nodes are written down.",
-        "语法树、公式或 JSON 文件的节点由从根到它的各个分支确定。每个分支是一个坐标，最后一个排在最前。"
-        "读取这种路径的编码知道父节点、兄弟节点和子树，与节点写出的顺序无关。",
-    ),
+    used_by=("Tree Transformers by Shiv and Quirk", "APE for trees"),
     arguments={"parents": '(torch.arange(length)[None] - 1).div(2, rounding_mode="floor")'},
-    latex=r"p_n = \big(b_n,\; b_{\mathrm{parent}(n)},\; b_{\mathrm{parent}(\mathrm{parent}(n))},\; \dots,\; 0\big)",
     domains=("graph",),
-    breaks=Words(
-        "Paths are as long as the tree is deep, so that lists and deep trees need many coordinates. A node that is "
-        "inserted before its siblings renumbers them.",
-        "路径与树一样深，因此列表和很深的树需要许多坐标。在兄弟节点之前插入一个节点会改变它们的编号。",
-    ),
-    differs=Words(
-        "Trees that are too deep are refused. The code of Shiv and Quirk keeps the branches nearest to the node.",
-        "过深的树会被拒绝；Shiv 与 Quirk 的代码只保留离节点最近的分支。",
-    ),
-    options={
-        "parents": "每个节点的父节点，在其行中从 0 计数；根为 -1，一行可有多个根",
-        "max_depth": "k：任何节点到根的步数上限",
-        "branches": "每个节点是其父节点的第几个孩子，从 1 起；None：按词元顺序计数",
-    },
 )

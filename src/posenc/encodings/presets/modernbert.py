@@ -12,7 +12,6 @@ from posenc.combined import PerLayer
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -37,7 +36,7 @@ ENTRY = Entry(
     name="modernbert",
     class_name="PerLayer",
     builder="modernbert",
-    title=Words("ModernBERT", "ModernBERT 的分层底数"),
+    title="ModernBERT",
     kind="preset",
     published="2024-12",
     formula="RoPE(160 000), 2 × RoPE(10 000), …",
@@ -47,23 +46,4 @@ ENTRY = Entry(
         "local_rope_theta",
     ),
     used_by=("ModernBERT",),
-    source="Warner et al. 2024, arXiv 2412.13663, section 2.1",
-    idea=Words(
-        "An encoder of long texts: two of three layers look at 128 tokens around, with RoPE's usual base, and "
-        "every third at all of them with a larger one. Windows keep most of the layers cheap. Attention goes both "
-        "ways.",
-        "用于长文本的编码器：三层中两层只看周围 128 个词，使用 RoPE 通常的底数；每第三层看全部，底数更大。窗口使多"
-        "数层很便宜。注意力是双向的。",
-    ),
-    latex=r"\omega^{(l)}_n = \begin{cases} 160\,000^{-2n/d} & l \bmod 3 = 0 \\ 10\,000^{-2n/d} & l \bmod 3 > 0 "
-    r"\end{cases}",
-    breaks=Words(
-        "It needs windows in two of three layers, and ends at the trained 8192 tokens as RoPE does.",
-        "三层中有两层需要窗口；到训练过的 8192 个词为止，与 RoPE 一样。",
-    ),
-    code="AnswerDotAI/ModernBERT",
-    options={
-        "base": "看见全部的层的底数",
-        "local_base": "带窗口的层的底数",
-    },
 )

@@ -28,7 +28,6 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
@@ -162,55 +161,11 @@ class CLEX(RoPE):
 ENTRY = Entry(
     name="clex",
     class_name="CLEX",
-    title=Words("CLEX", "CLEX 连续长度外推"),
+    title="CLEX",
     kind="scaled",
     published="2023-10",
     needs=("parameters",),
     formula="ln ω(t) = ln ν(t) + u(t), du/dt = a((u + 2 ln ν) U) D",
     also_called=("continuous_length_extrapolation", "CLEXScalingRotaryEmbedding", "neural_ode_rope"),
-    used_by=(
-        Words("CLEX-LLaMA-2-7B, CLEX-Phi-2 and CLEX-Mixtral-8x7B", "CLEX-LLaMA-2-7B、CLEX-Phi-2 和 CLEX-Mixtral-8x7B"),
-    ),
-    example="""\
-longer = encoding.at_length(4 * 2048)  # four times the trained length, with the same parameters
-at = posenc.positions_by("randomized", batch=batch, length=length, max_positions=4 * length)  # in training
-out = posenc.attend(q, k, v, longer, longer.prepare(at))
-fixed = posenc.create("rope", d_head=q.shape[-1], frequencies=longer.frequencies_now())  # after training: the cost of RoPE
-""",
-    source="Chen et al. 2023, arXiv 2310.16450, and the authors' code",
-    idea=Words(
-        "Scalings of RoPE give frequencies for one factor of the length. In CLEX they change continuously with the factor: "
-        "a small network, trained with the model, says how fast each one changes, and the equation is solved up to the "
-        "factor that a text needs. In training the factor is drawn at random, and positions are spread over it.",
-        "RoPE 的各种缩放只给出某一个长度倍数下的频率。CLEX 让频率随倍数连续变化：一个与模型一起训练的小网络给出每个频率"
-        "变化的快慢，再把方程解到文本所需的倍数。训练时随机抽取倍数，并把位置铺开到相应的范围。",
-    ),
-    latex=(
-        r"\ln \omega(t) = \ln \nu(t) + u(t), \quad u(1) = 0, \quad \frac{du}{dt} = a\big((u + 2 \ln \nu(t))\, U\big) D, "
-        r"\quad \nu_n(t) = b^{-2n/d} (2t - 1)^{-2n/(d-2)}"
-    ),
-    breaks=Words(
-        "The model has to be trained on with it. Keys of one factor are wrong at another, so a request needs its largest "
-        "length at the start. While it is trained, the equation is solved at every step.",
-        "模型需要带着它继续训练。一个倍数下的键在另一个倍数下是错的，因此请求一开始就要知道自己的最大长度。训练期间每一步"
-        "都要求解方程。",
-    ),
-    differs=Words(
-        "The known part of the equation is integrated exactly and only the rest in steps, longer ones by default: the "
-        "authors' code takes steps of 0.01 for both. Its training also keeps the first and the last position of the range "
-        "and divides positions by the factor that the text itself has; draw them as you need.",
-        "方程中已知的部分精确积分，只有其余部分分步，默认步长更大；作者代码对二者都用 0.01 的步长。其训练还固定范围的首末"
-        "两个位置，并把位置除以文本自身的倍数；请按需要抽取位置。",
-    ),
-    code="DAMO-NLP-SG/CLEX",
-    options={
-        "d_head": "每个头的通道数，偶数，至少 4",
-        "factor": "t，从 1 起；1 即 RoPE",
-        "trained_length": "L，以位置计；at_length(n) 的倍数为 ⌈n/L⌉",
-        "largest_factor": "at_length 的上限；作者代码为 16",
-        "width": "隐藏层宽度，以 d_head 的倍数计",
-        "activation": 'a："tanh" 或 "silu"',
-        "step": "t 的最大步长；作者代码为 0.01",
-        "layout": '哪些通道成对；公开的模型为 "half"',
-    },
+    used_by=("CLEX-LLaMA-2-7B, CLEX-Phi-2 and CLEX-Mixtral-8x7B",),
 )

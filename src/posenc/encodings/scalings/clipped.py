@@ -12,7 +12,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -33,7 +32,7 @@ ENTRY = Entry(
     name="clipped",
     class_name="RoPE",
     builder="clipped",
-    title=Words("Clipped RoPE", "截断 RoPE"),
+    title="Clipped RoPE",
     kind="scaled",
     published="2026-02",
     formula="ω' = ω·(1 + cos(πk/(n-1)))/2, slowest n pairs",
@@ -41,22 +40,5 @@ ENTRY = Entry(
         "cope_clipped",
         "clipped_rope",
     ),
-    used_by=(Words("research: by its authors, up to 256k tokens", "研究：作者的实验，至 256k 词元"),),
-    source="Li et al. 2026, arXiv 2602.05258, and the authors' code",
-    code="hrlics/CoPE",
-    idea=Words(
-        "The slowest pairs never finish a turn in training, so they are what fails beyond it. Their frequencies "
-        "are faded to zero along half a cosine, which avoids the ripples of a hard cut. Frequencies that finish "
-        "many turns do not change.",
-        "最慢的通道对在训练中从未转满一圈，超出训练长度后出错的正是它们。沿半个余弦把它们的频率减弱到零，避免了硬截"
-        "断带来的波纹。转很多圈的频率不变。",
-    ),
-    latex=r"\omega'_{d/2-m+k} = \omega_{d/2-m+k} \cdot \frac{1 + \cos(\pi k / (m - 1))}{2}, \quad k = 0 \dots m - 1",
-    breaks=Words(
-        "Pairs that fade out carry no position any more, so that far distances rest on the faster ones.",
-        "被淡出的通道对不再带有位置，远距离只能靠较快的通道对。",
-    ),
-    options={
-        "n": "被淡出的最慢的通道对数；不足时为全部",
-    },
+    used_by=("research: by its authors, up to 256k tokens",),
 )

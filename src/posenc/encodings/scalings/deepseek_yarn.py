@@ -14,7 +14,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -49,7 +48,7 @@ ENTRY = Entry(
     name="deepseek_yarn",
     class_name="RoPE",
     builder="deepseek_yarn",
-    title=Words("YaRN of DeepSeek", "DeepSeek 的 YaRN"),
+    title="YaRN of DeepSeek",
     kind="scaled",
     published="2024-05",
     formula="ω' = (1-γ)ω + γω/s, q·k (0.1 m ln s + 1)²/√d",
@@ -58,28 +57,5 @@ ENTRY = Entry(
         "yarn_mscale",
         "mscale_all_dim",
     ),
-    used_by=(
-        "DeepSeek-V2",
-        "DeepSeek-V3",
-        "Kimi K2",
-    ),
-    source="DeepSeek-AI 2024, arXiv 2405.04434, section 3.1.4, and DeepSeek-V3's code",
-    idea=Words(
-        "The frequencies are YaRN's. The factor that sharpens attention multiplies the softmax scale instead of "
-        "cosines and sines, so that channels which do not turn are sharpened too. Long texts need the same factor "
-        "as in training.",
-        "频率与 YaRN 相同。使注意力更尖锐的系数不乘在余弦和正弦上，而乘在 softmax 的缩放上，因此不旋转的通道也同样"
-        "变尖锐。长文本需要与训练时相同的倍数。",
-    ),
-    latex=r"\omega' = (1 - \gamma)\,\omega + \gamma\,\frac{\omega}{s}, \quad \frac{(0.1\, m \ln s + "
-    r"1)^2}{\sqrt{d}}\; q \cdot k",
-    breaks=Words(
-        "The softmax scale belongs to the encoding; a caller that sets its own scale loses the sharpening.",
-        "softmax 缩放属于编码；调用者自行设定时就失去锐化。",
-    ),
-    code="deepseek-ai/DeepSeek-V3",
-    options={
-        "factor": "s：目标长度与训练长度之比；DeepSeek-V2 和 V3 为 40",
-        "mscale": "m：DeepSeek-V3 为 1，V2 为 0.707",
-    },
+    used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
 )

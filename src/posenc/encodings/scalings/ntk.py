@@ -12,7 +12,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -33,7 +32,7 @@ ENTRY = Entry(
     name="ntk",
     class_name="RoPE",
     builder="ntk",
-    title=Words("NTK-aware scaling", "NTK 感知缩放"),
+    title="NTK-aware scaling",
     kind="scaled",
     published="2023-06",
     formula="base' = base·s^(d/(d-2))",
@@ -43,29 +42,5 @@ ENTRY = Entry(
         "ntk_rope",
         "NTKScaledRotaryEmbedding",
     ),
-    used_by=(
-        "HunYuan",
-        Words(
-            "Code Llama (in spirit: a base of 1 000 000)",
-            "Code Llama（思路相同：base 取 1 000 000）",
-        ),
-    ),
-    source="bloc97 2023, a post; Peng et al. 2023, arXiv 2309.00071, section 3.1",
-    idea=Words(
-        "The base of the frequencies grows so that the slowest pair turns slower by the whole factor and the "
-        "fastest not at all. Near tokens stay well apart, and it often works without fine-tuning. One number "
-        "changes and nothing else.",
-        "增大频率的底数，使最慢的通道对按整个倍数变慢，最快的几乎不变。相近的词仍然容易分辨，常常不微调也能用。只改"
-        "一个数。",
-    ),
-    latex=r"b' = b\, s^{d/(d-2)}",
-    breaks=Words(
-        "The pairs in the middle still meet new angles: in our text task 4.28 bits at 4 × the trained length with "
-        "no further training, where YaRN has 2.74.",
-        "中间的通道对仍会遇到新的角度：在我们的文本任务上，不再训练时 4 倍训练长度处为 4.28 比特，YaRN 为 2.74。",
-    ),
-    options={
-        "d_head": "每个头的通道数，偶数，至少 4",
-        "factor": "s：最慢的通道对放慢的倍数",
-    },
+    used_by=("HunYuan", "Code Llama (in spirit: a base of 1 000 000)"),
 )

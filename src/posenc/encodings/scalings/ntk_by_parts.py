@@ -12,7 +12,6 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.support.checked import checked
-from posenc.support.languages import Words
 
 
 @checked
@@ -42,7 +41,7 @@ ENTRY = Entry(
     name="ntk_by_parts",
     class_name="RoPE",
     builder="ntk_by_parts",
-    title=Words("NTK by parts", "NTK 分段插值"),
+    title="NTK by parts",
     kind="scaled",
     published="2023-08",
     formula="ω' = (1-γ)ω + γω/s",
@@ -50,19 +49,5 @@ ENTRY = Entry(
         "ntk-by-parts interpolation",
         "by_parts",
     ),
-    used_by=(Words("the first half of YaRN", "YaRN 的前一半"),),
-    source="Peng et al. 2023, arXiv 2309.00071, section 3.2",
-    idea=Words(
-        "Fast pairs keep their frequency, slow pairs are interpolated, and a ramp joins them, as in YaRN; scores "
-        "are not sharpened. It shows how much of YaRN is due to the frequencies alone. Without fine-tuning it "
-        "works for small factors.",
-        "与 YaRN 一样，快的通道对保持频率，慢的做插值，中间线性过渡；但不改变注意力分数的尖锐程度。它表明 YaRN "
-        "的效果有多少只来自频率。倍数不大时无需微调。",
-    ),
-    latex=r"\omega' = (1 - \gamma)\,\omega + \gamma\,\frac{\omega}{s}",
-    breaks=Words(
-        "It needs the trained length; scores flatten over long contexts, since nothing sharpens them.",
-        "需要知道训练长度；没有锐化，长上下文的分数会变平。",
-    ),
-    code="jquesnelle/yarn",
+    used_by=("the first half of YaRN",),
 )

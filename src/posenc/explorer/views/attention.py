@@ -155,8 +155,8 @@ def data(asked: Parameters) -> Data:
     entry = BY_NAME[asked.encoding]
     if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
         raise Refused(
-            f"{entry.title.en} rotates channels in pairs, and this example has {case.d_head} · "
-            f"{entry.title.en} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
+            f"{entry.title} rotates channels in pairs, and this example has {case.d_head} · "
+            f"{entry.title} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
         )
     options = _options(asked, case)
     encoding = posenc.create(asked.encoding, **options)

@@ -115,11 +115,11 @@ def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     traits = sorted(encoding.traits)
     return {
         "name": name,
-        "title": entry.title._asdict(),
+        "title": entry.page.title._asdict(),
         "formula": entry.formula,
-        "idea": entry.idea._asdict(),
+        "idea": entry.page.idea._asdict(),
         "used_by": {language: entry.users(language) for language in LANGUAGES},
-        "source": entry.source,
+        "source": entry.page.source,
         "seams": {language: [SEAMS[seam].in_language(language) for seam in seams] for language in LANGUAGES},
         "traits": {language: [TRAITS[trait].in_language(language) for trait in traits] for language in LANGUAGES},
         "parameters": sum(parameter.numel() for parameter in encoding.parameters()),

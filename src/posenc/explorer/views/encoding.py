@@ -45,6 +45,8 @@ parameters = described["parameters"]  # at {", ".join(f"{name} {size}" for name,
 
 
 def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
+    page = entry.page
+
     def words(keys: list[str], known: dict[Any, Words]) -> dict[str, list[str]]:
         return {language: [known[key].in_language(language) for key in keys] for language in LANGUAGES}
 
@@ -57,10 +59,10 @@ def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
         "traits": words(described["traits"], TRAITS),
         "needs": words(described["needs"], NEEDS),
         "in_a_row": entry.in_a_row,
-        "example": "\n".join(lines for lines in (program(described), entry.example) if lines),
-        "breaks": entry.breaks and entry.breaks._asdict(),
-        "differs": entry.differs and entry.differs._asdict(),
-        "code": entry.code,
+        "example": "\n".join(lines for lines in (program(described), page.example) if lines),
+        "breaks": page.breaks._asdict(),
+        "differs": page.differs and page.differs._asdict(),
+        "code": page.code,
         "options": [
             {
                 "name": name,

@@ -40,7 +40,7 @@ def title(arm: str) -> Words:
     """RoPE; Transformer-XL; Mine, of mine.py:Mine; RoPE + random positions; RoPE, dropped."""
     encoding = encoding_of(arm)
     entry = lookup.BY_NAME.get(encoding)
-    name = encoding.rpartition(":")[2] if entry is None else entry.title.en
+    name = encoding.rpartition(":")[2] if entry is None else entry.title
     more = SUFFIXES.get(arm.removeprefix(encoding), Words("", ""))
     return Words(name + more.en, name + more.zh)
 

@@ -116,7 +116,7 @@ def _scores(entry: Entry) -> Matrices:
     ends = (float(end) if abs(end) > ROUNDING else 0.0 for end in (seen.min(), seen.max()))
     low, high = ("−∞" if end <= UNSEEN else number(end) for end in ends)
     return Matrices(
-        f"{entry.title.en}: {said}",
+        f"{entry.title}: {said}",
         (
             _said(encoding),
             f"From {low} to {high}.{learned}",
@@ -160,7 +160,7 @@ def _numbers(entry: Entry) -> Curves:
         lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
     given = ", ".join(f"{name}={entry.arguments.get(name, known[name])}" for name in needed if name != "batch")
     return Curves(
-        f"{entry.title.en}: the numbers of the tokens, {given}",
+        f"{entry.title}: the numbers of the tokens, {given}",
         ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),
         tuple(lines),
         "index of the token",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue import lookup
 from posenc.catalogue.entry import Entry, Need
+from posenc.catalogue.say import say
 from posenc.support.languages import LANGUAGES, Words
 
 if TYPE_CHECKING:
@@ -15,25 +16,25 @@ if TYPE_CHECKING:
 
 SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
 TRAITS = {
-    "shift_invariant": Words("relative", "相对"),
-    "norm_preserving": Words("keeps norms", "保范数"),
-    "causal_only": Words("causal only", "仅因果"),
-    "local": Words("local", "逐词"),
+    "shift_invariant": say("relative"),
+    "norm_preserving": say("keeps norms"),
+    "causal_only": say("causal only"),
+    "local": say("local"),
 }
 NEEDS: dict[Need, Words] = {
-    "parameters": Words("parameters", "参数"),
-    "hidden_states": Words("hidden states", "隐藏状态"),
-    "causal": Words("a causal mask", "因果掩码"),
-    "wide_output": Words("a wider output projection", "更宽的输出投影"),
+    "parameters": say("parameters"),
+    "hidden_states": say("hidden states"),
+    "causal": say("a causal mask"),
+    "wide_output": say("a wider output projection"),
 }
 SEAMS = {
-    "embed": Words("embedding", "词向量"),
-    "rotate": Words("rotation", "旋转"),
-    "bias": Words("bias", "偏置"),
-    "context": Words("logits", "分数"),
-    "value": Words("value", "值"),
-    "weights": Words("in the softmax's place", "代替 softmax"),
-    "bypass": Words("beside the attention weights", "绕过注意力权重"),
+    "embed": say("embedding"),
+    "rotate": say("rotation"),
+    "bias": say("bias"),
+    "context": say("logits"),
+    "value": say("value"),
+    "weights": say("in the softmax's place"),
+    "bypass": say("beside the attention weights"),
 }
 
 ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
@@ -75,15 +76,15 @@ def describe(entry: Entry) -> dict[str, Any]:
     return {
         "name": entry.name,
         "class": entry.class_name,
-        "title": entry.title._asdict(),
+        "title": entry.title.as_dict(),
         "kind": entry.kind,
         "published": entry.published,
         "needs": list(entry.needs),
         "axes": entry.axes,
-        "coordinates": entry.coordinates and entry.coordinates._asdict(),
+        "coordinates": entry.coordinates and entry.coordinates.as_dict(),
         "per_layer": entry.per_layer,
         "formula": entry.formula,
-        "idea": entry.idea._asdict(),
+        "idea": entry.idea.as_dict(),
         "seams": seams,
         "traits": traits,
         "parameters": count,

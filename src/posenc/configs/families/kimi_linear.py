@@ -7,8 +7,8 @@ from posenc.configs.families.deepseek_v3 import latent, stack
 from posenc.configs.families.dots3_note import with_text_config
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("bailing_hybrid")
@@ -33,12 +33,12 @@ def kimi_linear(keys: Keys) -> PositionSpec:
             kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
-    keys.note("qk_rope_head_dim", "despite the name, these channels are not rotated", "虽有此名，这些通道并不旋转")
+    keys.note("qk_rope_head_dim", say("despite the name, these channels are not rotated"))
     return stack(
         keys,
         None,
         kinds,
-        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
+        coordinates=say("none: order comes from the causal linear attention layers"),
     )
 
 
@@ -55,7 +55,7 @@ def glm5_next_text(keys: Keys) -> PositionSpec:
         keys,
         None,
         kinds,
-        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
+        coordinates=say("none: order comes from the causal linear attention layers"),
     )
 
 

@@ -6,9 +6,9 @@ from posenc.configs.families.gemma3 import bidirectional_within
 from posenc.configs.family import decoder, family, head_width, parts, read_section
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import sliding_where
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("t5_gemma_module")
@@ -32,7 +32,7 @@ def t5gemma(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=tuple(stacks),
-        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
+        coordinates=say("0, 1, 2, … in each stack separately"),
     )
 
 
@@ -41,10 +41,7 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
-        coordinates=Words(
-            "0, 1, 2, … along the sequence; image tokens count like text tokens",
-            "沿序列 0, 1, 2, …；图像词元与文本词元一样计数",
-        ),
+        coordinates=say("0, 1, 2, … along the sequence; image tokens count like text tokens"),
     )
 
 
@@ -52,12 +49,13 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
 def t5gemma2(keys: Keys) -> PositionSpec:
     keys.note(
         "decoder",
-        "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
-        "on the decoder's position, not on a distance",
-        "旋转的解码器查询与未旋转的编码器键在同一个 softmax 中：这些分数取决于解码器的位置，而不是距离",
+        say(
+            "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
+            "on the decoder's position, not on a distance"
+        ),
     )
     return PositionSpec(
         keys.family,
         parts=parts(keys, "encoder", "decoder"),
-        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
+        coordinates=say("0, 1, 2, … in each stack separately"),
     )

@@ -50,22 +50,22 @@ def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
 
     return {
         **{name: described[name] for name in TAKEN},
-        "title": entry.label._asdict(),
+        "title": entry.label.as_dict(),
         "published": described["published"][:4],
-        "how": KINDS[entry.kind]._asdict(),
+        "how": KINDS[entry.kind].as_dict(),
         "seams": words(described["seams"], SEAMS),
         "traits": words(described["traits"], TRAITS),
         "needs": words(described["needs"], NEEDS),
         "in_a_row": entry.in_a_row,
         "example": "\n".join(lines for lines in (program(described), entry.example) if lines),
-        "breaks": entry.breaks and entry.breaks._asdict(),
-        "differs": entry.differs and entry.differs._asdict(),
+        "breaks": entry.breaks and entry.breaks.as_dict(),
+        "differs": entry.differs and entry.differs.as_dict(),
         "code": entry.code,
         "options": [
             {
                 "name": name,
                 "default": repr(described["options"][name]) if name in described["options"] else None,
-                "means": said._asdict(),
+                "means": said.as_dict(),
             }
             for name, said in options_of(entry).items()
         ],

@@ -29,10 +29,7 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     keys.note("rope_parameters", say("missing: {owner} assumes {said}", owner=owner, said=said))
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
-        keys.error(
-            "rope_theta",
-            say("{owner} does not read it if rope_parameters is missing", owner=owner),
-        )
+        keys.error("rope_theta", say("{owner} does not read it if rope_parameters is missing", owner=owner))
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
     defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
     return keys.replaced(without=gone, facts={"defaults": defaults})
@@ -43,6 +40,5 @@ def scaled_without_width(keys: Keys, use: Use | None) -> None:
     kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
     if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
         keys.error(
-            "head_dim",
-            say("missing: transformers 5.23 fails with {kind} scaling in this family; add it", kind=kind),
+            "head_dim", say("missing: transformers 5.23 fails with {kind} scaling in this family; add it", kind=kind)
         )

@@ -42,16 +42,12 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
     recorded = {header.metadata.get(RECORD) for header in found.values()}
     if recorded == {None}:
         if keys.has(RECORD) or any(keys.has(part) and RECORD in keys.table(part) for part in TEXT_PARTS):
-            keys.error(
-                RECORD,
-                say("the weights beside this file do not record a layout: they may not have been converted"),
-            )
+            keys.error(RECORD, say("the weights beside this file do not record a layout: they may not have been converted"))
         return keys
     if len(recorded) > 1:
         said = ", ".join(sorted(str(one or "none") for one in recorded))
         keys.error(
-            RECORD,
-            say("the weights record different layouts ({said}): convert them again from the original", said=said),
+            RECORD, say("the weights record different layouts ({said}): convert them again from the original", said=said)
         )
         return keys
     layout = str(recorded.pop())

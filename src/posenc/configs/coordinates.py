@@ -37,10 +37,7 @@ def video_clips(counts: Words) -> Words:
 
 
 THREE_AXES = three_axes(say("merged patches"))
-VIDEO_FRAMES = clauses(
-    THREE_AXES,
-    say("each video frame is an image of its own, with text between"),
-)
+VIDEO_FRAMES = clauses(THREE_AXES, say("each video frame is an image of its own, with text between"))
 VIDEO_CLIPS = video_clips(say("frames"))
 VIDEO_SECONDS = video_clips(say("⌊frame · second_per_grid_ts · tokens_per_second⌋"))
 VIDEO_MERGED = video_clips(say("groups of temporal_merge_size frames"))

@@ -69,10 +69,7 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     spec = with_recorded_layout(spec, keys)
     for key in keys.unread():
-        keys.warning(
-            key,
-            say("{owner}'s code does not read it", owner=keys.facts["class"] or keys.family),
-        )
+        keys.warning(key, say("{owner}'s code does not read it", owner=keys.facts["class"] or keys.family))
     once = dict.fromkeys((*spec.remarks, *keys.remarks))
     remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
     return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])

@@ -185,8 +185,7 @@ class Keys:
         self.read[name] = "…"
         if said is None:
             self.note(
-                name,
-                say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type),
+                name, say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type)
             )
         made = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
         made.file = made.file if name in self.file else {}

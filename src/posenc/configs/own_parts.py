@@ -24,8 +24,7 @@ def typed(keys: Keys, *names: str) -> Keys:
         if not own or said in (None, assumed):
             continue
         keys.note(
-            f"{name}.model_type",
-            say("{said!r} is not read: this part is always {assumed}", said=said, assumed=assumed),
+            f"{name}.model_type", say("{said!r} is not read: this part is always {assumed}", said=said, assumed=assumed)
         )
         made = made.replaced({name: {**keys.table(name), "model_type": assumed}})
     return made

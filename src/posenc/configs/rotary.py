@@ -148,10 +148,7 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
-            keys.warning(
-                f"{name}.{extra}",
-                say("is beside the entries for kinds of layers, where it is not read"),
-            )
+            keys.warning(f"{name}.{extra}", say("is beside the entries for kinds of layers, where it is not read"))
         if label not in chosen:
             raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
         inner = chosen[label]
@@ -216,10 +213,7 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
             "something else. Add it to the file, or read without defaults=False"
         )
-    keys.note(
-        base_key,
-        say("missing: {owner} assumes {assumed:.10g}", owner=keys.facts["class"], assumed=assumed),
-    )
+    keys.note(base_key, say("missing: {owner} assumes {assumed:.10g}", owner=keys.facts["class"], assumed=assumed))
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 

@@ -29,9 +29,7 @@ def read_table(contents: bytes) -> np.ndarray:
     table = _array(contents)
     sizes = table.shape if table.ndim == 2 else [n for n in table.shape if n > 1]  # as recogniser.matrix reads it
     if len(sizes) != 2 or table.ndim < 2:
-        _refuse(
-            say("the shape {shape} is none of a table; save an array of [rows, channels]", shape=list(table.shape)),
-        )
+        _refuse(say("the shape {shape} is none of a table; save an array of [rows, channels]", shape=list(table.shape)))
     if sizes[0] == 1:
         _refuse(say("one row does not tell how the next differs; give at least two"))
     return table
@@ -43,21 +41,15 @@ def _array(contents: bytes) -> np.ndarray:
     if contents.startswith(b"\x93NUMPY"):
         return _npy(contents)
     if contents.startswith(b"PK"):
-        _refuse(
-            say("an archive (.npz, .pt or .zip) is not unpacked; save one array with numpy.save"),
-        )
+        _refuse(say("an archive (.npz, .pt or .zip) is not unpacked; save one array with numpy.save"))
     if contents.startswith(b"\x80"):
-        _refuse(
-            say("a pickle is not read, because to read one is to run it; save the array with numpy.save"),
-        )
+        _refuse(say("a pickle is not read, because to read one is to run it; save the array with numpy.save"))
     if len(contents) > 9 and contents[8:9] == b"{" and 0 < struct.unpack("<Q", contents[:8])[0] <= len(contents) - 8:
         return _safetensors(contents)
     try:
         text = contents.decode("utf-8-sig")
     except UnicodeDecodeError:
-        _refuse(
-            say("the file is neither .npy, .safetensors, JSON nor text in UTF-8"),
-        )
+        _refuse(say("the file is neither .npy, .safetensors, JSON nor text in UTF-8"))
     return _json(contents) if text.lstrip()[:1] in ("[", "{") else _text(text)
 
 
@@ -74,13 +66,9 @@ def _npy(contents: bytes) -> np.ndarray:
     except (ValueError, KeyError, TypeError, RecursionError, MemoryError, SyntaxError, OverflowError, TokenError):
         _refuse(say("the header of this .npy file cannot be read"))
     if dtype.hasobject:
-        _refuse(
-            say("an array of Python objects holds a pickle, which is not read; save numbers"),
-        )
+        _refuse(say("an array of Python objects holds a pickle, which is not read; save numbers"))
     if dtype.kind not in "fiub":
-        _refuse(
-            say("the array holds {dtype}, no real numbers that numpy knows; save it as float32", dtype=_short(dtype)),
-        )
+        _refuse(say("the array holds {dtype}, no real numbers that numpy knows; save it as float32", dtype=_short(dtype)))
     _check(shape, dtype.itemsize, len(contents) - stream.tell())
     try:
         return np.asarray(np.load(io.BytesIO(contents), allow_pickle=False, max_header_size=MOST_HEADER))
@@ -96,13 +84,9 @@ def _safetensors(contents: bytes) -> np.ndarray:
         kinds, shapes = [TENSORS[one["dtype"]] for one in tensors], [tuple(one["shape"]) for one in tensors]
         places = [tuple(one["data_offsets"]) for one in tensors]
     except (ValueError, KeyError, TypeError, AttributeError):
-        _refuse(
-            say("the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16"),
-        )
+        _refuse(say("the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16"))
     if len(tensors) != 1:
-        _refuse(
-            say("the .safetensors file holds {n_tensors} tensors; save the table alone", n_tensors=len(tensors)),
-        )
+        _refuse(say("the .safetensors file holds {n_tensors} tensors; save the table alone", n_tensors=len(tensors)))
     body = contents[8 + length :]
     dtype = np.dtype(kinds[0])
     _check(shapes[0], dtype.itemsize, len(body))
@@ -127,12 +111,10 @@ def _check(shape: Any, itemsize: int, there: int) -> None:
                 most_rows=MOST_ROWS,
                 most_channels=MOST_CHANNELS,
                 most_numbers=MOST_NUMBERS,
-            ),
+            )
         )
     if count * itemsize != there:
-        _refuse(
-            say("the header announces {count} bytes, the file has {there}", count=count * itemsize, there=there),
-        )
+        _refuse(say("the header announces {count} bytes, the file has {there}", count=count * itemsize, there=there))
 
 
 def _json(contents: bytes) -> np.ndarray:

@@ -127,14 +127,7 @@ def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
     channels = ("sin 0", "cos 0", "sin 1", "cos 1")
     turned = ("鱼", "吃", "猫")
     return (
-        _step(
-            say("Word vectors"),
-            "E",
-            tokens,
-            _numbered("d", 4),
-            words,
-            remark=say("Given by the note."),
-        ),
+        _step(say("Word vectors"), "E", tokens, _numbered("d", 4), words, remark=say("Given by the note.")),
         _step(
             say("Frequencies"),
             f"ω_i = {base:g}^(-2i/4)",
@@ -197,20 +190,9 @@ def attention_steps() -> tuple[Step, ...]:
     apart = float((moved - carried).abs().max())
     return (
         _step(
-            say("Word vectors; all three projections are the same nine numbers"),
-            "X = W_Q = W_K = W_V",
-            here,
-            channels,
-            x,
+            say("Word vectors; all three projections are the same nine numbers"), "X = W_Q = W_K = W_V", here, channels, x
         ),
-        _step(
-            say("Queries, and with the same weights keys and values"),
-            "Q = K = V = X·W",
-            here,
-            channels,
-            q,
-            PRINTED_Q,
-        ),
+        _step(say("Queries, and with the same weights keys and values"), "Q = K = V = X·W", here, channels, q, PRINTED_Q),
         _step(
             say("Scores"),
             "Q·Kᵀ",
@@ -444,12 +426,7 @@ EXAMPLES = {
     for example in (
         Example("sum", say("猫 吃 鱼: word + position"), ("004",), sum_steps),
         Example("attention", say("我 喜欢 猫: self-attention by hand"), ("004",), attention_steps),
-        Example(
-            "rope",
-            say("人工 智能 正在 快速 发展: RoPE, 正在 against the rest"),
-            ("002",),
-            rope_steps,
-        ),
+        Example("rope", say("人工 智能 正在 快速 发展: RoPE, 正在 against the rest"), ("002",), rope_steps),
         Example("components", say("PE(2), component by component"), ("003", "004"), components_steps),
     )
 }

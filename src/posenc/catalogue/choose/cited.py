@@ -184,9 +184,7 @@ CITED: dict[str, tuple[Cited, ...]] = {
     ),
     "dual_chunk": (
         Cited(
-            say("Llama 2 70B to more than 100k tokens without training"),
-            "An et al. 2024, arXiv 2402.17463, abstract",
-            24.0,
+            say("Llama 2 70B to more than 100k tokens without training"), "An et al. 2024, arXiv 2402.17463, abstract", 24.0
         ),
     ),
     "self_extend": (
@@ -212,9 +210,7 @@ CITED: dict[str, tuple[Cited, ...]] = {
     ),
     "pose": (
         Cited(
-            say("LLaMA to 128k tokens, trained within a window of 2k"),
-            "Zhu et al. 2023, arXiv 2309.10400, abstract",
-            64.0,
+            say("LLaMA to 128k tokens, trained within a window of 2k"), "Zhu et al. 2023, arXiv 2309.10400, abstract", 64.0
         ),
     ),
     "drope": (
@@ -285,12 +281,7 @@ CITED: dict[str, tuple[Cited, ...]] = {
             "Baevski et al. 2020, arXiv 2006.11477, section 2",
         ),
     ),
-    "wavlm": (
-        Cited(
-            say("the encoding of WavLM, for speech"),
-            "Chen et al. 2021, arXiv 2110.13900, section 3.1",
-        ),
-    ),
+    "wavlm": (Cited(say("the encoding of WavLM, for speech"), "Chen et al. 2021, arXiv 2110.13900, section 3.1"),),
     "selective_rope": (
         Cited(
             say("with it, gated Transformers do better in language modelling and on copying, state tracking and retrieval"),

@@ -77,22 +77,14 @@ def of_formula(
         said.append(Observation("note", say("Row 0 is position {offset:g}.", offset=formula.offset)))
     if formula.scale != 1:
         said.append(
-            Observation(
-                "note",
-                say("From row to row the position grows by {scale:.6g}, not by 1.", scale=formula.scale),
-            )
+            Observation("note", say("From row to row the position grows by {scale:.6g}, not by 1.", scale=formula.scale))
         )
     said += _denominator(formula)
     if formula.amplitude != 1:
         said.append(_amplitude(formula))
     if silent:
         which = ", ".join(map(str, silent[:8])) + (" …" if len(silent) > 8 else "")
-        said.append(
-            Observation(
-                "note",
-                say("Rows of zeros: {which}; such a row is often kept for padding.", which=which),
-            )
-        )
+        said.append(Observation("note", say("Rows of zeros: {which}; such a row is often kept for padding.", which=which)))
     return [*said, dtype(dtype_)]
 
 
@@ -115,8 +107,7 @@ def _one_angle_each() -> Observation:
 def _base(formula: Formula) -> Observation:
     if not formula.base_seen:
         return Observation(
-            "note",
-            say("There is only one pair, and its frequency is 1 for every base, so the base cannot be determined."),
+            "note", say("There is only one pair, and its frequency is 1 for every base, so the base cannot be determined.")
         )
     base = f"{formula.base:,.6g}".replace(",", " ") if formula.base < 1e6 else f"{formula.base:.6g}"
     return Observation("good", say("Base {base}.", base=base))
@@ -137,12 +128,7 @@ def _denominator(formula: Formula) -> list[Observation]:
     if formula.odd == "drop":
         said.append(Observation("note", say("The width is odd: the last cosine is left out.")))
     if formula.odd == "zero":
-        said.append(
-            Observation(
-                "note",
-                say("The width is odd: the last channel is filled with zeros (fairseq)."),
-            )
-        )
+        said.append(Observation("note", say("The width is odd: the last channel is filled with zeros (fairseq).")))
     return said
 
 
@@ -162,10 +148,7 @@ def residual(off: np.ndarray, unexplained: float, arithmetic: Arithmetic, allowe
     if worst == 0:
         return Observation("good", say("All numbers equal the formula exactly."))
     if worst <= allowed:
-        return Observation(
-            "good",
-            say("Largest difference from the formula: {worst:.1e}, within rounding.", worst=worst),
-        )
+        return Observation("good", say("Largest difference from the formula: {worst:.1e}, within rounding.", worst=worst))
     if arithmetic != "exact":
         left = say("{left:.1e} is left", left=unexplained) if unexplained else say("nothing is left")
         return Observation(
@@ -216,10 +199,7 @@ def repeated(numbers: np.ndarray) -> Observation:
 
 
 def no_sinusoid() -> Observation:
-    return Observation(
-        "note",
-        say("This is not a known sinusoidal table. Its general properties:"),
-    )
+    return Observation("note", say("This is not a known sinusoidal table. Its general properties:"))
 
 
 def other_speeds(layout: Layout) -> Observation:
@@ -288,6 +268,5 @@ def not_finite(numbers: np.ndarray, finite: np.ndarray) -> Observation:
 
 def out_of_range(size: float) -> Observation:
     return Observation(
-        "wrong",
-        say("The largest absolute value is {size:.2g}, too large for a table of positions.", size=size),
+        "wrong", say("The largest absolute value is {size:.2g}, too large for a table of positions.", size=size)
     )

@@ -24,10 +24,7 @@ def semantic(keys: Keys) -> PositionSpec:
 
 @family("bark")
 def bark(keys: Keys) -> PositionSpec:
-    keys.note(
-        "semantic_config",
-        say("the first 256 positions of the semantic model hold the sum of text and history"),
-    )
+    keys.note("semantic_config", say("the first 256 positions of the semantic model hold the sum of text and history"))
     return PositionSpec(
         keys.family,
         parts=parts(

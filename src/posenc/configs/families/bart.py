@@ -17,10 +17,7 @@ from posenc.configs.spec import Layer, PositionSpec
 @family("pp_formulanet_text")
 def pp_formulanet_text(keys: Keys) -> PositionSpec:
     """BART's decoder alone: position p reads row p + 2."""
-    keys.note(
-        "max_position_embeddings",
-        say("the table has two more rows than positions: position p reads row p + 2"),
-    )
+    keys.note("max_position_embeddings", say("the table has two more rows than positions: position p reads row p + 2"))
     use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
     return stack_of(
         keys, [Layer()] * keys.whole("decoder_layers"), embedding=[use], width="d_model", heads="decoder_attention_heads"
@@ -34,10 +31,7 @@ def bart(keys: Keys) -> PositionSpec:
         learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2)
         for side in ("encoder", "decoder")
     ]
-    keys.note(
-        "max_position_embeddings",
-        say("the tables have two more rows than positions: position p reads row p + 2"),
-    )
+    keys.note("max_position_embeddings", say("the tables have two more rows than positions: position p reads row p + 2"))
     return two_stacks(keys, *sides)
 
 
@@ -52,15 +46,9 @@ def mvp(keys: Keys) -> PositionSpec:
     """Position p reads row p + 2, in encoder and decoder."""
     both = ("encoder", "decoder")
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
-    keys.note(
-        "max_position_embeddings",
-        say("the tables have two more rows than positions: position p reads row p + 2"),
-    )
+    keys.note("max_position_embeddings", say("the tables have two more rows than positions: position p reads row p + 2"))
     if keys.flag("use_prompt", False):
-        keys.note(
-            "use_prompt",
-            say("learned prompt keys precede the text's keys in every layer and have no positions"),
-        )
+        keys.note("use_prompt", say("learned prompt keys precede the text's keys in every layer and have no positions"))
     return two_stacks(keys, *sides)
 
 

@@ -31,10 +31,7 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
         if keys.flag(flag)
     )
     if uses:
-        keys.note(
-            "image_size",
-            say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"),
-        )
+        keys.note("image_size", say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"))
         if height != width:
             keys.error(
                 "image_size",
@@ -69,10 +66,7 @@ def beit(keys: Keys) -> PositionSpec:
         for name in names
     )
     if uses:
-        keys.note(
-            "image_size",
-            say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"),
-        )
+        keys.note("image_size", say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"))
         if height != width:
             keys.error(
                 "image_size",

@@ -14,8 +14,7 @@ def tapas(keys: Keys) -> PositionSpec:
     anew = keys.flag("reset_position_index_per_cell", True)
     use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
     keys.note(
-        "type_vocab_sizes",
-        say("column, row and rank of a token's cell are added as token types, from tables of their own"),
+        "type_vocab_sizes", say("column, row and rank of a token's cell are added as token types, from tables of their own")
     )
     where = SEQUENCE
     if anew:

@@ -22,9 +22,6 @@ def blip_2_qformer(keys: Keys) -> PositionSpec:
     )
     if keys.family == "blip_2_qformer" and not keys.flag("use_qformer_text_input", False):
         rows = keys.get("max_position_embeddings", None)
-        keys.note(
-            "max_position_embeddings",
-            say("{rows} positions, unused: there is no text input", rows=rows),
-        )
+        keys.note("max_position_embeddings", say("{rows} positions, unused: there is no text input", rows=rows))
         return stack_of(keys, layers, length=None, coordinates=say("none: learned queries"))
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], coordinates=BEHIND)

@@ -46,10 +46,7 @@ def mpt(keys: Keys) -> PositionSpec:
     keys.note("learned_pos_emb", say("not read: there is no position table"))
     keys.flag("learned_pos_emb", True)
     length = keys.whole("max_seq_len")
-    keys.note(
-        "max_seq_len",
-        say("more than {length} keys fail: the bias has this length", length=length),
-    )
+    keys.note("max_seq_len", say("more than {length} keys fail: the bias has this length", length=length))
     layers = [Layer((linear(keys, "n_heads"),))] * keys.whole("n_layers")
     spec = stack_of(keys, layers, width="d_model", heads="n_heads", length="max_seq_len")
     if asked.get("softmax_scale") is not None:

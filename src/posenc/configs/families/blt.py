@@ -22,10 +22,7 @@ def blt_local_encoder(keys: Keys) -> PositionSpec:
     layers = [Layer((use,) if use else (), kind, window)] * keys.whole("num_hidden_layers")
     counted = say("patches", context="bytes") if keys.family == "blt_global_transformer" else say("bytes")
     return stack_of(
-        keys,
-        layers,
-        d_head=d_head,
-        coordinates=say("{counted}, from 0; cross-attention has no positions", counted=counted),
+        keys, layers, d_head=d_head, coordinates=say("{counted}, from 0; cross-attention has no positions", counted=counted)
     )
 
 
@@ -42,7 +39,6 @@ def blt(keys: Keys) -> PositionSpec:
             part = replace(part, layers=tuple(replace(layer, kind=kind, window=window) for layer in part.layers))
         made.append(part)
     keys.note(
-        "local_attention_window_len",
-        say("one mask for encoder and decoder; it overrides encoder_config's sliding_window"),
+        "local_attention_window_len", say("one mask for encoder and decoder; it overrides encoder_config's sliding_window")
     )
     return PositionSpec(keys.family, parts=tuple(made))

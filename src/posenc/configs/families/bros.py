@@ -25,10 +25,7 @@ def bros(keys: Keys) -> PositionSpec:
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
-            keys.warning(
-                name,
-                say("overwritten by the value derived from hidden_size: {value}", value=value),
-            )
+            keys.warning(name, say("overwritten by the value derived from hidden_size: {value}", value=value))
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (
         ("d_head", "hidden_size / num_attention_heads"),
@@ -44,10 +41,7 @@ def bros(keys: Keys) -> PositionSpec:
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     spec = stack_of(
-        keys,
-        layers,
-        length=None,
-        coordinates=say("in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1"),
+        keys, layers, length=None, coordinates=say("in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1")
     )
     length = keys.whole("max_position_embeddings")
     positions = embedded(keys, "positions", learned_table(keys, BERT_TABLE), say("0, 1, 2, … along the text"), length)

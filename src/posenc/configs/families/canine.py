@@ -22,14 +22,10 @@ def canine(keys: Keys) -> PositionSpec:
     )
     chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate", 4)
     keys.note(
-        "local_transformer_stride",
-        say("the first layer attends within chunks of {chunk} characters only", chunk=chunk),
+        "local_transformer_stride", say("the first layer attends within chunks of {chunk} characters only", chunk=chunk)
     )
     deep = Layer((), "molecules", causal=False)
-    keys.note(
-        "downsampling_rate",
-        say("downsampled by a convolution: one position for {rate} characters", rate=rate),
-    )
+    keys.note("downsampling_rate", say("downsampled by a convolution: one position for {rate} characters", rate=rate))
     first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"

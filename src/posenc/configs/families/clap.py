@@ -44,8 +44,5 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
                 (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),),
             )
             layers.append(Layer((use,), "shifted_window" if block % 2 and least > size else "window", causal=False))
-    keys.note(
-        "window_size",
-        say("shifted windows: pairs from two sides of the image get -100, not minus infinity"),
-    )
+    keys.note("window_size", say("shifted windows: pairs from two sides of the image get -100, not minus infinity"))
     return stack_of(keys, layers, width="patch_embeds_hidden_size", heads="no one number", length=None, coordinates=WHERE)

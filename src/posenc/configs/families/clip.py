@@ -64,11 +64,7 @@ def flava_image_model(keys: Keys) -> PositionSpec:
 def internvl_vision(keys: Keys) -> PositionSpec:
     """As ViT, interpolated to the size of every image; no positions if use_absolute_position_embeddings is false."""
     if not keys.flag("use_absolute_position_embeddings"):
-        return tower(
-            keys,
-            [],
-            coordinates=say("none: use_absolute_position_embeddings is false"),
-        )
+        return tower(keys, [], coordinates=say("none: use_absolute_position_embeddings is false"))
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
@@ -82,10 +78,7 @@ def janus_vision_model(keys: Keys) -> PositionSpec:
 @family("groupvit_vision_model")
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
     """No class token, one image size. Group tokens have learned vectors and no order."""
-    keys.note(
-        "image_size",
-        say("images must have this size: the table cannot be interpolated on request"),
-    )
+    keys.note("image_size", say("images must have this size: the table cannot be interpolated on request"))
     depths = keys.wholes("depths", (6, 3, 3))
     if not depths:
         raise ConfigError(f"{keys.where('depths')}: expected one number for each stage, got none")

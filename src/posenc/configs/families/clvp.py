@@ -26,10 +26,7 @@ def clvp_encoder(keys: Keys) -> PositionSpec:
             f"(2·heads), 32), but a head has {d_model / n_heads:g}"
         )
     keys.note("use_rotary_embedding", VALUES_ROTATE)
-    keys.note(
-        "projection_dim",
-        say("frequencies stored in checkpoints (rotary_pos_emb.inv_freq) override these"),
-    )
+    keys.note("projection_dim", say("frequencies stored in checkpoints (rotary_pos_emb.inv_freq) override these"))
     use = rotary_sides(d_model // n_heads, width, "half", True, {"rotary_dim": keys.said_by("projection_dim")})
     return tower(keys, [use])
 

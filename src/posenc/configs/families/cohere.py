@@ -19,10 +19,7 @@ def cohere2(keys: Keys) -> PositionSpec:
     d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head, layout="interleaved")
     if keys.whole("sliding_window", None) is None:
-        keys.warning(
-            "sliding_window",
-            say("null: RoPE is used only with a window, so no layer has positions"),
-        )
+        keys.warning("sliding_window", say("null: RoPE is used only with a window, so no layer has positions"))
         use = None
     return decoder(keys, None, kinds=kinds, by_kind={"sliding_attention": use, "full_attention": None}, d_head=d_head)
 
@@ -37,10 +34,7 @@ def cohere2_moe(keys: Keys) -> PositionSpec:
         kinds = _by_pattern(dense, first) + _by_pattern(count - dense, keys.whole("sliding_window_pattern"))
     experts = keys.names("mlp_layer_types", None, length=count) or ("dense",) * dense + ("sparse",) * (count - dense)
     if keys.data.pop("rope_scaling", None):
-        keys.warning(
-            "rope_scaling",
-            say("Cohere2MoeConfig reads rope_parameters only: nothing is scaled"),
-        )
+        keys.warning("rope_scaling", say("Cohere2MoeConfig reads rope_parameters only: nothing is scaled"))
     if not keys.has("rope_parameters"):  # what its class shows as a default is made from rope_theta
         keys.data["rope_parameters"] = {"rope_type": "default"}
     d_head = head_width(keys)

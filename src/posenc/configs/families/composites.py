@@ -9,10 +9,7 @@ from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 from posenc.support.languages import clauses
 
-DRAWN = clauses(
-    three_axes(say("patches")),
-    say("images to generate follow, one grid each, the last one first"),
-)
+DRAWN = clauses(three_axes(say("patches")), say("images to generate follow, one grid each, the last one first"))
 # Model types, the sections of their file, how tokens are numbered.
 TABLE = (
     ("audioflamingo3 glmasr moss_transcribe_diarize qwen2_audio voxtral", "audio_config text_config", LIKE_TEXT),

@@ -37,11 +37,7 @@ def higgs_audio_v2(keys: Keys) -> PositionSpec:
 @family("csm")
 def csm(keys: Keys) -> PositionSpec:
     """A position is one frame, all codebooks summed; the depth decoder counts the codebooks of a frame."""
-    spec = decoder(
-        keys,
-        rope(keys, d_head=head_width(keys)),
-        coordinates=say("one for each frame or text token, from 0"),
-    )
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=say("one for each frame or text token, from 0"))
     return replace(spec, parts=parts(keys, "depth_decoder_config", "codec_config"))
 
 

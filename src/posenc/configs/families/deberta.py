@@ -29,10 +29,7 @@ def deberta(keys: Keys) -> PositionSpec:
         if terms:
             uses.append(_relative(keys, terms, d_head, second))
         else:
-            keys.warning(
-                "pos_att_type",
-                say("names no term: relative_attention has no effect"),
-            )
+            keys.warning("pos_att_type", say("names no term: relative_attention has no effect"))
     elif terms:
         keys.warning(
             "relative_attention",

@@ -74,8 +74,7 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
 def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
     if keys.family == "deepseek_ocr2_vision":
         keys.note(
-            "encoder_config",
-            say("144 or 256 learned queries follow the patches, depending on the number of patches"),
+            "encoder_config", say("144 or 256 learned queries follow the patches, depending on the number of patches")
         )
     return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
 

@@ -159,8 +159,5 @@ def longcat_flash(keys: Keys) -> PositionSpec:
             "head_dim",
             say("frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal"),
         )
-    keys.note(
-        "num_layers",
-        say("each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model"),
-    )
+    keys.note("num_layers", say("each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model"))
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

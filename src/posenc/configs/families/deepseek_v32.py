@@ -70,8 +70,7 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
     types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
     keys.note(
-        "index_head_dim",
-        say("the indexer rotates its first channels, attention its last; both in interleaved pairs"),
+        "index_head_dim", say("the indexer rotates its first channels, attention its last; both in interleaved pairs")
     )
     own = [n for n, kind in enumerate(types) if kind != "shared"]
     return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))

@@ -95,8 +95,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     if compress.get("rope_type", compress.get("type")) == "yarn":
         compress.setdefault("attention_factor", 1.0)
         keys.note(
-            where,
-            say("yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set"),
+            where, say("yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set")
         )
     made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
     return made, {

@@ -13,11 +13,7 @@ from posenc.configs.spec import Layer, PositionSpec, Use
 def depth_pro(keys: Keys) -> PositionSpec:
     """Two encoders of patches cut from several scales, one for the image, optionally one for the field of view."""
     names = ["image_model_config", "patch_model_config"] + ["fov_model_config"] * bool(keys.flag("use_fov_model", False))
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, *names),
-        coordinates=say("within each crop of patch_size pixels"),
-    )
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=say("within each crop of patch_size pixels"))
 
 
 @family("zoedepth")

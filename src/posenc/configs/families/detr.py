@@ -142,10 +142,7 @@ def dab_detr(keys: Keys) -> PositionSpec:
     scale = keys.number("sine_position_embedding_scale", None)
     more = {"scale": scale / (2 * pi)} if scale is not None else {}
     image = sine(keys, "hidden_size", base=bases, said=said, **more)
-    keys.note(
-        "encoder_layers",
-        say("in every layer, a network of the content scales the sinusoids"),
-    )
+    keys.note("encoder_layers", say("in every layer, a network of the content scales the sinusoids"))
     encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
     if keys.whole("query_dim") != 4:
         raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only value that the class accepts")
@@ -159,8 +156,7 @@ def dab_detr(keys: Keys) -> PositionSpec:
     )
     kinds = [("queries", box), ("queries_to_image", box)]
     where = clauses(
-        say("(x, y, width, height) of the query's box, from 0 to 1"),
-        say("for the image {pixels}", pixels=PIXELS),
+        say("(x, y, width, height) of the query's box, from 0 to 1"), say("for the image {pixels}", pixels=PIXELS)
     )
     decoder = stack(keys, "decoder", kinds, "decoder_layers", where, "hidden_size")
     return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=PIXELS)
@@ -174,10 +170,7 @@ def deformable_detr(keys: Keys) -> PositionSpec:
     keys.note("num_feature_levels", LEVEL)
     encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
     if keys.flag("two_stage", False):
-        keys.note(
-            "two_stage",
-            say("object queries come from a network of sinusoids of proposed boxes"),
-        )
+        keys.note("two_stage", say("object queries come from a network of sinusoids of proposed boxes"))
         query, about = (
             boxes(keys, "d_model", 4, times=2),
             say("(x, y, width, height) of the proposed box, from 0 to 1"),
@@ -189,11 +182,7 @@ def deformable_detr(keys: Keys) -> PositionSpec:
         said = (("d_model", f"2 · {keys.said_by('d_model')}"), ("max_positions", keys.said_by("num_queries")))
         weights = (Weight("table", "query_position_embeddings.weight"),)
         query = Use(
-            "encodings.learned.Learned",
-            arguments,
-            said,
-            weights,
-            say("first half: added to queries; second half: content"),
+            "encodings.learned.Learned", arguments, said, weights, say("first half: added to queries; second half: content")
         )
         about = QUERIES
     decoder = stack(keys, "decoder", [("queries", query), ("deformable", query)], "decoder_layers", about)

@@ -31,20 +31,14 @@ def eomt_dinov3(keys: Keys) -> PositionSpec:
         said = keys.said_by("rope_theta") if base is not None else f"default of {keys.facts['class']}"
     kind = inner.text("rope_type", "default")
     if kind != "default":
-        keys.error(
-            "rope_parameters.rope_type",
-            say("{kind!r}: the code supports 'default' only, and fails", kind=kind),
-        )
+        keys.error("rope_parameters.rope_type", say("{kind!r}: the code supports 'default' only, and fails", kind=kind))
     return _tower(keys, float(keys.facts["base"]) if base is None else base, said)
 
 
 def _tower(keys: Keys, base: float, said: str) -> PositionSpec:
     d_head = even_head(keys)
     if keys.number("pos_embed_rescale", None):
-        keys.note(
-            "pos_embed_rescale",
-            say("shifts, jitters and rescales coordinates in training only"),
-        )
+        keys.note("pos_embed_rescale", say("shifts, jitters and rescales coordinates in training only"))
     for name in ("pos_embed_shift", "pos_embed_jitter"):
         keys.number(name, None)
     keys.whole("num_register_tokens", 0, least=0)

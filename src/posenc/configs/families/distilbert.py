@@ -27,10 +27,7 @@ def xlm(keys: Keys) -> PositionSpec:
 
 def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
     if keys.flag(flag, False):
-        keys.note(
-            flag,
-            say("a checkpoint stores the sinusoids as a table, and the code reads the stored values"),
-        )
+        keys.note(flag, say("a checkpoint stores the sinusoids as a table, and the code reads the stored values"))
         use = sinusoid(keys, width)
     else:
         use = learned_table(keys, weight, width=width)

@@ -23,10 +23,7 @@ def esm(keys: Keys) -> PositionSpec:
         use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
         return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
     if kind != "absolute":
-        keys.warning(
-            "position_embedding_type",
-            say("{kind!r} is neither 'absolute' nor 'rotary': no positions", kind=kind),
-        )
+        keys.warning("position_embedding_type", say("{kind!r} is neither 'absolute' nor 'rotary': no positions", kind=kind))
         return stack_of(keys, layers, coordinates=say("none: attention has no positions"))
     padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
     if padding is None:

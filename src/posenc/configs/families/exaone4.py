@@ -69,10 +69,7 @@ def flint(keys: Keys) -> PositionSpec:
     last = keys.whole("num_hidden_layers") - 1
     kinds = sliding_where(keys, lambda n: not (n < 2 or n % 4 == 1 or n == last))
     if keys.whole("sliding_window", None) is None:
-        keys.warning(
-            "sliding_window",
-            say("null: RoPE is used only with a window, so no layer has positions"),
-        )
+        keys.warning("sliding_window", say("null: RoPE is used only with a window, so no layer has positions"))
         return decoder(keys, None, kinds=kinds)
     return rope_where_sliding(keys, kinds)
 

@@ -22,13 +22,9 @@ def falcon(keys: Keys) -> PositionSpec:
     said = (("n_heads", keys.said_by("num_attention_heads")),)
     use = Use("encodings.of_families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
     keys.warning(
-        "alibi",
-        say("with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result"),
+        "alibi", say("with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result")
     )
-    keys.warning(
-        "alibi",
-        say("rounded to bfloat16: neighbouring keys may have the same bias from position 257 on"),
-    )
+    keys.warning("alibi", say("rounded to bfloat16: neighbouring keys may have the same bias from position 257 on"))
     return decoder(
         keys,
         use,

@@ -96,14 +96,8 @@ def florence2(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
     )
     vision.whole("max_temporal_embeddings")
-    keys.note(
-        "vision_config.max_temporal_embeddings",
-        say("only frame 0 is read: every patch gets [0, 1, 0, 1, …]"),
-    )
-    keys.note(
-        "vision_config",
-        say("the mean of all patches precedes them; it is computed after positions are added"),
-    )
+    keys.note("vision_config.max_temporal_embeddings", say("only frame 0 is read: every patch gets [0, 1, 0, 1, …]"))
+    keys.note("vision_config", say("the mean of all patches precedes them; it is computed after positions are added"))
     layer = Layer((place, time), "projector", causal=False)
     return PositionSpec(
         keys.family,

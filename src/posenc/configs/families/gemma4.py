@@ -29,8 +29,7 @@ def diffusion_gemma_text(keys: Keys) -> PositionSpec:
     )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
         keys.warning(
-            "use_bidirectional_attention",
-            say("has no effect on the mask: the encoder stays causal if masks are given"),
+            "use_bidirectional_attention", say("has no effect on the mask: the encoder stays causal if masks are given")
         )
     return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
 
@@ -47,10 +46,7 @@ def gemma4_text(keys: Keys) -> PositionSpec:
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
-        keys.note(
-            "use_bidirectional_attention",
-            say("sliding layers also look ahead within one image, not within text"),
-        )
+        keys.note("use_bidirectional_attention", say("sliding layers also look ahead within one image, not within text"))
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1

@@ -18,10 +18,7 @@ def glm(keys: Keys) -> PositionSpec:
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, but half pairs."""
-    keys.note(
-        "rope_parameters",
-        say("half pairs, unlike GLM-4, which has interleaved pairs"),
-    )
+    keys.note("rope_parameters", say("half pairs, unlike GLM-4, which has interleaved pairs"))
     d_head = keys.whole("head_dim", None)
     if d_head is None:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")

@@ -43,11 +43,4 @@ def lasr_encoder(keys: Keys) -> PositionSpec:
 def _frames(keys: Keys, **options: Any) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys), **options)
     kinds = [FULL] * keys.whole("num_hidden_layers")
-    return bidirectional(
-        decoder(
-            keys,
-            use,
-            kinds=kinds,
-            coordinates=say("0, 1, 2, … over frames after subsampling"),
-        )
-    )
+    return bidirectional(decoder(keys, use, kinds=kinds, coordinates=say("0, 1, 2, … over frames after subsampling")))

@@ -56,10 +56,7 @@ def gpt2(keys: Keys) -> PositionSpec:
 def decision_transformer(keys: Keys) -> PositionSpec:
     """GPT-2's own table is read at row 0 by every token: it adds a constant, no positions."""
     use = learned_table(keys, "embed_timestep.weight", rows="max_ep_len")
-    keys.warning(
-        "n_positions",
-        say("GPT-2's table wpe adds its row 0 to every token; its other rows are not read"),
-    )
+    keys.warning("n_positions", say("GPT-2's table wpe adds its row 0 to every token; its other rows are not read"))
     keys.whole("n_positions")
     return stack_of(
         keys,

@@ -26,10 +26,7 @@ def gptj(keys: Keys) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
-    keys.note(
-        "n_positions",
-        say("the code reads a table with this many rows; positions beyond it fail"),
-    )
+    keys.note("n_positions", say("the code reads a table with this many rows; positions beyond it fail"))
     said = {
         "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
         "rotary_dim": keys.said_by("rotary_dim"),

@@ -50,8 +50,5 @@ def granite4_vision(keys: Keys) -> PositionSpec:
         keys.family,
         layers=tuple(layers),
         parts=inside,
-        coordinates=clauses(
-            LIKE_TEXT,
-            say("in projectors (row, column) of the patch in its window"),
-        ),
+        coordinates=clauses(LIKE_TEXT, say("in projectors (row, column) of the patch in its window")),
     )

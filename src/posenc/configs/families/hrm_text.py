@@ -20,8 +20,5 @@ def hrm_text(keys: Keys) -> PositionSpec:
         say("two stacks of {stack} layers, {layers} attention layers in all runs", stack=stack, layers=layers),
     )
     if keys.flag("prefix_lm", True):
-        keys.note(
-            "prefix_lm",
-            say("attention among tokens whose token_type_ids are 1 is bidirectional"),
-        )
+        keys.note("prefix_lm", say("attention among tokens whose token_type_ids are 1 is bidirectional"))
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["full_attention"] * layers)

@@ -35,10 +35,7 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         prefix=1,
         surplus=0.1,
     )
-    keys.note(
-        "image_size",
-        say("other sizes only if the call sets interpolate_pos_encoding"),
-    )
+    keys.note("image_size", say("other sizes only if the call sets interpolate_pos_encoding"))
     places = clauses(RASTER, OTHER_SIZES, say("the class token comes first"))
     return tower(keys, [], embedding=[table], coordinates=places)
 

@@ -17,8 +17,7 @@ def idefics2_vision(keys: Keys) -> PositionSpec:
     """The image size is read from the first column and row of patch_attention_mask."""
     table = square_table(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
     keys.note(
-        "image_size",
-        say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell"),
+        "image_size", say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
     )
     return tower(keys, [], embedding=[table], coordinates=WITH_IMAGE)
 
@@ -27,10 +26,8 @@ def idefics2_vision(keys: Keys) -> PositionSpec:
 def idefics2_perceiver(keys: Keys) -> PositionSpec:
     """Learned queries attend to image features, which already have positions; nothing is added here."""
     keys.note(
-        "resampler_n_latents",
-        say("{queries} learned queries without positions", queries=keys.whole("resampler_n_latents")),
+        "resampler_n_latents", say("{queries} learned queries without positions", queries=keys.whole("resampler_n_latents"))
     )
     return PositionSpec(
-        keys.family,
-        coordinates=say("none: learned queries attend to image features, which already have positions"),
+        keys.family, coordinates=say("none: learned queries attend to image features, which already have positions")
     )

@@ -23,10 +23,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
     kinds = schedule(
         keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
     )
-    keys.note(
-        "log_scaling_n_floor",
-        say("distances and temperature count cached tokens, not position_ids"),
-    )
+    keys.note("log_scaling_n_floor", say("distances and temperature count cached tokens, not position_ids"))
     return _stack(keys, kinds, squared=True)
 
 
@@ -34,10 +31,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
 def inkling2_text(keys: Keys) -> PositionSpec:
     """Full layers always scale queries; the norm of each token's mixing vector is limited."""
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
-    keys.note(
-        "log_scaling_n_floor",
-        say("distances count cached tokens, the temperature counts position_ids"),
-    )
+    keys.note("log_scaling_n_floor", say("distances count cached tokens, the temperature counts position_ids"))
     limit = keys.number("rel_l2_clip_threshold")
     said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
     return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
@@ -90,8 +84,7 @@ def _stack(
     widths = {found[kind][1] for kind in kinds}
     spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
     keys.note(
-        "conv_kernel_size",
-        say("short causal convolutions over keys and values, and around layers, depend on order too"),
+        "conv_kernel_size", say("short causal convolutions over keys and values, and around layers, depend on order too")
     )
     return spec
 

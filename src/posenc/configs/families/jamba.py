@@ -27,10 +27,7 @@ def bamba(keys: Keys) -> PositionSpec:
     at = keys.numbers("attn_layer_indices", ())
     kinds = [FULL if n in at else RECURRENT for n in range(keys.whole("num_hidden_layers"))]
     if keys.number("partial_rotary_factor", 0.5) != 0.5:
-        keys.error(
-            "partial_rotary_factor",
-            say("the class uses 0.5, unless rope_parameters has it"),
-        )
+        keys.error("partial_rotary_factor", say("the class uses 0.5, unless rope_parameters has it"))
         keys = keys.replaced(without=("partial_rotary_factor",))
     return rotary_among(keys, kinds, SSM, 0.5)
 
@@ -38,10 +35,7 @@ def bamba(keys: Keys) -> PositionSpec:
 @family("falcon_h1")
 def falcon_h1(keys: Keys) -> PositionSpec:
     """Each layer has attention and a state space model in parallel."""
-    keys.note(
-        "num_hidden_layers",
-        say("every layer has a state space model beside its attention, which also keeps order"),
-    )
+    keys.note("num_hidden_layers", say("every layer has a state space model beside its attention, which also keeps order"))
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["hybrid"] * keys.whole("num_hidden_layers"))
 
 
@@ -51,10 +45,7 @@ def granitemoehybrid(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT, (FULL, RECURRENT))
     if keys.text("position_embedding_type", None) == "rope":
         return rotary_among(keys, kinds, SSM)
-    keys.note(
-        "position_embedding_type",
-        say('not "rope": attention has no positions, and the base is not used'),
-    )
+    keys.note("position_embedding_type", say('not "rope": attention has no positions, and the base is not used'))
     return nope_among(keys, kinds, SSM, "rope_theta", "rope_scaling", "rope_parameters")
 
 
@@ -75,10 +66,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     )
     d_head = d_model // n_heads
     if keys.has("head_dim") and keys.whole("head_dim") != d_head:
-        keys.error(
-            "head_dim",
-            say("the class overwrites it with hidden_size / num_attention_heads"),
-        )
+        keys.error("head_dim", say("the class overwrites it with hidden_size / num_attention_heads"))
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None
     )
@@ -129,10 +117,7 @@ def zamba2(keys: Keys) -> PositionSpec:
     d_head = 2 * keys.whole("hidden_size") // keys.whole("num_attention_heads")
     length = 16384 if keys.flag("use_long_context", False) else keys.whole("max_position_embeddings")
     if not keys.flag("use_mem_rope", False):
-        keys.note(
-            "use_mem_rope",
-            say("false: attention has no positions, and the base is not used"),
-        )
+        keys.note("use_mem_rope", say("false: attention has no positions, and the base is not used"))
         mark_read(keys, "rope_theta", "rope_scaling", "rope_parameters")
         return decoder(keys, None, kinds=kept, d_head=d_head, length=length, coordinates=CACHE_ONLY)
     return decoder(keys, rope(keys, d_head=d_head), kinds=kept, d_head=d_head, length=length)

@@ -34,12 +34,7 @@ def kimi_linear(keys: Keys) -> PositionSpec:
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
     keys.note("qk_rope_head_dim", say("despite the name, these channels are not rotated"))
-    return stack(
-        keys,
-        None,
-        kinds,
-        coordinates=say("none: order comes from the causal linear attention layers"),
-    )
+    return stack(keys, None, kinds, coordinates=say("none: order comes from the causal linear attention layers"))
 
 
 @family("glm5_next_text")
@@ -51,12 +46,7 @@ def glm5_next_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", None, length=count)
     kinds = kinds or ["indexed_attention" if n % 4 == 3 else "linear_attention" for n in range(count)]
     kinds = ["indexed_attention" if kind == "full_attention" else kind for kind in kinds]
-    return stack(
-        keys,
-        None,
-        kinds,
-        coordinates=say("none: order comes from the causal linear attention layers"),
-    )
+    return stack(keys, None, kinds, coordinates=say("none: order comes from the causal linear attention layers"))
 
 
 @family("glm5_next")

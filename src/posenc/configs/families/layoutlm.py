@@ -124,18 +124,9 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
         arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", 1 + side * side))
         said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
         use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
-        parts.append(
-            embedded(
-                keys,
-                "patches",
-                use,
-                say("0 for the class token, then patches row by row"),
-                1 + side * side,
-            )
-        )
+        parts.append(embedded(keys, "patches", use, say("0 for the class token, then patches row by row"), 1 + side * side))
         keys.note(
-            "input_size",
-            say("images with other than {side}·{side} patches fail: the table is not interpolated", side=side),
+            "input_size", say("images with other than {side}·{side} patches fail: the table is not interpolated", side=side)
         )
     spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
     if spatial and not relative:
@@ -190,10 +181,7 @@ def lilt(keys: Keys) -> PositionSpec:
                 keys,
                 "boxes",
                 boxes,
-                clauses(
-                    SIX,
-                    say("a linear layer maps them to {d_model} channels", d_model=d_model // ratio),
-                ),
+                clauses(SIX, say("a linear layer maps them to {d_model} channels", d_model=d_model // ratio)),
             ),
             embedded(keys, "layout", narrow, TOKENS, usable),
         ),
@@ -205,10 +193,7 @@ def _widths(keys: Keys) -> tuple[int, ...]:
 
 
 def _refuse_inverted(keys: Keys) -> None:
-    keys.note(
-        "max_2d_position_embeddings",
-        say("a box whose lower right corner comes first has no row and fails"),
-    )
+    keys.note("max_2d_position_embeddings", say("a box whose lower right corner comes first has no row and fails"))
 
 
 def _biased(keys: Keys, *, divided: bool) -> PositionSpec:

@@ -56,10 +56,7 @@ def nanochat(keys: Keys) -> PositionSpec:
     """The rotation is R(-p), the reverse of Llama's; queries and keys are normalised afterwards."""
     keys.note(
         "rope_parameters",
-        clauses(
-            say("the reverse of Llama's rotation: sin has the opposite sign"),
-            NORMALISED,
-        ),
+        clauses(say("the reverse of Llama's rotation: sin has the opposite sign"), NORMALISED),
     )
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 

@@ -24,10 +24,7 @@ def beam(keys: Keys) -> PositionSpec:
     keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
     if keys.has("rope_scaling") or not is_nested(keys, labels):
-        keys.error(
-            "rope_parameters",
-            say("the code requires one entry for each kind of layer, and fails"),
-        )
+        keys.error("rope_parameters", say("the code requires one entry for each kind of layer, and fails"))
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
@@ -59,10 +56,7 @@ def llama4_text(keys: Keys) -> PositionSpec:
             ),
         )
     if keys.flag("use_qk_norm", False):
-        keys.note(
-            "use_qk_norm",
-            say("in layers with RoPE, queries and keys are normalised after the rotation"),
-        )
+        keys.note("use_qk_norm", say("in layers with RoPE, queries and keys are normalised after the rotation"))
     use = rope(keys, d_head=d_head, layout="interleaved")
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):

@@ -20,10 +20,7 @@ def lw_detr_vit(keys: Keys) -> PositionSpec:
     """The table has a row for a class token that does not exist; windows do not change the numbering."""
     kinds = _window_kinds(keys, keys.numbers("window_block_indices", ()))
     if not keys.flag("use_absolute_position_embeddings", True):
-        keys.error(
-            "use_absolute_position_embeddings",
-            say("false: transformers cannot build such a model"),
-        )
+        keys.error("use_absolute_position_embeddings", say("false: transformers cannot build such a model"))
         return tower(keys, [], kinds=kinds, coordinates=NONE)
     height, width, said = side_of(keys, "pretrain_image_size")
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
@@ -36,10 +33,7 @@ def rf_detr_dinov2(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = _window_kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
     if keys.whole("num_windows", 4) > 1:
-        keys.warning(
-            "num_windows",
-            say("the code swaps height and width when it cuts windows: images must be square"),
-        )
+        keys.warning("num_windows", say("the code swaps height and width when it cuts windows: images must be square"))
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
     where = clauses(RASTER, say("the class token at (-1, 0)"), OTHER_SIZES)
@@ -56,10 +50,7 @@ def lw_detr(keys: Keys) -> PositionSpec:
         arguments,
         (("d_model", keys.said_by("d_model")), ("base", "constant of the code")),
     )
-    keys.note(
-        "decoder_n_points",
-        say("attention to the image samples around the box: no positions are added there"),
-    )
+    keys.note("decoder_n_points", say("attention to the image samples around the box: no positions are added there"))
     kinds = ["queries", "queries_to_image"] * keys.whole("decoder_layers")
     layers = tuple(Layer((boxes,) if kind == "queries" else (), kind, causal=False) for kind in kinds)
     return PositionSpec(

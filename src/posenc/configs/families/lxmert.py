@@ -14,10 +14,7 @@ from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 def lxmert(keys: Keys) -> PositionSpec:
     """The row of position 0 is not trained."""
     use = learned_table(keys, BERT_TABLE)
-    keys.note(
-        "max_position_embeddings",
-        say("row 0, of the first token, gets no gradient: it stays as in the checkpoint"),
-    )
+    keys.note("max_position_embeddings", say("row 0, of the first token, gets no gradient: it stays as in the checkpoint"))
     keys.warning("type_vocab_size", say("the code fails without token_type_ids"))
     own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)

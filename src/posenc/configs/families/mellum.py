@@ -63,10 +63,7 @@ def zaya(keys: Keys) -> PositionSpec:
     and depend on order too."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
     keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
-    keys.note(
-        "cca_time0",
-        say("queries, keys and values pass short causal convolutions before the rotation"),
-    )
+    keys.note("cca_time0", say("queries, keys and values pass short causal convolutions before the rotation"))
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     window = keys.whole("sliding_window", None)

@@ -80,10 +80,7 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
-    keys.note(
-        "no_rope_layers",
-        say("1 means that the layer uses RoPE, 0 that it does not, despite the name"),
-    )
+    keys.note("no_rope_layers", say("1 means that the layer uses RoPE, 0 that it does not, despite the name"))
     keys.note(
         "rope_parameters",
         say(

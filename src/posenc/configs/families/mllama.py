@@ -67,7 +67,6 @@ def mllama_text_model(keys: Keys) -> PositionSpec:
     layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
     if any(n >= count for n in crossing):
         keys.warning(
-            "cross_attention_layers",
-            say("names layers beyond the last of {count}; these do not exist", count=count),
+            "cross_attention_layers", say("names layers beyond the last of {count}; these do not exist", count=count)
         )
     return replace(spec, layers=layers)

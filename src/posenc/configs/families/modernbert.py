@@ -69,10 +69,7 @@ def ultrabert(keys: Keys) -> PositionSpec:
             f"{keys.where('attention_windows')}: expected a whole number or null for each layer, got {windows}"
         )
     if len({w for w in windows if w}) > 1:
-        keys.error(
-            "attention_windows",
-            say("the class uses the first of these windows for all layers that have one"),
-        )
+        keys.error("attention_windows", say("the class uses the first of these windows for all layers that have one"))
     half = next((w for w in windows if w), None) or keys.whole("sliding_window")
     if windows and len(windows) != keys.whole("num_hidden_layers"):
         raise ConfigError(
@@ -97,9 +94,6 @@ def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
         return with_assumed(keys, both)
     numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
     if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
-        keys.error(
-            "rope_theta",
-            say("layers of one kind have different bases: the class uses the last one for all"),
-        )
+        keys.error("rope_theta", say("layers of one kind have different bases: the class uses the last one for all"))
     settings = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in numbers.items()}
     return keys.replaced({"rope_parameters": settings}, without=("rope_theta",))

@@ -56,13 +56,9 @@ def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
     fits = isinstance(windows, (list, tuple)) and len(windows) >= count
     if not fits or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in windows):
         raise ConfigError(f"{keys.where('sliding_windows')}: expected {count} pairs (behind, ahead), got {windows!r}"[:160])
-    keys.warning(
-        "sliding_windows",
-        say("applied only if an attention mask is given; without one every frame sees all"),
-    )
+    keys.warning("sliding_windows", say("applied only if an attention mask is given; without one every frame sees all"))
     keys.note(
-        "sliding_windows",
-        say("(behind, ahead): a frame sees itself, behind - 1 frames before it and ahead - 1 after it"),
+        "sliding_windows", say("(behind, ahead): a frame sees itself, behind - 1 frames before it and ahead - 1 after it")
     )
     layers = [Layer((), "sliding_attention", behind + max(ahead - 1, 0), causal=ahead < 2) for behind, ahead in windows]
     return PositionSpec(

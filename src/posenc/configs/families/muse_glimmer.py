@@ -35,8 +35,7 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
     base = use.rotation.base if use and use.rotation else None
     if said and any(one not in (0, base) for one in said):
         keys.error(
-            "layer_rope_theta",
-            say("only whether it is 0 matters: all other layers use the base {base:g}", base=base),
+            "layer_rope_theta", say("only whether it is 0 matters: all other layers use the base {base:g}", base=base)
         )
     spec = decoder(keys, use, kinds=kinds)
     return rope_where(spec, [bool(one) for one in bases])
@@ -92,9 +91,5 @@ def muse_glimmer_vision(keys: Keys) -> PositionSpec:
     table = grid(
         keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear", border="zero"
     )
-    where = clauses(
-        say("rotation: {from_one}", from_one=FROM_ONE),
-        say("learned grid: {reads}", reads=reads),
-        SAME_FRAMES,
-    )
+    where = clauses(say("rotation: {from_one}", from_one=FROM_ONE), say("learned grid: {reads}", reads=reads), SAME_FRAMES)
     return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_ROWS)], embedding=[table], kinds=kinds, coordinates=where)

@@ -33,8 +33,7 @@ def musicflamingo(keys: Keys) -> PositionSpec:
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
         keys.warning(
-            "max_position_embeddings",
-            say("the class replaces it by rope_theta={base:g}", base=turning.rotation.base),
+            "max_position_embeddings", say("the class replaces it by rope_theta={base:g}", base=turning.rotation.base)
         )
     keys.note(
         "rope_parameters.rope_theta",

@@ -23,11 +23,7 @@ def nemo_speechlm(keys: Keys) -> PositionSpec:
 @family("nemotron_h_omni")
 def nemotron_h_omni(keys: Keys) -> PositionSpec:
     names = ["text_config", "vision_config", *(["audio_config"] if keys.has("audio_config") else [])]
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, *names),
-        coordinates=say("0, 1, 2, … over text, patches and frames"),
-    )
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=say("0, 1, 2, … over text, patches and frames"))
 
 
 @family("nemotron_h")
@@ -41,9 +37,6 @@ def nemotron_h(keys: Keys) -> PositionSpec:
         )
     kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
-        keys.warning(
-            "num_hidden_layers",
-            say("the list of layers has {n_kinds}, which is used", n_kinds=len(kinds)),
-        )
+        keys.warning("num_hidden_layers", say("the list of layers has {n_kinds}, which is used", n_kinds=len(kinds)))
     kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), say("state space models or MLPs"))
     return decoder(keys, None, kinds=kept, coordinates=CACHE_ONLY)

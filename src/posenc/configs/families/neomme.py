@@ -39,12 +39,7 @@ def neomme(keys: Keys) -> PositionSpec:
             maps=(("cycling", (("order", (0, 1)),)),),
         )
     spec = decoder(
-        keys,
-        None,
-        kinds=kinds,
-        by_kind=uses,
-        d_head=d_head,
-        coordinates=say("(row, column); for text both are 0, 1, 2, …"),
+        keys, None, kinds=kinds, by_kind=uses, d_head=d_head, coordinates=say("(row, column); for text both are 0, 1, 2, …")
     )
     halves = _halves(keys, kinds)
     layers = [

@@ -34,9 +34,7 @@ def no_positions(keys: Keys) -> PositionSpec:
 def molmo2_adapter(keys: Keys) -> PositionSpec:
     """One attention layer pools a few patches into one; their order has no effect."""
     return PositionSpec(
-        keys.family,
-        layers=(Layer((), "pooling", causal=False),),
-        coordinates=say("none: a set of patches"),
+        keys.family, layers=(Layer((), "pooling", causal=False),), coordinates=say("none: a set of patches")
     )
 
 
@@ -46,9 +44,5 @@ def timm_backbone(keys: Keys) -> PositionSpec:
     key = "backbone" if keys.family == "timm_backbone" else "architecture"
     grade: Grade = "note" if keys.family == "gemma3n_vision" else "warning"  # a convolutional MobileNetV5
     name = keys.text(key, None)
-    keys.remark(
-        grade,
-        key,
-        say("{name}: a model of timm; its positions are not read here", name=name or say("no name")),
-    )
+    keys.remark(grade, key, say("{name}: a model of timm; its positions are not read here", name=name or say("no name")))
     return PositionSpec(keys.family, coordinates=say("not read: a model of timm"))

@@ -11,14 +11,8 @@ from posenc.configs.spec import PositionSpec
 @family("paligemma")
 def paligemma(keys: Keys) -> PositionSpec:
     """Counted from 1. RoPE depends on differences only, but a cache with other numbers does not fit."""
-    keys.note(
-        "model_type",
-        say("the first token is at 1, not 0, if no position_ids are given"),
-    )
-    keys.note(
-        "text_config",
-        say("attention among tokens whose token_type_ids are 0, image and prompt, is bidirectional"),
-    )
+    keys.note("model_type", say("the first token is at 1, not 0, if no position_ids are given"))
+    keys.note("text_config", say("attention among tokens whose token_type_ids are 0, image and prompt, is bidirectional"))
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),

@@ -35,10 +35,7 @@ def nemotron_asr_streaming_encoder(keys: Keys) -> PositionSpec:
         "sliding_window",
         say("with eager attention the mask is inverted: frames see only what should be hidden; sdpa is correct"),
     )
-    keys.note(
-        "max_position_embeddings",
-        say("longer inputs, including what is cached, are an error"),
-    )
+    keys.note("max_position_embeddings", say("longer inputs, including what is cached, are an error"))
     return _nvidia(keys, Layer((_terms(keys),), "chunked_attention", window, causal=False))
 
 
@@ -76,10 +73,7 @@ def _terms(keys: Keys) -> Use:
 def fastspeech2_conformer(keys: Keys) -> PositionSpec:
     """Phonemes, then frames: the decoder counts frames after each phoneme is repeated by its duration."""
     keys.get("max_source_positions", None)
-    keys.note(
-        "max_source_positions",
-        say("not read: the table has 5000 distances on each side, and grows"),
-    )
+    keys.note("max_source_positions", say("not read: the table has 5000 distances on each side, and grows"))
     where = {
         "encoder": say("0, 1, 2, … over phonemes"),
         "decoder": say("0, 1, 2, … over frames, after phonemes are repeated by their durations"),

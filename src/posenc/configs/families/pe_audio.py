@@ -19,10 +19,7 @@ def pe_audio_encoder(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=d_head, layout="interleaved")
     below = parts(keys, "audio_config", "video_config") if keys.family == "pe_audio_video_encoder" else ()
     if keys.family == "pe_video_encoder":
-        keys.note(
-            "vision_config",
-            say("turns each frame into one vector before positions are added; not read here"),
-        )
+        keys.note("vision_config", say("turns each frame into one vector before positions are added; not read here"))
     return tower(
         keys,
         [use] if use else [],

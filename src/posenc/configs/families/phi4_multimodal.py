@@ -23,8 +23,7 @@ def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
     keys.note(
-        "image_size",
-        say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell"),
+        "image_size", say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
     )
     return tower(keys, [], embedding=[table], coordinates=WITH_IMAGE)
 

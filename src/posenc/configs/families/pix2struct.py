@@ -46,10 +46,7 @@ def pix2struct_text_model(keys: Keys) -> PositionSpec:
     use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
     causal = bool(keys.flag("is_decoder"))
     if not causal:
-        keys.warning(
-            "is_decoder",
-            say("false: later tokens are visible, and all share the bucket of distance 0"),
-        )
+        keys.warning("is_decoder", say("false: later tokens are visible, and all share the bucket of distance 0"))
     keys.note("relative_attention_num_buckets", say("cross-attention to image patches has no bias"))
     layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
     return PositionSpec(

@@ -30,9 +30,7 @@ def pp_doclayout_v2(keys: Keys) -> PositionSpec:
     order = keys.section("reading_order_config", "pp_doclayout_v2_reading_order")
     order.facts = {"class": "PPDocLayoutV2ReadingOrderConfig", "names": {}, "defaults": ASSUMED, "parts": {}, "base": None}
     return PositionSpec(
-        keys.family,
-        parts=(*hybrid_encoder(keys), reading_order(order)),
-        coordinates=say("each part's own"),
+        keys.family, parts=(*hybrid_encoder(keys), reading_order(order)), coordinates=say("each part's own")
     )
 
 
@@ -71,10 +69,7 @@ def reading_order(keys: Keys) -> PositionSpec:
     )
     count = keys.whole("num_hidden_layers")
     if keys.flag("has_relative_attention_bias", False):
-        keys.error(
-            "has_relative_attention_bias",
-            say("the code gives these layers no positions, and fails"),
-        )
+        keys.error("has_relative_attention_bias", say("the code gives these layers no positions, and fails"))
     if keys.flag("has_spatial_attention_bias", True):
         keys.warning(
             "has_spatial_attention_bias",

@@ -18,10 +18,7 @@ WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 @family("prophetnet")
 def prophetnet(keys: Keys) -> PositionSpec:
     if keys.whole("num_decoder_layers") > keys.whole("num_encoder_layers"):
-        keys.warning(
-            "num_decoder_layers",
-            say("more than num_encoder_layers: caches have only that many layers, and fail"),
-        )
+        keys.warning("num_decoder_layers", say("more than num_encoder_layers: caches have only that many layers, and fail"))
     keys.warning(
         "ngram",
         say(

@@ -59,10 +59,7 @@ def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
         arguments=(*use.arguments, ("turning_heads", 1)),
         said_by=(*use.said_by, ("turning_heads", "constant of the code")),
     )
-    keys.warning(
-        "rope_parameters",
-        say("only the first head is rotated, an error of training that the code keeps"),
-    )
+    keys.warning("rope_parameters", say("only the first head is rotated, an error of training that the code keeps"))
     ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
     size = keys.whole("block_size", 24)
     keys.note(
@@ -88,10 +85,7 @@ def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
     if "sliding_attention" in kinds:
         keys.error("layer_types", say("the code makes no mask for sliding layers and fails"))
     return decoder(
-        keys,
-        rope(keys, d_head=head_width(keys)),
-        kinds=kinds,
-        coordinates=say("0, 1, 2, … within one frame of speech"),
+        keys, rope(keys, d_head=head_width(keys)), kinds=kinds, coordinates=say("0, 1, 2, … within one frame of speech")
     )
 
 

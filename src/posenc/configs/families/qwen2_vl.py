@@ -108,14 +108,12 @@ def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved
     for key in ("mrope_interleaved", "interleaved"):
         if isinstance(settings.get(key), bool) and settings[key] != interleaved:
             keys.error(
-                f"{name}.{key}",
-                say("{settings}, but this family's code supports only the other", settings=settings[key]),
+                f"{name}.{key}", say("{settings}, but this family's code supports only the other", settings=settings[key])
             )
     fails = not knows_mrope and settings.get("rope_type", settings.get("type")) == "mrope"
     if fails:
         keys.error(
-            f"{name}.rope_type",
-            say("this family's code does not support 'mrope' and fails; 'default' means the same"),
+            f"{name}.rope_type", say("this family's code does not support 'mrope' and fails; 'default' means the same")
         )
 
 
@@ -193,16 +191,10 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", ("full_attention",) * count, length=count)
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if keys.whole("head_dim", d_model // n_heads) != d_model // n_heads:
-        keys.error(
-            "head_dim",
-            say("the class overwrites it with hidden_size / num_attention_heads"),
-        )
+        keys.error("head_dim", say("the class overwrites it with hidden_size / num_attention_heads"))
     labels = tuple(dict.fromkeys(kinds))
     if not is_nested(keys, labels):
-        keys.error(
-            "rope_parameters",
-            say("the code requires an entry for each kind of layer, and fails without"),
-        )
+        keys.error("rope_parameters", say("the code requires an entry for each kind of layer, and fails without"))
     by_kind = {kind: mrope(keys, interleaved, (24, 20, 20), label=kind, labels=labels) for kind in labels}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_model // n_heads, coordinates=COORDINATES)
 
@@ -211,8 +203,7 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
 def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
     """Interleaved pairs; rows and columns have the fast pairs, time the slowest. Only "default" is supported."""
     keys.note(
-        "rope_parameters",
-        say("mrope_section is in the order rows, columns, time; positions are (time, row, column)"),
+        "rope_parameters", say("mrope_section is in the order rows, columns, time; positions are (time, row, column)")
     )
     return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
 
@@ -240,10 +231,7 @@ def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
     count, every = keys.whole("num_hidden_layers"), keys.whole("full_attention_interval", 4)
     assumed = tuple("full_attention" if not (n + 1) % every else "linear_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
-    keys.note(
-        "layer_types",
-        say("recurrent layers (gated delta rule) have no positions: order comes from the recurrence"),
-    )
+    keys.note("layer_types", say("recurrent layers (gated delta rule) have no positions: order comes from the recurrence"))
     spec = decoder(keys, None, kinds=["full_attention"] * count, coordinates=COORDINATES)
     turning = Layer((use,) if use else (), attention)
     layers = tuple(Layer((), kind) if kind == "linear_attention" else turning for kind in kinds)

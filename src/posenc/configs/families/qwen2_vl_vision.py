@@ -54,8 +54,7 @@ def lfm3_vl_vision(keys: Keys) -> PositionSpec:
     spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
     size = keys.whole("conv_kernel_size")
     keys.note(
-        "conv_kernel_size",
-        say("conv layers mix {size} × {size} neighbouring patches and have no positions", size=size),
+        "conv_kernel_size", say("conv layers mix {size} × {size} neighbouring patches and have no positions", size=size)
     )
     layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
     return replace(spec, layers=layers)
@@ -73,11 +72,7 @@ def mlcd(keys: Keys) -> PositionSpec:
         weights=(Weight("angles", "class_pos_emb"),),
     )
     keys.note("rope_parameters", say("the class token is rotated by learned angles"))
-    return tower(
-        keys,
-        [use],
-        coordinates=say("(row, column) of the patch, from 0, row by row; the class token at (-1, 0)"),
-    )
+    return tower(keys, [use], coordinates=say("(row, column) of the patch, from 0, row by row; the class token at (-1, 0)"))
 
 
 @family("qwen2_vl_vision")
@@ -115,11 +110,7 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
 @family("video_llama_3_vision")
 def video_llama_3_vision(keys: Keys) -> PositionSpec:
     """The size of blocks is an input, merge_sizes: 1 for images, 2 for videos."""
-    said = clauses(
-        in_blocks(size="merge_sizes × merge_sizes"),
-        say("merge_sizes is an input for each image"),
-        SAME_FRAMES,
-    )
+    said = clauses(in_blocks(size="merge_sizes × merge_sizes"), say("merge_sizes is an input for each image"), SAME_FRAMES)
     return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
 
 

@@ -39,10 +39,7 @@ def reformer(keys: Keys) -> PositionSpec:
         )
         weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
         use, length = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
-        keys.note(
-            "axial_pos_shape",
-            say("in training a text must have exactly {length} tokens", length=length),
-        )
+        keys.note("axial_pos_shape", say("in training a text must have exactly {length} tokens", length=length))
     else:
         length = keys.whole("max_position_embeddings")
         use = Use(

@@ -37,10 +37,7 @@ def baichuan(keys: Keys) -> PositionSpec:
     if keys.has("max_position_embeddings"):
         keys.get("model_max_length", None)
         return llama(keys)
-    keys.note(
-        "model_max_length",
-        say("ALiBi, as in the code of the 13B models: the file has no max_position_embeddings"),
-    )
+    keys.note("model_max_length", say("ALiBi, as in the code of the 13B models: the file has no max_position_embeddings"))
     layers = [Layer((linear(keys, "num_attention_heads"),))] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, length="model_max_length")
 
@@ -140,10 +137,7 @@ def minimax_m1(keys: Keys) -> PositionSpec:
     """RoPE over the first rotary_dim channels in layers of attn_type_list 1; the others are linear attention."""
     types = keys.wholes("attn_type_list", length=keys.whole("num_hidden_layers"), least=0)
     kinds = attention_among(
-        keys,
-        [FULL if kind else RECURRENT for kind in types],
-        (RECURRENT,),
-        say("linear attention with a fixed decay"),
+        keys, [FULL if kind else RECURRENT for kind in types], (RECURRENT,), say("linear attention with a fixed decay")
     )
     use = rope(keys, d_head=head_width(keys), rotary_dim=keys.whole("rotary_dim"))
     return decoder(keys, _said(use, rotary_dim=keys.said_by("rotary_dim")), kinds=kinds)

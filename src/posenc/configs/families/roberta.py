@@ -28,10 +28,7 @@ def mpnet(keys: Keys) -> PositionSpec:
             say("the table has {buckets} rows, but the code always uses {fixed} buckets", buckets=buckets, fixed=BUCKETS),
         )
     if keys.whole("pad_token_id", PADDING, least=0) != PADDING:
-        keys.error(
-            "pad_token_id",
-            say("not read: positions count tokens other than {padding}", padding=PADDING),
-        )
+        keys.error("pad_token_id", say("not read: positions count tokens other than {padding}", padding=PADDING))
     keys.note(
         "max_position_embeddings",
         say("{rows} rows are {usable} positions: two rows precede position 0", rows=rows, usable=usable),

@@ -27,15 +27,10 @@ def roformer(keys: Keys) -> PositionSpec:
     values = keys.flag("rotary_value", False)
     if values:
         keys.note("rotary_value", VALUES_ROTATE)
-    keys.note(
-        "max_position_embeddings",
-        say("the code reads a table with this many rows; positions beyond it fail"),
-    )
+    keys.note("max_position_embeddings", say("the code reads a table with this many rows; positions beyond it fail"))
     use = rotary_sides(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys,
-        layers,
-        coordinates=say("0, 1, 2, … along the sequence, including padding; position_ids are not supported"),
+        keys, layers, coordinates=say("0, 1, 2, … along the sequence, including padding; position_ids are not supported")
     )

@@ -43,10 +43,7 @@ def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
         )
     encoder = stack(keys, "encoder", kinds, "encoder_layers", COLUMNS if omdet else GRID, "encoder_hidden_dim")
     count = "decoder_num_layers" if omdet else "decoder_layers"
-    keys.note(
-        count,
-        say("a network of the query's box (four numbers) is added to queries in every layer"),
-    )
+    keys.note(count, say("a network of the query's box (four numbers) is added to queries in every layer"))
     where = say("none: a network of the query's box; deformable attention samples a few cells around it")
     names = ("text_config",) if omdet else ()
     decoder = stack(keys, "decoder", [("queries", None), ("deformable", None)], count, where, "d_model")
@@ -72,10 +69,7 @@ def deimv2(keys: Keys) -> PositionSpec:
     count, last = keys.whole("decoder_layers", 6), keys.whole("eval_idx", -1, least=-(2**14))
     deep = count + (count - (last if last >= 0 else count + last) - 1)
     layers += [Layer((), kind, causal=False) for kind in ("queries", "queries_to_image") * deep]
-    keys.note(
-        "decoder_layers",
-        say("a network of each query's box is added to queries, without sinusoids"),
-    )
+    keys.note("decoder_layers", say("a network of each query's box is added to queries, without sinusoids"))
     return PositionSpec(
         keys.family,
         layers=tuple(layers),

@@ -68,11 +68,7 @@ def seggpt(keys: Keys) -> PositionSpec:
     said = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embeddings", side, side, said, reshape=True, prefix=1, mode="bicubic")
     layers = decomposed(keys, keys.whole("num_hidden_layers"), 0, (), "layers.{}.attention")
-    where = clauses(
-        RASTER,
-        say("prompt and input together"),
-        say("the table reads (row, column, height, width)"),
-    )
+    where = clauses(RASTER, say("prompt and input together"), say("the table reads (row, column, height, width)"))
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
 
 
@@ -92,10 +88,7 @@ def sam_vision_model(keys: Keys) -> PositionSpec:
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
     height, width, said = square_side_of(keys)
     table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
-    keys.note(
-        "window_size",
-        say("windows are padded to their size, and padding is attended to"),
-    )
+    keys.note("window_size", say("windows are padded to their size, and padding is attended to"))
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
 

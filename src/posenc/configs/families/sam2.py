@@ -55,10 +55,7 @@ def sam2_vision_model(keys: Keys) -> PositionSpec:
     neck = Layer((sine(keys, width, "fpn_hidden_size"),), "neck", causal=False)
     foreign = (keys.table("backbone_config") or keys.facts["parts"].get("backbone_config", {})).get("model_type")
     if foreign == "timm_wrapper":
-        keys.note(
-            "backbone_config",
-            say("a model of timm, which is not read; EdgeTAM's RepViT has convolutions only"),
-        )
+        keys.note("backbone_config", say("a model of timm, which is not read; EdgeTAM's RepViT has convolutions only"))
     inside = () if foreign == "timm_wrapper" else parts(keys, "backbone_config")
     return PositionSpec(keys.family, layers=(neck,), parts=inside, d_model=width, coordinates=PIXELS)
 

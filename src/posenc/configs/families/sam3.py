@@ -25,10 +25,7 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
     side, _, said = side_of(keys)
     whole, count = keys.numbers("global_attn_indexes", (7, 15, 23, 31)), keys.whole("num_hidden_layers")
     if len(set(pair(keys, "image_size"))) > 1:
-        keys.error(
-            "image_size",
-            say("the code swaps height and width for images that are not square"),
-        )
+        keys.error("image_size", say("the code swaps height and width for images that are not square"))
     inside = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
     across = _slowed(inside, side / window, said) if side != window else inside
     uses = [across if n in whole else inside for n in range(count)]
@@ -53,8 +50,7 @@ def sam3_geometry_encoder(keys: Keys) -> PositionSpec:
     width = keys.whole("hidden_size")
     boxes = sine(keys, width, "hidden_size", scale=6.283185307179586)
     keys.note(
-        "hidden_size",
-        say("height and width of a box are concatenated to the sinusoids, and all go through a projection"),
+        "hidden_size", say("height and width of a box are concatenated to the sinusoids, and all go through a projection")
     )
     kinds = ["boxes", "boxes_to_image"] * keys.whole("num_layers")
     layers = [Layer((boxes,) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]

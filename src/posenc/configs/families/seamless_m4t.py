@@ -18,10 +18,7 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
     """The unit encoder adds no positions: its input is a decoder's output."""
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.note(
-        "num_conv_pos_embeddings",
-        say("the class of this convolution exists, but no model uses it"),
-    )
+    keys.note("num_conv_pos_embeddings", say("the class of this convolution exists, but no model uses it"))
     speech = _speech(keys, ("relative", "rotary"))
     units = _waves(keys, "t2u_pad_token_id")
     return _made(keys, speech, units, causal=True)

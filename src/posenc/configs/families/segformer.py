@@ -54,8 +54,7 @@ def pp_ocrv5_server_rec(keys: Keys) -> PositionSpec:
 def superglue(keys: Keys) -> PositionSpec:
     """A network of a point's coordinates and score is added to its descriptor; attention has no positions."""
     keys.note(
-        "keypoint_encoder_sizes",
-        say("coordinates are features: a network of (x, y, score); posenc has no encoding for it"),
+        "keypoint_encoder_sizes", say("coordinates are features: a network of (x, y, score); posenc has no encoding for it")
     )
     kinds = keys.names("gnn_layers_types", ("self", "cross") * 9)
     return unordered(keys, list(kinds), parts=parts(keys, "keypoint_detector_config"))

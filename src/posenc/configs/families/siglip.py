@@ -66,10 +66,7 @@ ROUNDED = (
 def siglip_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated bicubically with interpolate_pos_encoding; otherwise images must have its size."""
     height, width, said = square_side_of(keys)
-    keys.note(
-        "image_size",
-        say("images of another size only if the call sets interpolate_pos_encoding=True"),
-    )
+    keys.note("image_size", say("images of another size only if the call sets interpolate_pos_encoding=True"))
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
     return tower(keys, [], embedding=[table], coordinates=clauses(RASTER, OTHER_SIZES))
 
@@ -131,10 +128,7 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
             ("base", "constant of the code"),
         )
         added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-        keys.note(
-            "is_native",
-            say("columns come first: [sin column | cos column | sin row | cos row]"),
-        )
+        keys.note("is_native", say("columns come first: [sin column | cos column | sin row | cos row]"))
         return tower(keys, [], embedding=[added], coordinates=RASTER)
     height, width, said_by = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said_by)

@@ -59,13 +59,7 @@ def speecht5(keys: Keys) -> PositionSpec:
         _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),
         _stack(keys, "text_decoder", [fairseq(keys, "hidden_size")], None, real),
-        _stack(
-            keys,
-            "speech_decoder",
-            [_scaled(keys, "decoder")],
-            None,
-            say("0, 1, 2, … over groups of mel frames"),
-        ),
+        _stack(keys, "speech_decoder", [_scaled(keys, "decoder")], None, say("0, 1, 2, … over groups of mel frames")),
     ]
     return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))
 

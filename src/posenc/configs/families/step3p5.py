@@ -59,16 +59,12 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if all(isinstance(said.get(kind), Mapping) for kind in there):
         for name in ("rope_scaling", "rope_theta", "partial_rotary_factors"):
             if keys.has(name):
-                keys.warning(
-                    name,
-                    say("not read: rope_parameters has an entry for each kind of layer"),
-                )
+                keys.warning(name, say("not read: rope_parameters has an entry for each kind of layer"))
             keys.get(name, None)
         return _with_parameters(keys, {kind: said[kind] for kind in there})
     if said:
         keys.error(
-            "rope_parameters",
-            say("has no entry for each of {kinds}, and is not read", kinds=", ".join(sorted(there))),
+            "rope_parameters", say("has no entry for each of {kinds}, and is not read", kinds=", ".join(sorted(there)))
         )
     bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
     if bases is None and not keys.base_may_be_default:
@@ -100,10 +96,7 @@ def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | 
     numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
     for kind in dict.fromkeys(kinds):
         if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
-            keys.error(
-                name,
-                say("differs among {kind} layers: the class uses the first one's for all of them", kind=kind),
-            )
+            keys.error(name, say("differs among {kind} layers: the class uses the first one's for all of them", kind=kind))
     return numbers
 
 

@@ -35,10 +35,7 @@ def dinat(keys: Keys) -> PositionSpec:
             "with dilations, differences count in steps"
         ),
     )
-    where = clauses(
-        WITHIN,
-        say("at borders the neighbourhood keeps its size and shifts inwards"),
-    )
+    where = clauses(WITHIN, say("at borders the neighbourhood keeps its size and shifts inwards"))
     return stack_of(keys, layers, width="embed_dim", heads="no one number", length=None, coordinates=where)
 
 
@@ -163,10 +160,7 @@ def levit(keys: Keys) -> PositionSpec:
             layers.append(layer(fewer, f"{own}{each * depth}.attention_biases", "subsampling"))
             side = (side - 1) // 2 + 1
     keys.note("image_size", say("images must have this size"))
-    where = clauses(
-        WITHIN,
-        say("queries of subsampling layers are at every second row and column"),
-    )
+    where = clauses(WITHIN, say("queries of subsampling layers are at every second row and column"))
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)
 
 
@@ -176,10 +170,7 @@ def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpe
         keys.note("use_absolute_embeddings", ON_REQUEST)
         table = [patch_table(keys, prefix=0, d_model="embed_dim", mode="bicubic")]
     elif absolute:
-        keys.error(
-            "use_absolute_embeddings",
-            say("the code makes one row more than there are patches, and fails"),
-        )
+        keys.error("use_absolute_embeddings", say("the code makes one row more than there are patches, and fails"))
     return stack_of(keys, layers, embedding=table, width="embed_dim", heads="no one number", length=None, coordinates=WHERE)
 
 

@@ -29,11 +29,7 @@ def t5gemma(keys: Keys) -> PositionSpec:
         inner = keys.section(name)
         inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
         stacks.append(read_section(inner, name))
-    return PositionSpec(
-        keys.family,
-        parts=tuple(stacks),
-        coordinates=say("0, 1, 2, … in each stack separately"),
-    )
+    return PositionSpec(keys.family, parts=tuple(stacks), coordinates=say("0, 1, 2, … in each stack separately"))
 
 
 @family("t5gemma2_encoder")
@@ -55,7 +51,5 @@ def t5gemma2(keys: Keys) -> PositionSpec:
         ),
     )
     return PositionSpec(
-        keys.family,
-        parts=parts(keys, "encoder", "decoder"),
-        coordinates=say("0, 1, 2, … in each stack separately"),
+        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates=say("0, 1, 2, … in each stack separately")
     )

@@ -14,10 +14,7 @@ from posenc.configs.spec import Layer, PositionSpec, Use
 @family("timesfm2_5")
 def timesfm2_5(keys: Keys) -> PositionSpec:
     """RoPE in causal attention over patches of a time series; queries and keys are normalised after it."""
-    keys.note(
-        "rope_parameters",
-        say("queries and keys are normalised after the rotation, so its scale has no effect"),
-    )
+    keys.note("rope_parameters", say("queries and keys are normalised after the rotation, so its scale has no effect"))
     d_head = keys.whole("head_dim")
     return decoder(
         keys,
@@ -35,11 +32,7 @@ def timesfm(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim")
     if not keys.flag("use_positional_embedding", False):
         return stack_of(
-            keys,
-            layers,
-            length=None,
-            d_head=d_head,
-            coordinates=say("none: attention is causal, without positions"),
+            keys, layers, length=None, d_head=d_head, coordinates=say("none: attention is causal, without positions")
         )
     d_model = keys.whole("hidden_size")
     shortest, longest = keys.number("min_timescale"), keys.number("max_timescale")

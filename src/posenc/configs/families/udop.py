@@ -73,10 +73,7 @@ def _bias(keys: Keys) -> tuple[Use, list[Words]]:
         )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
-            keys.error(
-                "relative_bias_args",
-                say("prefix_bucket and one-directional buckets are not supported"),
-            )
+            keys.error("relative_bias_args", say("prefix_bucket and one-directional buckets are not supported"))
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)

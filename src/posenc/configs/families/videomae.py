@@ -35,10 +35,7 @@ def videomae(keys: Keys) -> PositionSpec:
         length=None,
         coordinates=clauses(COUNT, say("visible ones first, then the masked")),
     )
-    keys.note(
-        "num_frames",
-        say("the index does not distinguish rows and columns: the next row is one image width away"),
-    )
+    keys.note("num_frames", say("the index does not distinguish rows and columns: the next row is one image width away"))
     spec = tower(
         keys,
         [],

@@ -23,8 +23,7 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     keys.note("image_size", ON_REQUEST)
     if tubelet[0] != 1:
         keys.warning(
-            "tubelet_size",
-            say("the code has a row for each of num_frames frames, not for each tubelet, and fails"),
+            "tubelet_size", say("the code has a row for each of num_frames frames, not for each tubelet, and fails")
         )
     places = grid(
         keys,
@@ -71,8 +70,5 @@ def videoprism_text_model(keys: Keys) -> PositionSpec:
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys,
-        layers,
-        embedding=[use],
-        coordinates=say("0, 1, 2, … along the text; the class token comes last, at -1"),
+        keys, layers, embedding=[use], coordinates=say("0, 1, 2, … along the text; the class token comes last, at -1")
     )

@@ -46,13 +46,7 @@ def vilt(keys: Keys) -> PositionSpec:
         ),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(
-        keys,
-        layers,
-        length=None,
-        parts=inside,
-        coordinates=say("words, then the class token, then patches"),
-    )
+    return stack_of(keys, layers, length=None, parts=inside, coordinates=say("words, then the class token, then patches"))
 
 
 @family("tvp")
@@ -125,15 +119,7 @@ def git(keys: Keys) -> PositionSpec:
             (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
             tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
         )
-        inside += (
-            embedded(
-                keys,
-                "frames",
-                use,
-                say("the index of the frame, the same for all its patches"),
-                frames,
-            ),
-        )
+        inside += (embedded(keys, "frames", use, say("the index of the frame, the same for all its patches"), frames),)
     else:
         keys.note("num_image_with_embedding", say("null: one image; videos fail"))
     return stack_of(

@@ -38,10 +38,7 @@ def dpt(keys: Keys) -> PositionSpec:
     """ViT interpolated bilinearly; or a backbone alone; or (is_hybrid) ViT on the features of a backbone."""
     hybrid = bool(keys.flag("is_hybrid"))
     if keys.has("backbone_config") and not hybrid:
-        keys.note(
-            "backbone_config",
-            say("depth and segmentation models are this backbone, without a ViT of their own"),
-        )
+        keys.note("backbone_config", say("depth and segmentation models are this backbone, without a ViT of their own"))
         return PositionSpec(keys.family, parts=parts(keys, "backbone_config"))
     spec = image_tower(keys, patch_table(keys, mode="bilinear"), CLASS)
     return replace(spec, parts=parts(keys, backbone_config="bit")) if hybrid else spec
@@ -113,9 +110,7 @@ def deit(keys: Keys) -> PositionSpec:
     """A row each for class token and distillation token."""
     keys.note("image_size", ON_REQUEST)
     return image_tower(
-        keys,
-        patch_table(keys, prefix=2, mode="bicubic"),
-        say("class and distillation token first, at (-1, 0) and (-1, 1)"),
+        keys, patch_table(keys, prefix=2, mode="bicubic"), say("class and distillation token first, at (-1, 0) and (-1, 1)")
     )
 
 
@@ -196,10 +191,7 @@ def vivit(keys: Keys) -> PositionSpec:
 def mgp_str(keys: Keys) -> PositionSpec:
     """Lines of text at one image size; a class token first."""
     if keys.flag("distilled", False):
-        keys.error(
-            "distilled",
-            say("the code makes a row for a second token that it never adds, and fails"),
-        )
+        keys.error("distilled", say("the code makes a row for a second token that it never adds, and fails"))
     height, width, said = side_of(keys)
     keys.note("image_size", say("images must have this size: the table is never interpolated"))
     use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)

@@ -53,9 +53,7 @@ def vit_mae(keys: Keys) -> PositionSpec:
         heads="decoder_num_attention_heads",
         length=None,
         coordinates=clauses(
-            say("(0, index of the patch) row by row"),
-            say("(0, index, 1, count) for images of another size"),
-            CLASS,
+            say("(0, index of the patch) row by row"), say("(0, index, 1, count) for images of another size"), CLASS
         ),
     )
     spec = image_tower(keys, patch_table(keys, "embeddings.position_embeddings", mode="bicubic"), CLASS)

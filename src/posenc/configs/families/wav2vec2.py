@@ -137,8 +137,7 @@ def _disentangled(keys: Keys) -> Use | None:
     if not keys.flag("relative_attention", True) or not terms:
         if terms:
             keys.warning(
-                "pos_att_type",
-                say("no positions, but q·k is still divided by √(d·{terms})", terms=1 + len(terms)),
+                "pos_att_type", say("no positions, but q·k is still divided by √(d·{terms})", terms=1 + len(terms))
             )
         return None
     limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)

@@ -32,10 +32,7 @@ def wav2vec2_conformer(keys: Keys) -> PositionSpec:
     use = of_kind(keys, "num_attention_heads")
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.warning(
-        "num_conv_pos_embeddings",
-        say("its convolution is in the model and the checkpoint, but is never called"),
-    )
+    keys.warning("num_conv_pos_embeddings", say("its convolution is in the model and the checkpoint, but is never called"))
     return stack_of(keys, [layer_of(use)] * keys.whole("num_hidden_layers"), length=None, coordinates=FRAMES)
 
 

@@ -77,8 +77,7 @@ def _with(spec: PositionSpec, **values: object) -> PositionSpec:
 def _exactly(keys: Keys) -> int:
     rows = int(keys.whole("max_source_positions"))
     keys.note(
-        "max_source_positions",
-        say("the whole table is added to exactly {rows} frames: any other length fails", rows=rows),
+        "max_source_positions", say("the whole table is added to exactly {rows} frames: any other length fails", rows=rows)
     )
     return rows
 

@@ -40,16 +40,10 @@ def xlnet(keys: Keys) -> PositionSpec:
     )
     causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
     if keys.flag("bi_data", False):
-        keys.error(
-            "bi_data",
-            say("the second half of a batch reads distances in reverse, which is not supported here"),
-        )
+        keys.error("bi_data", say("the second half of a batch reads distances in reverse, which is not supported here"))
     clamp = keys.get("clamp_len", -1)
     if isinstance(clamp, int) and clamp > 0:
-        keys.error(
-            "clamp_len",
-            say("distances beyond {clamp} count as {clamp}, which is not supported here", clamp=clamp),
-        )
+        keys.error("clamp_len", say("distances beyond {clamp} count as {clamp}, which is not supported here", clamp=clamp))
     keys.note("mem_len", say("memory has positions -mlen … -1 and segment 0"))
     layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
     return stack_of(

@@ -26,17 +26,12 @@ def yolos(keys: Keys) -> PositionSpec:
         return Use(first.encoding, arguments, said, (Weight("table", weight, reshape=True, part=part, last=count),))
 
     where = clauses(
-        RASTER,
-        OTHER_SIZES,
-        say("the class token first, at (-1, {count}), detection token k last, at (-1, k)", count=count),
+        RASTER, OTHER_SIZES, say("the class token first, at (-1, {count}), detection token k last, at (-1, k)", count=count)
     )
     spec = tower(keys, [], embedding=[table("embeddings.position_embeddings")], coordinates=where)
     if not keys.flag("use_mid_position_embeddings"):
         return spec
-    keys.note(
-        "use_mid_position_embeddings",
-        say("the tables of layers 1, 2, … are added to the input of these layers"),
-    )
+    keys.note("use_mid_position_embeddings", say("the tables of layers 1, 2, … are added to the input of these layers"))
     middle = "interpolation.mid_position_embeddings"
     return replace(
         spec,
@@ -52,12 +47,6 @@ def eomt(keys: Keys) -> PositionSpec:
     height, width, said = side_of(keys)
     keys.note("image_size", say("images must have this size: the table is never interpolated"))
     table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
-    keys.note(
-        "num_blocks",
-        say("queries join before the last num_blocks layers, without positions"),
-    )
-    where = clauses(
-        RASTER,
-        say("class token and registers come first, at (-1, -1), without positions"),
-    )
+    keys.note("num_blocks", say("queries join before the last num_blocks layers, without positions"))
+    where = clauses(RASTER, say("class token and registers come first, at (-1, -1), without positions"))
     return tower(keys, [], embedding=[table], coordinates=where)

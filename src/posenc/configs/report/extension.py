@@ -80,14 +80,7 @@ def extend(
             now = rotation.frequencies().at_length(trained)
             made.append(
                 Extension(
-                    method,
-                    length,
-                    length / trained,
-                    {},
-                    {},
-                    now,
-                    now,
-                    say("not for this family: {error}", error=error),
+                    method, length, length / trained, {}, {}, now, now, say("not for this family: {error}", error=error)
                 )
             )
     return [

@@ -38,7 +38,7 @@ def remarks(spec: PositionSpec) -> Iterator[Remark]:
                 n_without=len(without),
                 attending=len(attending),
                 without=listed(without),
-            ),
+            )
         )
 
 
@@ -125,12 +125,10 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
                 "with these pairs, cached keys are not",
                 layout=layout,
                 returns=returns,
-            ),
+            )
         )
     if options.get("reverse"):
-        yield warning(
-            say("rotates by R(-p): weights of this family fail in programs that rotate by R(p)"),
-        )
+        yield warning(say("rotates by R(-p): weights of this family fail in programs that rotate by R(p)"))
     width = 2 * len(made)
     if width < d_head:
         last = bool(options.get("trailing"))
@@ -174,7 +172,7 @@ def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[
             scale=scale,
             squared=scale**2,
             softmax_scale=made.softmax_scale,
-        ),
+        )
     )
     if spec.trained_length is None or "factor" not in given:
         return
@@ -197,7 +195,7 @@ def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: d
             "two sets of frequencies: past {length} tokens the other one applies to all positions, so keys "
             "cached before are wrong. Choose once per request: at_length(n)",
             length=length,
-        ),
+        )
     )
 
 
@@ -208,7 +206,7 @@ def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: di
             "frequencies change with every length past {length}, but cached keys keep the old ones. Choose "
             "once per request: at_length(n)",
             length=length,
-        ),
+        )
     )
 
 
@@ -218,15 +216,11 @@ def _learned(use: Use) -> Iterator[Remark]:
     if isinstance(rows, int):
         yield warning(say("a table of {rows} positions: a longer input is an error", rows=rows))
     if offset:
-        yield note(
-            say("position p reads row p + {offset}: the table has {offset} more rows than positions", offset=offset),
-        )
+        yield note(say("position p reads row p + {offset}: the table has {offset} more rows than positions", offset=offset))
 
 
 def _alibi(use: Use) -> Iterator[Remark]:
-    yield note(
-        say("defined for any length; distances must be exact: bf16 keeps only 641 of the first 2048 distinct"),
-    )
+    yield note(say("defined for any length; distances must be exact: bf16 keeps only 641 of the first 2048 distinct"))
 
 
 def _t5(use: Use) -> Iterator[Remark]:
@@ -237,12 +231,10 @@ def _t5(use: Use) -> Iterator[Remark]:
             "defined for any length; from {far} positions on, all distances share the last bucket, so "
             "distant tokens have no order",
             far=far,
-        ),
+        )
     )
     if arguments.get("scale") == 1.0:
-        yield note(
-            say("logits are not divided by √d_head; a fused kernel needs scale = 1"),
-        )
+        yield note(say("logits are not divided by √d_head; a fused kernel needs scale = 1"))
 
 
 def _floor_log(use: Use) -> Iterator[Remark]:

@@ -85,10 +85,7 @@ def _sglang(extension: Extension) -> Runtime:
         f"--json-model-override-args {shlex.quote(json.dumps(extension.fragment))} --context-length {extension.length}"
     )
     return Runtime(
-        "SGLang",
-        "0.5.23",
-        command,
-        say("nothing; without the variable it refuses a length above that of config.json"),
+        "SGLang", "0.5.23", command, say("nothing; without the variable it refuses a length above that of config.json")
     )
 
 

@@ -319,11 +319,7 @@ def _pareto(findings: Findings) -> str:
         return ""
     text = tag("p", phrase("pareto text", task=of(main_task(findings)["title"])))
     said = "".join(
-        tag(
-            "li",
-            say("{words}: {phrase}", words=words, phrase=phrase("pareto front", rows=rows)),
-        )
-        for words, rows in fronts
+        tag("li", say("{words}: {phrase}", words=words, phrase=phrase("pareto front", rows=rows))) for words, rows in fronts
     )
     return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
 

@@ -109,11 +109,7 @@ def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim(
-    "scores-by-hand",
-    "004",
-    say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."),
-)
+@claim("scores-by-hand", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
@@ -164,11 +160,7 @@ def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     )
 
 
-@claim(
-    "reversed-weights",
-    "004",
-    say("Reversing the sentence leaves the attention weights the same."),
-)
+@claim("reversed-weights", "004", say("Reversing the sentence leaves the attention weights the same."))
 def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
@@ -207,9 +199,7 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
 
 
 @claim(
-    "positions-move-too",
-    "002",
-    say("After PX the position codes move along, so the output is not a re-ordering alone."),
+    "positions-move-too", "002", say("After PX the position codes move along, so the output is not a re-ordering alone.")
 )
 def positions_move_too(causal: bool = False) -> Evidence:
     """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
@@ -244,11 +234,7 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     )
 
 
-@claim(
-    "scale-left-out",
-    "002 004",
-    say("The scores go into the softmax as they are, without 1/√d."),
-)
+@claim("scale-left-out", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
 def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
@@ -282,11 +268,7 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
     )
 
 
-@claim(
-    "taylor-without-half",
-    "002",
-    say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."),
-)
+@claim("taylor-without-half", "002", say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."))
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     one, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -315,11 +297,7 @@ def _order(at_eps: float, at_tenth: float) -> float:
     return math.log10(abs(at_eps) / abs(at_tenth))
 
 
-@claim(
-    "no-projection-of-r",
-    "002",
-    say("Transformer-XL multiplies the query with R(i-j) itself."),
-)
+@claim("no-projection-of-r", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
@@ -344,11 +322,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     )
 
 
-@claim(
-    "gpt2-sinusoid",
-    "003",
-    say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."),
-)
+@claim("gpt2-sinusoid", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())

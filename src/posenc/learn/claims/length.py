@@ -129,11 +129,7 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     )
 
 
-@claim(
-    "better-for-language",
-    "002",
-    say("RoPE helps linear attention; relative positions suit language better."),
-)
+@claim("better-for-language", "002", say("RoPE helps linear attention; relative positions suit language better."))
 def better_for_language() -> Evidence:
     return Evidence(
         Verdict.OPINION,

@@ -43,11 +43,7 @@ def denominators(d_model: int = 8, base: float = BASE) -> Evidence:
     return Evidence(verdict(holds), Words(shown), {"denominators": right})
 
 
-@claim(
-    "last-cosine",
-    "003 004",
-    say("PE(2) for d = 8 ends in 0.9999; likewise 0.999, 0.198 and 0.598 elsewhere."),
-)
+@claim("last-cosine", "003 004", say("PE(2) for d = 8 ends in 0.9999; likewise 0.999, 0.198 and 0.598 elsewhere."))
 def last_cosine(
     printed: tuple[str, ...] = ("0.9999", "0.999", "0.198", "0.598"), base: float = BASE, small_base: float = 100.0
 ) -> Evidence:
@@ -58,17 +54,11 @@ def last_cosine(
     decided = Verdict.FALSE if "different" in found else Verdict.TRUNCATED if "truncated" in found else Verdict.TRUE
     rounded = ", ".join(f"{r:.{len(p) - 2}f}" for p, r in zip(printed, right, strict=True))
     return Evidence(
-        decided,
-        say("cos 0.002 = {right:.6f}; rounded: {rounded}", right=right[0], rounded=rounded),
-        {"right": right},
+        decided, say("cos 0.002 = {right:.6f}; rounded: {rounded}", right=right[0], rounded=rounded), {"right": right}
     )
 
 
-@claim(
-    "slow-neighbours",
-    "003",
-    say("At d = 512, i = 256, positions 1000 and 1001 differ by 0.0000003."),
-)
+@claim("slow-neighbours", "003", say("At d = 512, i = 256, positions 1000 and 1001 differ by 0.0000003."))
 def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base: float = BASE) -> Evidence:
     omega = base ** (-2 * i / d_model)
     difference = math.sin((position + 1) * omega) - math.sin(position * omega)
@@ -86,11 +76,7 @@ def slow_neighbours(d_model: int = 512, i: int = 256, position: int = 1000, base
     )
 
 
-@claim(
-    "neighbours-shrink",
-    "003",
-    say("Neighbouring rows differ less and less as the position grows."),
-)
+@claim("neighbours-shrink", "003", say("Neighbouring rows differ less and less as the position grows."))
 def neighbours_shrink(encode: Encode = sinusoid, positions: tuple[int, ...] = (0, 10, 1000, 100_000)) -> Evidence:
     """‖PE(p+1) - PE(p)‖ for many p, at d = 8 and 512."""
     at = torch.tensor(positions, dtype=torch.float64)
@@ -127,11 +113,7 @@ def third_component(d_model: int = 8, base: float = BASE) -> Evidence:
     )
 
 
-@claim(
-    "frequencies-grow",
-    "003",
-    say("Training sees low frequencies; far positions bring very high ones."),
-)
+@claim("frequencies-grow", "003", say("Training sees low frequencies; far positions bring very high ones."))
 def frequencies_grow(encode: Encode = sinusoid, d_model: int = 128, length: int = 4096) -> Evidence:
     """The angle between p and p+1 in each pair, at small and at large p."""
     near, far = (_turns(encode, d_model, position) for position in (10, 100_000))
@@ -219,11 +201,7 @@ def never_repeats(dtype: torch.dtype = torch.bfloat16, length: int = 4096, d_mod
     )
 
 
-@claim(
-    "mean-and-variance",
-    "004",
-    say("The codes have mean 0 and variance 1, like the embeddings."),
-)
+@claim("mean-and-variance", "004", say("The codes have mean 0 and variance 1, like the embeddings."))
 def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | None = None) -> Evidence:
     table = sinusoidal_table(length, d_model, dtype=torch.float64) if table is None else table
     mean, variance = float(table.mean()), float(table.var(correction=0))
@@ -241,11 +219,7 @@ def mean_and_variance(length: int = 512, d_model: int = 512, table: Tensor | Non
     )
 
 
-@claim(
-    "same-range",
-    "004",
-    say("Values of the d = 512 table match embeddings normalised to length 1."),
-)
+@claim("same-range", "004", say("Values of the d = 512 table match embeddings normalised to length 1."))
 def same_range(d_model: int = 512, embedding_norm: float = 1.0) -> Evidence:
     norm, root = float(sinusoidal_table(1, d_model, start=7, dtype=torch.float64).norm()), d_model**0.5
     return Evidence(
@@ -310,11 +284,7 @@ def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dt
     )
 
 
-@claim(
-    "right-half",
-    "001",
-    say("Positions 0 and 50 differ clearly in the right half of the 50×128 picture."),
-)
+@claim("right-half", "001", say("Positions 0 and 50 differ clearly in the right half of the 50×128 picture."))
 def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: int = 50) -> Evidence:
     rows = (sinusoidal_table(1, d_model, base, start=p, dtype=torch.float64)[0, d_model // 2 :] for p in (first, second))
     gaps = (next(rows) - next(rows)).abs()
@@ -331,11 +301,7 @@ def right_half(d_model: int = 128, base: float = BASE, first: int = 0, second: i
     )
 
 
-@claim(
-    "addition-theorem",
-    "001",
-    say("sin(pos+k) = sin pos·cos k + cos pos·sin k, in every dimension."),
-)
+@claim("addition-theorem", "001", say("sin(pos+k) = sin pos·cos k + cos pos·sin k, in every dimension."))
 def addition_theorem(d_model: int = 8, base: float = BASE, position: int = 5, k: int = 3) -> Evidence:
     """Rotates every pair by k, as printed, and by ω·k."""
     table = sinusoidal_table(k + 1, d_model, base, start=position, dtype=torch.float64)

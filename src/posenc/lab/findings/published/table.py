@@ -37,32 +37,21 @@ SUN, RUOSS, FIRE = "Sun et al. 2022 (xPos)", "Ruoss et al. 2023", "Li et al. 202
 KERPLE, GOLOVNEVA = "Chi et al. 2022 (KERPLE)", "Golovneva et al. 2024 (CoPE)"
 MCLEISH = "McLeish et al. 2024 (Abacus)"
 OTHER_CELLS = Cause(
-    "task",
-    say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head"),
+    "task", say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head")
 )
-SHORT_NUMBERS = Cause(
-    "task",
-    say("theirs is trained on numbers of up to 20 digits and with more layers, ours on up to 5"),
-)
+SHORT_NUMBERS = Cause("task", say("theirs is trained on numbers of up to 20 digits and with more layers, ours on up to 5"))
 ON_A_CPU = Cause(
     "scale",
     say("attention is a small part of a step at this width on a CPU; theirs ran on GPUs at width 1024"),
     "posenc lab run gpu",
 )
 FEW_PAIRS = Cause(
-    "task",
-    say("here pairs or a short passkey are retrieved from tens of tokens; theirs retrieves from documents (RULER)"),
+    "task", say("here pairs or a short passkey are retrieved from tens of tokens; theirs retrieves from documents (RULER)")
 )
 
 
-STAYS = Link(
-    say("interpolation - 1× ≤ {flat:g}", flat=FLAT),
-    lambda at: FLAT - (at["interpolation"] - at["home"]),
-)
-AS_GOOD = Link(
-    say("|YaRN - interpolation| ≤ {flat:g}", flat=FLAT),
-    lambda at: FLAT - abs(at["yarn"] - at["interpolation"]),
-)
+STAYS = Link(say("interpolation - 1× ≤ {flat:g}", flat=FLAT), lambda at: FLAT - (at["interpolation"] - at["home"]))
+AS_GOOD = Link(say("|YaRN - interpolation| ≤ {flat:g}", flat=FLAT), lambda at: FLAT - abs(at["yarn"] - at["interpolation"]))
 FOUR = ["sinusoidal", "rope", "t5", "alibi"]
 FACTOR_2 = ["interpolation@2", "ntk@2", "yarn@2"]
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
@@ -290,9 +279,7 @@ CLAIMS = (
         text_checks.changes(4, ["interpolation", "ntk", "yarn"], order_of([["interpolation"], ["ntk"], ["yarn"]])),
     ),
     PublishedClaim(
-        SUN,
-        say("2×, without blockwise attention: RoPE 73.6 > xPos 22.56"),
-        text_checks.order(2, ["rope"], ["xpos"]),
+        SUN, say("2×, without blockwise attention: RoPE 73.6 > xPos 22.56"), text_checks.order(2, ["rope"], ["xpos"])
     ),
     PublishedClaim(
         RUOSS,
@@ -341,9 +328,7 @@ CLAIMS = (
         text_checks.loses("rope", None, at_most("rope", FLAT)),
     ),
     PublishedClaim(
-        "notes 000",
-        say("ALiBi extrapolates best: fewest bits at the longest length"),
-        text_checks.best_at_longest("alibi"),
+        "notes 000", say("ALiBi extrapolates best: fewest bits at the longest length"), text_checks.best_at_longest("alibi")
     ),
     PublishedClaim(
         "notes 000, 001, 004",
@@ -377,9 +362,5 @@ CLAIMS = (
         say("positions evolve with training: neighbouring rows of the learned table grow alike"),
         attention_checks.neighbours_grow_alike,
     ),
-    PublishedClaim(
-        "notes 003",
-        say("RoPE looks less at what is farther"),
-        attention_checks.looks_near("rope"),
-    ),
+    PublishedClaim("notes 003", say("RoPE looks less at what is farther"), attention_checks.looks_near("rope")),
 )

@@ -156,11 +156,7 @@ def gains_side_by_side(name: str) -> Judge:
             same=same.mean,
         )
         gains = Link(say("side by side < 0"), lambda at: -at["apart"], strict=True)
-        half = Link(
-            say("same targets > half of side by side"),
-            lambda at: at["same"] - at["apart"] / 2,
-            strict=True,
-        )
+        half = Link(say("same targets > half of side by side"), lambda at: at["same"] - at["apart"] / 2, strict=True)
         return decide({"apart": apart, "same": same}, [gains, half], words)
 
     return judge

@@ -103,6 +103,8 @@ def problems_of_wheel(wheel: Path, platform: str) -> list[str]:
         found.append(f"{wheel.name}: its tags are {tags}")
     if "posenc/py.typed" not in names:
         found.append(f"{wheel.name}: py.typed is missing")
+    if absent := {path.relative_to(ROOT / "src").as_posix() for path in ROOT.glob("src/posenc/*/zh.po")} - set(names):
+        found.append(f"{wheel.name}: catalogues of translations are missing: {', '.join(sorted(absent))}")
     expected = [] if platform == ANY else [f"posenc/kernels/{PLATFORMS[platform].library}"]
     if sorted(libraries) != expected:
         return [*found, f"{wheel.name}: its libraries are {sorted(libraries)}, expected {expected}"]

@@ -8,7 +8,7 @@
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
 # make docs       writes tables of pages and pictures; the explorer's pictures need chromium
-# make translations  lists the Chinese pages of encodings that are missing or outdated
+# make translations  lists the Chinese of pages and sentences that is missing, outdated or unused
 # make site       builds docs as a site, both languages, in build/site/html; needs npm
 # make web        builds the explorer's page from its sources; needs npm
 PYTHON ?= python3
@@ -62,6 +62,7 @@ docs: $(VENV)/.dev
 
 translations: $(VENV)/.run
 	$(BIN)/python tools/translations.py
+	$(BIN)/python tools/translated_messages.py
 
 site: $(VENV)/.dev
 	$(BIN)/python docs/site/build.py

@@ -18,8 +18,8 @@ from typing import Any
 
 import torch
 
-from posenc.lab.experiment import Training, Trial, read_experiment
 from posenc.lab.engines.workers import Job, Workers, cores
+from posenc.lab.experiment import Training, Trial, read_experiment
 from posenc.lab.text import corpus
 from posenc.lab.trial.training import run_trial
 

@@ -8,11 +8,25 @@ import signal
 import pytest
 from hypothesis import settings
 
+from posenc.support import languages
+
 settings.register_profile("posenc", derandomize=True, database=None, deadline=None)
 settings.load_profile("posenc")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # as a shell's & leaves it, and children inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def marked_as_chinese(monkeypatch):
+    """The Chinese of every sentence that posenc says is 译 and its English, whatever the catalogues hold."""
+
+    class Marked(dict):
+        def get(self, key, default=None):
+            return f"译{key[1]}"
+
+    monkeypatch.setattr(languages, "translations", lambda room: Marked())
+
 
 NO_DEVICE = "there is no CUDA device"
 

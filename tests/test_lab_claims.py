@@ -46,7 +46,7 @@ def all_learnt(experiment: Experiment) -> dict[str, Any]:
         ]  # fmt: skip
         after = [{"change": change, "cells": dict.fromkeys(lengths, cell)} for change in ("", *plan.after)]
         found.append({
-            "name": task.name, "title": task.title._asdict(), "measure": task.measure, "length": task.length,
+            "name": task.name, "title": task.title.as_dict(), "measure": task.measure, "length": task.length,
             "lengths": list(task.lengths), "chance": {length: task.chance(int(length)) for length in lengths},
             "arms": arms, "after": after if plan.after else [], "attention": [], "links": [], "similarity": None,
             "gate": {"best": arms[0]["name"]}, "settings": {}, "trained_tokens": 1,

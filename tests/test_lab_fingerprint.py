@@ -68,7 +68,12 @@ NOTHING_NEW: dict[str, tuple[str, Callable[[str], str]]] = {
     "a message of an error": ("lab/tasks/task.py", lambda text: text.replace("expected ascending", "want ascending")),
     "a catalogue entry": ("encodings/alibi.py", lambda text: text.replace("BLOOM", "BLOOM 2")),
     "a page": ("encodings/alibi.md", lambda text: f"{text}\n"),
-    "a title of a task": ("lab/tasks/copy.py", lambda text: text.replace('Words("Copy"', 'Words("Copying"')),
+    "a title of a task": ("lab/tasks/copy.py", lambda text: text.replace('say("Copy"', 'say("Copying"')),
+    "a value in a sentence": ("lab/tasks/copy.py", lambda text: text.replace('say("Copy")', 'say("Copy {n}", n=FEWEST)')),
+    "words with a translation": (
+        "lab/tasks/copy.py",
+        lambda text: text.replace('say("Copy")', 'say("Copy", context="it")'),
+    ),
     "the version": ("__init__.py", lambda text: text.replace('__version__ = "', '__version__ = "9')),
     "another encoding": ("encodings/cope.py", lambda text: text + "\nANOTHER = 1\n"),
     "another task": ("lab/tasks/recall.py", lambda text: text + "\nANOTHER = 1\n"),

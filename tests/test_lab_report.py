@@ -760,8 +760,15 @@ def walk(one: Element) -> list[Element]:
     return [*(inner for inner in one.inside if isinstance(inner, Element)), *below]
 
 
-def test_both_languages_everywhere(content: str, page: Element) -> None:
-    pairs = 0
+@pytest.fixture
+def marked(marked_as_chinese: None, tmp_path: Path) -> str:
+    """The page where every sentence has a translation."""
+    write(made_up(), tmp_path)
+    return (tmp_path / "index.html").read_text("utf-8")
+
+
+def test_both_languages_everywhere(marked: str) -> None:
+    content, page, pairs = marked, read(marked), 0
     for one in [page, *walk(page)]:
         spoken = [inner for inner in one.inside if isinstance(inner, Element) and {"en", "zh"} & set(inner.classes)]
         assert [next(kind for kind in inner.classes if kind in ("en", "zh")) for inner in spoken] == ["en", "zh"] * (
@@ -778,10 +785,10 @@ def test_both_languages_everywhere(content: str, page: Element) -> None:
     assert not re.search(r">[^<]*\{\w+\}", re.sub(r"<(script|style).*?</\1>", "", content, flags=re.DOTALL))
 
 
-def test_no_word_stands_in_one_language_alone(page: Element) -> None:
+def test_no_word_stands_in_one_language_alone(marked: str) -> None:
     """Outside of spans there are only names, numbers, code, and what a machine said."""
     alone = set()
-    for one in walk(page):
+    for one in walk(read(marked)):
         if one.name in ("script", "style", "code", "title", "output", "button", "option") or {"en", "zh", "brand"} & set(
             one.classes
         ):

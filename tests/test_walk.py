@@ -245,7 +245,7 @@ def test_components():
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_labels_fit_and_both_languages_are_there(name):
+def test_labels_fit_and_both_languages_are_there(name, marked_as_chinese):
     for step in EXAMPLES[name].steps():
         assert len(step.matrix) == len(step.rows)
         assert all(len(row) == len(step.columns) for row in step.matrix)

@@ -80,6 +80,7 @@ def test_a_wheel_with_the_wrong_library_is_reported(tmp_path):
         "its tags are ['py3-none-any']",
         "py.typed is missing",
         "pages of encodings are missing, posenc/encodings/alibi.md among them",
+        "catalogues of translations are missing: posenc/catalogue/zh.po",
         "is ELF x86-64, expected PE x86-64",
         "other sources",
     ):

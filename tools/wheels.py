@@ -106,6 +106,8 @@ def problems_of_wheel(wheel: Path, platform: str) -> list[str]:
     pages = {page.relative_to(ROOT / "src").as_posix() for page in (ROOT / "src/posenc/encodings").rglob("*.md")}
     if missing := pages - set(names):
         found.append(f"{wheel.name}: {len(missing)} pages of encodings are missing, {min(missing)} among them")
+    if absent := {path.relative_to(ROOT / "src").as_posix() for path in ROOT.glob("src/posenc/*/zh.po")} - set(names):
+        found.append(f"{wheel.name}: catalogues of translations are missing: {', '.join(sorted(absent))}")
     expected = [] if platform == ANY else [f"posenc/kernels/{PLATFORMS[platform].library}"]
     if sorted(libraries) != expected:
         return [*found, f"{wheel.name}: its libraries are {sorted(libraries)}, expected {expected}"]

@@ -15,7 +15,7 @@ def test_the_cards_are_the_ledger():
         found = views.data("true_or_false", {"claim": name})
         evidence = claim.check()
         assert found.facts["claim"]["verdict"] == evidence.verdict
-        assert found.facts["claim"]["value"] == evidence.value._asdict()
+        assert found.facts["claim"]["value"] == evidence.value.as_dict()
         assert list(found.arrays["numbers"]) == evidence.flat() or any(number != number for number in evidence.flat())
 
 

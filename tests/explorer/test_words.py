@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parents[2]
 TYPESCRIPT = re.compile(r'"(?:[^"\\\n]|\\.)*"|`(?:[^`\\]|\\.)*`')
@@ -23,6 +24,9 @@ def texts() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
                 yield path.name, node.value
+    with (ROOT / "src/posenc/explorer/zh.po").open("rb") as file:
+        for entry in read_po(file):
+            yield "zh.po", str(entry.string)
 
 
 TEXTS = list(texts())

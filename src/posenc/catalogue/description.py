@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue import lookup
 from posenc.catalogue.entry import Entry, Need
+from posenc.catalogue.say import say
 from posenc.support.languages import LANGUAGES, Words
 
 if TYPE_CHECKING:
@@ -15,22 +16,22 @@ if TYPE_CHECKING:
 
 SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
 TRAITS = {
-    "shift_invariant": Words("relative", "相对"),
-    "norm_preserving": Words("keeps norms", "保范数"),
-    "causal_only": Words("causal only", "仅因果"),
-    "local": Words("local", "逐词"),
+    "shift_invariant": say("relative"),
+    "norm_preserving": say("keeps norms"),
+    "causal_only": say("causal only"),
+    "local": say("local"),
 }
 NEEDS: dict[Need, Words] = {
-    "parameters": Words("parameters", "参数"),
-    "hidden_states": Words("hidden states", "隐藏状态"),
-    "causal": Words("a causal mask", "因果掩码"),
-    "wide_output": Words("a wider output projection", "更宽的输出投影"),
+    "parameters": say("parameters"),
+    "hidden_states": say("hidden states"),
+    "causal": say("a causal mask"),
+    "wide_output": say("a wider output projection"),
 }
 SEAMS = {
-    "embed": Words("embedding", "词向量"),
-    "rotate": Words("rotation", "旋转"),
-    "bias": Words("bias", "偏置"),
-    "finish": Words("weights and output", "权重与输出"),
+    "embed": say("embedding"),
+    "rotate": say("rotation"),
+    "bias": say("bias"),
+    "finish": say("weights and output"),
 }
 
 ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
@@ -92,9 +93,9 @@ def describe(entry: Entry) -> dict[str, Any]:
     """As JSON: what `built` finds, and what its page says."""
     page = entry.page
     return built(entry) | {
-        "title": page.title._asdict(),
-        "coordinates": page.coordinates and page.coordinates._asdict(),
-        "idea": page.idea._asdict(),
+        "title": page.title.as_dict(),
+        "coordinates": page.coordinates and page.coordinates.as_dict(),
+        "idea": page.idea.as_dict(),
         "used_by": {language: entry.users(language) for language in LANGUAGES},
         "source": page.source,
         "example": page.example,

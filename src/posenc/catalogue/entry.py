@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from posenc.catalogue.page import Page, read
+from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words
 
 if TYPE_CHECKING:
@@ -30,30 +31,28 @@ Use = Domain | Literal["events"]
 
 # In the order in which the catalogue lists them.
 KINDS: dict[Kind, Words] = {
-    "none": Words("no encoding", "无位置编码"),
-    "added": Words("a vector for each position, added to the embedding", "每个位置一个向量，加到词向量上"),
-    "relative": Words("vectors for each distance", "每个距离一个或几个向量"),
-    "biased": Words("a number for each distance, added to the score", "每个距离一个数，加到注意力分数上"),
-    "rotated": Words("a rotation of queries and keys", "旋转查询和键"),
-    "contextual": Words("positions computed from the content", "由内容算出的位置"),
-    "scaled": Words("RoPE with frequencies that reach further", "频率经过缩放、能外推的 RoPE"),
-    "tempered": Words(
-        "a number that multiplies queries, beside another encoding", "乘在查询上的一个数，与别的编码一起使用"
-    ),
-    "preset": Words("parts put together as a model has them", "按某个模型的方式组合"),
-    "positions": Words("a way to number the tokens, for every encoding", "给词编号的方式，适用于各种编码"),
+    "none": say("no encoding"),
+    "added": say("a vector for each position, added to the embedding"),
+    "relative": say("vectors for each distance"),
+    "biased": say("a number for each distance, added to the score"),
+    "rotated": say("a rotation of queries and keys"),
+    "contextual": say("positions computed from the content"),
+    "scaled": say("RoPE with frequencies that reach further"),
+    "tempered": say("a number that multiplies queries, beside another encoding"),
+    "preset": say("parts put together as a model has them"),
+    "positions": say("a way to number the tokens, for every encoding"),
 }
 SHORT: dict[Kind, Words] = {
-    "none": Words("none", "无"),
-    "added": Words("added", "相加"),
-    "relative": Words("relative vectors", "相对向量"),
-    "biased": Words("biased", "偏置"),
-    "rotated": Words("rotated", "旋转"),
-    "contextual": Words("contextual", "上下文"),
-    "scaled": Words("scalings of RoPE", "RoPE 的缩放"),
-    "tempered": Words("temperatures", "温度"),
-    "preset": Words("presets of models", "模型预设"),
-    "positions": Words("positions", "位置编号"),
+    "none": say("none"),
+    "added": say("added"),
+    "relative": say("relative vectors"),
+    "biased": say("biased"),
+    "rotated": say("rotated"),
+    "contextual": say("contextual"),
+    "scaled": say("scalings of RoPE"),
+    "tempered": say("temperatures"),
+    "preset": say("presets of models"),
+    "positions": say("positions"),
 }
 """One or two words for each kind: the headings of the list."""
 
@@ -147,18 +146,15 @@ class Entry:
     def not_in_a_row(self) -> Words | None:
         """Why it does not act in one layer on words in a row without a model's hidden states; None where it does."""
         if self.kind == "positions":
-            return Words("it numbers tokens and is no encoding", "它给词编号，不是编码")
+            return say("it numbers tokens and is no encoding")
         if self.kind == "preset":
-            return Words("it has an encoding for each layer", "它的每一层有各自的编码")
+            return say("it has an encoding for each layer")
         if self.axes != 1:
-            return Words(
-                f"it reads {self.axes} coordinates of a token, and words in a row have one",
-                f"它读取每个词的 {self.axes} 个坐标，而成行的词只有一个",
-            )
+            return say("it reads {axes} coordinates of a token, and words in a row have one", axes=self.axes)
         if "hidden_states" in self.needs:
-            return Words("it reads a model's hidden states", "它读取模型的隐藏状态")
+            return say("it reads a model's hidden states")
         if "wide_output" in self.needs:
-            return Words("its output has more heads than the model", "它的输出比模型有更多的头")
+            return say("its output has more heads than the model")
         return None
 
     @property

@@ -256,7 +256,7 @@ def _called() -> dict[str, Entry]:
     called: dict[str, Entry] = {}
     for entry in ENTRIES:
         own_class = () if entry.builder else (entry.class_name,)
-        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.page.title, *entry.also_called)}
+        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.page.title.both(), *entry.also_called)}
     return called
 
 

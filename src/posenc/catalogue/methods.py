@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from posenc.catalogue.say import say
 from posenc.support.languages import Words
 
-NOT_YET = Words("not here yet", "尚未收录")
+NOT_YET = say("not here yet")
 
 
 class Method(NamedTuple):
@@ -32,7 +33,7 @@ class Method(NamedTuple):
 # What belongs in every such library; what is good to have; what else was asked for.
 GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
     "A": (
-        Words("A: in the models that people use", "A：人们在用的模型里有的"),
+        say("A: in the models that people use"),
         (
             Method("Sinusoidal", "sinusoidal", "arXiv 1706.03762"),
             Method("Learned", "learned", "arXiv 1705.03122"),
@@ -91,7 +92,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
         ),
     ),
     "B": (
-        Words("B: good to have", "B：值得有的"),
+        say("B: good to have"),
         (
             Method("CAPE", "cape", "arXiv 2106.03143"),
             Method("SHAPE", "shape", "arXiv 2109.05644"),
@@ -112,10 +113,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "longrope",
                 "arXiv 2502.20082",
                 (),
-                Words(
-                    "its factors are given to longrope; the search for them is not here",
-                    "把系数交给 longrope；搜索系数的部分未收录",
-                ),
+                say("its factors are given to longrope; the search for them is not here"),
             ),
             Method("Resonance RoPE", "resonance", "arXiv 2403.00071"),
             Method(
@@ -123,11 +121,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2603.18017",
                 ("rope_id",),
-                Words(
+                say(
                     "fast RoPE on half of the channels; by which rule the base follows from the trained length was not "
-                    "found. partial takes both: create('partial', fraction=0.5, base=…)",
-                    "在一半通道上使用高频 RoPE；未找到由训练长度得到底数的规则。partial 两者都可指定："
-                    "create('partial', fraction=0.5, base=…)",
+                    "found. partial takes both: create('partial', fraction=0.5, base=…)"
                 ),
             ),
             Method("Clipped RoPE", "clipped", "arXiv 2602.05258"),
@@ -151,7 +147,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
         ),
     ),
     "also": (
-        Words("Also asked for", "另外被问到的"),
+        say("Also asked for"),
         (
             Method("PaTH with a forget gate", "path_fox", "arXiv 2505.16381"),
             Method("CABLE", "cable", "arXiv 2503.08067"),
@@ -165,10 +161,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "prope",
                 "arXiv 2507.10496",
                 ("projective_rope", "camera_rope", "p_rope"),
-                Words(
-                    "of cameras; p-RoPE, where slow pairs keep still, is proportional",
-                    "用于相机；慢通道对不动的 p-RoPE 是 proportional",
-                ),
+                say("of cameras; p-RoPE, where slow pairs keep still, is proportional"),
             ),
             Method("GTA", "gta", "arXiv 2310.10375", ("geometry_aware_attention",)),
             Method("LapPE", "lappe", "arXiv 2003.00982", ("laplacian_pe", "laplacian_eigenvectors")),
@@ -195,7 +188,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2108.12409",
                 ("learned_alibi",),
-                Words("kerple with kernel='power' and an exponent of 1", "kerple，kernel='power'，指数为 1"),
+                say("kerple with kernel='power' and an exponent of 1"),
             ),
             Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
             Method("Tree positions of Shiv and Quirk", "tree_pe", "NeurIPS 2019", ("tree_positional_encoding",)),
@@ -205,10 +198,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "ape",
                 "arXiv 2312.16045",
                 ("algebraic_positional_encoding", "algebraic"),
-                Words(
-                    "of trees; on sequences and grids it is com_rope with form='AP' and blocks as wide as an axis",
-                    "用于树；在序列和网格上即 com_rope，form='AP'，块与一个轴同宽",
-                ),
+                say("of trees; on sequences and grids it is com_rope with form='AP' and blocks as wide as an axis"),
             ),
             Method("Complex-order embeddings", "complex_order", "arXiv 1912.12333", ("complex_word_embedding",)),
             Method("Wavelets", "wavelet", "arXiv 2502.02004", ("wavelet_positional_representation", "ricker_wavelet")),
@@ -218,10 +208,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2310.19676",
                 ("hype", "hyperbolic_biases"),
-                Words(
+                say(
                     "its formula was found in a summary only: τ·sinh of the distance, with a sign that could not be "
-                    "checked; the paper has no experiment",
-                    "只在摘要性文章中找到公式：距离的 τ·sinh，符号无法核对；论文没有实验",
+                    "checked; the paper has no experiment"
                 ),
             ),
             Method(
@@ -229,10 +218,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2506.13277",
                 ("seqpe", "sequential_position_encoding"),
-                Words(
+                say(
                     "a Transformer of its own reads the digits of a position, and two more losses over sampled positions "
-                    "train it; an encoding here has no loss",
-                    "由另一个 Transformer 读取位置的各位数字，并用两个在采样位置上的附加损失训练；这里的编码没有损失",
+                    "train it; an encoding here has no loss"
                 ),
             ),
             Method(
@@ -240,10 +228,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2602.14050",
                 ("rfs", "random_float_sampling"),
-                Words(
+                say(
                     "from which distribution the real positions are drawn in use was not found; cape and randomized are "
-                    "near",
-                    "未找到使用时实数位置的抽样分布；相近的是 cape 与 randomized",
+                    "near"
                 ),
             ),
             Method("STRING, shifted RoPE", "shifted_rope", "arXiv 2410.18745", ("shifted_rotary_position_embedding",)),
@@ -252,10 +239,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2501.00712",
                 ("contextualized_equivariant_positional_encoding",),
-                Words(
+                say(
                     "every token carries cosines and sines from layer to layer, which attention mixes and an MLP changes; "
-                    "an encoding here hands nothing on to the next layer",
-                    "每个词带着余弦与正弦逐层传递，由注意力混合、由 MLP 修改；这里的编码不向下一层传递任何东西",
+                    "an encoding here hands nothing on to the next layer"
                 ),
             ),
             Method(
@@ -263,12 +249,10 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2605.04217",
                 ("jordan_rope", "pj_rope"),
-                Words(
+                say(
                     "keys grow with e^(γp) and ηp, γ and η learned, so that scores lose their digits far from position 0; "
                     "the authors' code clamps both, and then scores are not relative. It needs products by blocks, as "
-                    "wall computes them",
-                    "键随 e^(γp) 和 ηp 增长，γ 与 η 可学习，因此远离位置 0 时分数失去精度；作者代码把二者截断，"
-                    "分数就不再是相对的。它需要像 wall 那样分块求积",
+                    "wall computes them"
                 ),
             ),
             Method(
@@ -276,11 +260,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2509.05218",
                 ("hyperbolic_rope", "hyperbolic_rotary_positional_encoding"),
-                Words(
+                say(
                     "its damping must exceed its largest frequency, so with RoPE's frequencies keys leave the range of "
-                    "fp32 after 44 tokens; the authors' values were not found, nor code by them",
-                    "阻尼必须大于最大的频率，因此用 RoPE 的频率时，键在 44 个词之后就超出 fp32 的范围；未找到作者的取值，"
-                    "也未找到作者的代码",
+                    "fp32 after 44 tokens; the authors' values were not found, nor code by them"
                 ),
             ),
             Method(
@@ -288,11 +270,9 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "",
                 "arXiv 2511.09146",
                 ("denoising_rotary_position_embedding",),
-                Words(
+                say(
                     "it takes the rotation from heads that are chosen by an entropy measured on a trained model; the exact "
-                    "entropy and the noise that replaces RoPE were found in summaries only, which disagree",
-                    "它按在训练好的模型上测得的熵挑选一些头并去掉其旋转；熵的准确定义和替代 RoPE 的噪声只在互不一致的摘要性"
-                    "文章中找到",
+                    "entropy and the noise that replaces RoPE were found in summaries only, which disagree"
                 ),
             ),
             Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),

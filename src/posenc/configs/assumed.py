@@ -7,6 +7,7 @@ from typing import Any
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Use
 
 
@@ -25,14 +26,10 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
             f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
             "read without defaults=False"
         )
-    keys.note("rope_parameters", f"missing: {owner} assumes {said}", f"缺失：{owner} 默认为 {said}")
+    keys.note("rope_parameters", say("missing: {owner} assumes {said}", owner=owner, said=said))
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
-        keys.error(
-            "rope_theta",
-            f"{owner} does not read it if rope_parameters is missing",
-            f"rope_parameters 缺失时，{owner} 不读这个键",
-        )
+        keys.error("rope_theta", say("{owner} does not read it if rope_parameters is missing", owner=owner))
     gone = ("rope_theta", "rope_parameters") if fixed else ("rope_parameters",)
     defaults = keys.facts["defaults"] | {"rope_parameters": dict(parameters)}
     return keys.replaced(without=gone, facts={"defaults": defaults})
@@ -43,7 +40,5 @@ def scaled_without_width(keys: Keys, use: Use | None) -> None:
     kind = use.rotation.kind if use is not None and use.rotation is not None else "rotary"
     if keys.whole("head_dim", None) is None and kind in ("yarn", "dynamic", "longrope", "ntk_alpha"):
         keys.error(
-            "head_dim",
-            f"missing: transformers 5.23 fails with {kind} scaling in this family; add it",
-            f"缺失：在这一家族中使用 {kind} 缩放时 transformers 5.23 会出错；请补上",
+            "head_dim", say("missing: transformers 5.23 fails with {kind} scaling in this family; add it", kind=kind)
         )

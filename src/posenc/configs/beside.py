@@ -15,6 +15,7 @@ from posenc.configs import headers
 from posenc.configs.errors import ConfigError
 from posenc.configs.headers import Header
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
 
 RECORD = "rope_layout"
@@ -30,7 +31,7 @@ def with_weights_beside(keys: Keys, folder: Path) -> Keys:
     try:
         found = headers.of_folder(folder)
     except ConfigError as error:
-        keys.error("", f"{error}", f"权重不能读取：{error}")
+        keys.error("", say("{error}", error=error))
         return keys
     if not found:
         return keys
@@ -41,18 +42,12 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
     recorded = {header.metadata.get(RECORD) for header in found.values()}
     if recorded == {None}:
         if keys.has(RECORD) or any(keys.has(part) and RECORD in keys.table(part) for part in TEXT_PARTS):
-            keys.error(
-                RECORD,
-                "the weights beside this file do not record a layout: they may not have been converted",
-                "旁边的权重没有记录布局：可能没有转换过",
-            )
+            keys.error(RECORD, say("the weights beside this file do not record a layout: they may not have been converted"))
         return keys
     if len(recorded) > 1:
         said = ", ".join(sorted(str(one or "none") for one in recorded))
         keys.error(
-            RECORD,
-            f"the weights record different layouts ({said}): convert them again from the original",
-            f"权重记录的布局不一致（{said}）：请从原始权重重新转换",
+            RECORD, say("the weights record different layouts ({said}): convert them again from the original", said=said)
         )
         return keys
     layout = str(recorded.pop())
@@ -66,8 +61,7 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
         if told != layout:
             keys.error(
                 f"{part}.{key}" if part else key,
-                f"{told!r} here, but the weights record {layout!r}",
-                f"此处为 {told!r}，而权重记录的是 {layout!r}",
+                say("{told!r} here, but the weights record {layout!r}", told=told, layout=layout),
             )
         return keys
     return keys.replaced({part: {**inside, RECORD: layout}} if part else {RECORD: layout})
@@ -91,9 +85,7 @@ def _with_sizes(keys: Keys, found: Mapping[str, Header]) -> Keys:
         if size and not known and name in keys.facts["defaults"]:
             added[name] = size
             if keys.facts["defaults"][name] != size:
-                keys.note(
-                    name, f"not in the file: {size} by the shapes of the weights", f"文件中没有：由权重的形状得 {size}"
-                )
+                keys.note(name, say("not in the file: {size} by the shapes of the weights", size=size))
     return keys.replaced(added)
 
 
@@ -106,9 +98,12 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
     if any(use != made for use, made in turned.items()):
         keys.warning(
             RECORD,
-            f"converted weights: channels pair as {layout}, unlike transformers' code for {keys.family}; only a program "
-            "that reads this layout may load them",
-            f"权重已转换：通道按 {layout} 成对，与 transformers 的 {keys.family} 代码不同；只有读这种布局的程序才能载入",
+            say(
+                "converted weights: channels pair as {layout}, unlike transformers' code for {family}; only a "
+                "program that reads this layout may load them",
+                layout=layout,
+                family=keys.family,
+            ),
         )
     layers = tuple(replace(one, uses=tuple(turned[use] for use in one.uses)) for one in spec.layers)
     return replace(spec, layers=layers)

@@ -20,6 +20,7 @@ from posenc.configs.beside import with_recorded_layout
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
 from posenc.configs.remote import REMOTE, with_remote_code
+from posenc.configs.say import say
 from posenc.configs.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
 
 Reader = Callable[[Keys], PositionSpec]
@@ -68,12 +69,9 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
         raise ConfigError(f"{where}{keys.family}: cannot be read: {type(error).__name__}: {str(error)[:200]}") from error
     spec = with_recorded_layout(spec, keys)
     for key in keys.unread():
-        keys.warning(
-            key,
-            f"{keys.facts['class'] or keys.family}'s code does not read it",
-            f"{keys.facts['class'] or keys.family} 的代码不读这个键",
-        )
-    remarks = tuple(sorted({*spec.remarks, *keys.remarks}, key=lambda f: (GRADES.index(f.grade), f.key)))
+        keys.warning(key, say("{owner}'s code does not read it", owner=keys.facts["class"] or keys.family))
+    once = dict.fromkeys((*spec.remarks, *keys.remarks))
+    remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
     return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
 
 

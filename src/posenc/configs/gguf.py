@@ -21,6 +21,7 @@ from posenc.configs.coordinates import THREE_AXES
 from posenc.configs.errors import ConfigError
 from posenc.configs.gguf_file import GGUF
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use
 from posenc.frequencies import Arithmetic, Frequencies
 
@@ -54,8 +55,11 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
         count = found.keys["split.count"]
         keys.warning(
             "split.count",
-            f"only {count - absent} of its {count} parts are here: rotary factors in the others are not read",
-            f"{count} 部分中只有 {count - absent} 部分在此：其余部分中的旋转因子没有读取",
+            say(
+                "only {present} of its {count} parts are here: rotary factors in the others are not read",
+                present=count - absent,
+                count=count,
+            ),
         )
     if architecture in llama_cpp.BUCKETS:
         return _t5(keys)
@@ -184,8 +188,7 @@ def _windowed(keys: Keys, architecture: str, full: Layer, use: Use | None, count
     else:
         keys.note(
             "attention.sliding_window",
-            f"not read: llama.cpp's code for {architecture} has no windows",
-            f"不读：llama.cpp 的 {architecture} 代码没有窗口",
+            say("not read: llama.cpp's code for {architecture} has no windows", architecture=architecture),
         )
         return [full] * count
     if code is not None and code.only and any(slides):

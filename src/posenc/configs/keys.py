@@ -13,6 +13,7 @@ from importlib import resources
 from typing import Any
 
 from posenc.configs.errors import ConfigError
+from posenc.configs.say import say
 from posenc.configs.spec import Grade, Remark
 from posenc.support.languages import Words
 
@@ -184,9 +185,7 @@ class Keys:
         self.read[name] = "…"
         if said is None:
             self.note(
-                name,
-                f"not in the file: {self.facts['class']} assumes {model_type}",
-                f"文件中没有：{self.facts['class']} 默认为 {model_type}",
+                name, say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type)
             )
         made = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
         made.file = made.file if name in self.file else {}
@@ -227,14 +226,14 @@ class Keys:
         origin = self.origins[name]
         return self.where(origin) if origin in self.data else origin
 
-    def note(self, key: str, en: str, zh: str) -> None:
-        self.remark("note", key, Words(en, zh))
+    def note(self, key: str, words: Words) -> None:
+        self.remark("note", key, words)
 
-    def warning(self, key: str, en: str, zh: str) -> None:
-        self.remark("warning", key, Words(en, zh))
+    def warning(self, key: str, words: Words) -> None:
+        self.remark("warning", key, words)
 
-    def error(self, key: str, en: str, zh: str) -> None:
-        self.remark("error", key, Words(en, zh))
+    def error(self, key: str, words: Words) -> None:
+        self.remark("error", key, words)
 
     def remark(self, grade: Grade, key: str, words: Words) -> None:
         """Adds a remark, under the name that the file has for the key.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from posenc.support.languages import Words
+from posenc.configs.say import say
 
 
 def _names(text: str) -> frozenset[str]:
@@ -53,7 +53,7 @@ REFUSED = {
     "gptj": "llama.cpp names it but cannot run it",
     "wavtokenizer-dec": "a decoder of sound made of convolutions: there are no positions",
 }
-RECURRENCE = Words("none: a recurrent state is carried from token to token", "无：递推状态从词元传到词元")
+RECURRENCE = say("none: a recurrent state is carried from token to token")
 
 
 @dataclass(frozen=True)

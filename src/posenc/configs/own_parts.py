@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posenc.configs.family import parts
 from posenc.configs.keys import Keys, facts
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 
 
@@ -23,9 +24,7 @@ def typed(keys: Keys, *names: str) -> Keys:
         if not own or said in (None, assumed):
             continue
         keys.note(
-            f"{name}.model_type",
-            f"{said!r} is not read: this part is always {assumed}",
-            f"不读 {said!r}：这个部分总是 {assumed}",
+            f"{name}.model_type", say("{said!r} is not read: this part is always {assumed}", said=said, assumed=assumed)
         )
         made = made.replaced({name: {**keys.table(name), "model_type": assumed}})
     return made

@@ -11,34 +11,27 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
 Maps = tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]
 ROWS_COLUMNS: Maps = (("axial", (("order", (0, 1)),)),)
 
-ROW_COLUMN = Words("(row, column)", "（行, 列）")
-WITH_SIZE = Words("(row, column, height, width)", "（行, 列, 高, 宽）")
+ROW_COLUMN = say("(row, column)")
+WITH_SIZE = say("(row, column, height, width)")
 
 
 def in_blocks(read: Words = ROW_COLUMN, size: str = "spatial_merge_size × spatial_merge_size") -> Words:
     """The coordinates `read` of patches that are ordered by blocks of `size`."""
-    return Words(
-        f"{read.en} of the patch, from 0; patches are in blocks of {size}, each row by row",
-        f"图块的{read.zh}，从 0 起；图块按 {size} 的块排列，各块逐行",
-    )
+    return say("{read} of the patch, from 0; patches are in blocks of {size}, each row by row", read=read, size=size)
 
 
 BLOCKS = clauses(in_blocks(), SAME_FRAMES)
-RASTER = Words("(row, column) of the patch, from 0, row by row", "图块的（行, 列），从 0 起，逐行")
-WITH_IMAGE = clauses(RASTER, Words("with (height, width) of the image", "并带图像的（高, 宽）"))
-WITHIN = Words(
-    "(row, column) of the patch within its stage, from 0, row by row", "图块在其阶段中的（行, 列），从 0 起，逐行"
-)
-SIZED = Words(
-    "the learned grid reads (row, column, height, width), rotation (row, column)",
-    "学习的网格读（行, 列, 高, 宽），旋转读（行, 列）",
-)
+RASTER = say("(row, column) of the patch, from 0, row by row")
+WITH_IMAGE = clauses(RASTER, say("with (height, width) of the image"))
+WITHIN = say("(row, column) of the patch within its stage, from 0, row by row")
+SIZED = say("the learned grid reads (row, column, height, width), rotation (row, column)")
 
 MOST_NUMBERS = 2**40  # in one table
 

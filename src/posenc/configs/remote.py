@@ -14,7 +14,8 @@ from typing import Any
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys, facts
-from posenc.support.languages import Words, clauses
+from posenc.configs.say import say
+from posenc.support.languages import clauses
 
 TASK = re.compile(r"(?:For[A-Z]\w*|LMHeadModel|Model)$")
 
@@ -108,24 +109,24 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     A note says where the code comes from. Raises ConfigError for a type that neither its name nor its architecture tells.
     """
     code = _code(keys)
-    where = Words(f"remote code{f' ({code})' if code else ''}", f"远程代码{f'（{code}）' if code else ''}")
+    where = say("remote code ({code})", code=code) if code else say("remote code")
     if keys.family in REMOTE:
         about = REMOTE[keys.family]
         made = keys.replaced(facts=about.facts())
         made.read |= {key: made.data[key] for key in about.also if key in made.data}
-        said = Words(
-            f"{where.en}: read from the published code's facts, not compared with it",
-            f"{where.zh}：按公开代码的事实读取，未与其代码对照",
-        )
-        same = Words(f"its code is that of {about.like}", f"其代码与 {about.like} 相同")
-        made.note("model_type", *clauses(said, *[same] * bool(about.like)))
+        said = say("{where}: read from the published code's facts, not compared with it", where=where)
+        same = say("its code is that of {like}", like=about.like)
+        made.note("model_type", clauses(said, *[same] * bool(about.like)))
         return made, about.reader
     if keys.family in known:
         if code and not keys.path:
             keys.note(
                 "auto_map",
-                f"remote code: with trust_remote_code, {code} runs instead of transformers' own code, which is read here",
-                f"远程代码：设 trust_remote_code 时，运行的是 {code}，而不是这里所读的 transformers 自己的代码",
+                say(
+                    "remote code: with trust_remote_code, {code} runs instead of transformers' own code, which is "
+                    "read here",
+                    code=code,
+                ),
             )
         return keys, keys.family
     for name in _architectures(keys):
@@ -135,10 +136,13 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
             made.file, made.remarks = keys.file, keys.remarks
             made.note(
                 "model_type",
-                f"{f'{keys.family!r} is not known' if keys.family else 'missing'}, {where.en}: read as {family}, which "
-                f"{name} in architectures names",
-                f"{f'{keys.family!r} 未知' if keys.family else '缺失'}，{where.zh}：architectures 中写的是 {name}，"
-                f"按 {family} 读取",
+                say(
+                    "{why}, {where}: read as {family}, which {name} in architectures names",
+                    why=say("{name!r} is not known", name=keys.family) if keys.family else say("missing"),
+                    where=where,
+                    family=family,
+                    name=name,
+                ),
             )
             return made, str(family)
     named = f", {where.en}" if code else ""

@@ -13,6 +13,7 @@ from typing import Any
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import MISSING, Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Rotation, Use
 from posenc.support.languages import Words
 
@@ -117,8 +118,7 @@ def rope(
     if nested and parameters.pop("truncate", True) is False:
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.truncate",
-            "transformers reads it at the top of rope_parameters, not here, and rounds the range",
-            "transformers 读 rope_parameters 顶层的它，不读这里的，因此会取整范围",
+            say("transformers reads it at the top of rope_parameters, not here, and rounds the range"),
         )
     _original_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
@@ -143,19 +143,12 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
         keys.remark(
             "error" if parameters != scaling else "warning",
             "rope_scaling",
-            Words(
-                "the file also has rope_parameters; transformers uses rope_scaling and ignores the other",
-                "文件还有 rope_parameters；transformers 用 rope_scaling，忽略前者",
-            ),
+            say("the file also has rope_parameters; transformers uses rope_scaling and ignores the other"),
         )
     chosen, name = (scaling, "rope_scaling") if scaling else (parameters, "rope_parameters")
     if label is not None and any(known in chosen for known in labels or (label,)):
         for extra in [key for key in chosen if key not in labels]:
-            keys.warning(
-                f"{name}.{extra}",
-                "is beside the entries for kinds of layers, where it is not read",
-                "与各种层的项并列，在这里不读",
-            )
+            keys.warning(f"{name}.{extra}", say("is beside the entries for kinds of layers, where it is not read"))
         if label not in chosen:
             raise ConfigError(f"{keys.where(name)}: has no entry for {label!r} layers, only {', '.join(chosen)}")
         inner = chosen[label]
@@ -174,8 +167,12 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
     if len(kinds) > 1:
         keys.error(
             f"{where.removeprefix(keys.path).strip('.')}.rope_type",
-            f"{where} has rope_type={said['rope_type']!r} and type={said['type']!r}; transformers uses rope_type",
-            f"{where} 有 rope_type={said['rope_type']!r} 和 type={said['type']!r}；transformers 用 rope_type",
+            say(
+                "{where} has rope_type={rope_type!r} and type={type!r}; transformers uses rope_type",
+                where=where,
+                rope_type=said["rope_type"],
+                type=said["type"],
+            ),
         )
     value = said.get("rope_type", said.get("type", "default"))
     kind = ALIASES.get(str(value), value)
@@ -193,8 +190,13 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
         if keys.has(base_key) and keys.number(base_key) != found:
             keys.warning(
                 base_key,
-                f"{where}.rope_theta={found:g} overrides {base_key}={keys.number(base_key):g}",
-                f"{where}.rope_theta={found:g} 取代 {base_key}={keys.number(base_key):g}",
+                say(
+                    "{where}.rope_theta={found:g} overrides {base_key}={overridden:g}",
+                    where=where,
+                    found=found,
+                    base_key=base_key,
+                    overridden=keys.number(base_key),
+                ),
             )
         return float(found)
     found = keys.number(base_key, None)
@@ -211,11 +213,7 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
             f"{keys.where(base_key)}: missing; {keys.facts['class']} would assume {assumed:g}, others "
             "something else. Add it to the file, or read without defaults=False"
         )
-    keys.note(
-        base_key,
-        f"missing: {keys.facts['class']} assumes {assumed:.10g}",
-        f"缺失：{keys.facts['class']} 默认为 {assumed:.10g}",
-    )
+    keys.note(base_key, say("missing: {owner} assumes {assumed:.10g}", owner=keys.facts["class"], assumed=assumed))
     keys.origins["base"] = f"default of {keys.facts['class']}"
     return float(assumed)
 
@@ -244,14 +242,9 @@ def _fraction(
         if value != 1.0 and origin != "default of the family's code":
             keys.warning(
                 key,
-                *(
-                    Words("this family's code does not read it: all channels rotate", "该家族的代码不读它：所有通道都旋转")
-                    if rotary_dim is None
-                    else Words(
-                        "this family's code does not read it: the number of rotated channels has its own key",
-                        "该家族的代码不读它：旋转的通道数有自己的键",
-                    )
-                ),
+                say("this family's code does not read it: all channels rotate")
+                if rotary_dim is None
+                else say("this family's code does not read it: the number of rotated channels has its own key"),
             )
         return 1.0
     if not 0 < value <= 1:
@@ -277,16 +270,22 @@ def _check_parameters(
         if key == "factor" and isinstance(value, (int, float)) and 0 < value < 1:
             keys.warning(
                 f"{where.removeprefix(keys.path).strip('.')}.factor",
-                f"{value:g} shortens the context: {kind} multiplies the trained length by it; expected 1 or more",
-                f"{value:g} 会缩短上下文：{kind} 把训练长度乘以它；应不小于 1",
+                say(
+                    "{value:g} shortens the context: {kind} multiplies the trained length by it; expected 1 or more",
+                    value=value,
+                    kind=kind,
+                ),
             )
         if key == "truncate":
             Keys(settings, "", where).flag(key)
         if key not in takes and key not in ANYWHERE and key not in also_read:
             keys.error(
                 f"{where.removeprefix(keys.path).strip('.')}.{key}",
-                f"not a key of {kind}, which takes {', '.join(takes) or 'none'}: it is not read",
-                f"{kind} 没有这个键，它的键是 {', '.join(takes) or '无'}：此键不读",
+                say(
+                    "not a key of {kind}, which takes {keys}: it is not read",
+                    kind=kind,
+                    keys=", ".join(takes) or say("none"),
+                ),
             )
 
 
@@ -302,19 +301,22 @@ def _original_length(
         if parameters.get("original_length", outer) != outer:
             keys.error(
                 key,
-                f"{outer} here and {parameters['original_length']} in {where}; transformers uses {outer}",
-                f"这里为 {outer}，{where} 中为 {parameters['original_length']}；transformers 用 {outer}",
+                say(
+                    "{outer} here and {original_length} in {where}; transformers uses {outer}",
+                    outer=outer,
+                    original_length=parameters["original_length"],
+                    where=where,
+                ),
             )
         parameters["original_length"] = outer
     elif "original_length" not in parameters:
         parameters["original_length"] = keys.whole("max_position_embeddings")
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.{key}",
-            f"missing: transformers uses max_position_embeddings={parameters['original_length']}, as "
-            "if the model had been trained at the extended length",
-            (
-                f"缺失：transformers 用 max_position_embeddings={parameters['original_length']}，"
-                "如同模型是在扩展后的长度上训练的"
+            say(
+                "missing: transformers uses max_position_embeddings={original_length}, as if the model had been "
+                "trained at the extended length",
+                original_length=parameters["original_length"],
             ),
         )
     if kind == "longrope" and "factor" not in parameters:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.support.languages import Words
 
 FULL, SLIDING, RECURRENT = "full_attention", "sliding_attention", "linear_attention"
@@ -38,9 +39,12 @@ def attention_among(keys: Keys, kinds: Collection[str], others: Collection[str],
         attending = ", ".join(str(n) for n in range(len(kinds)) if n not in left)
         keys.note(
             "layer_types",
-            f"{len(left)} of {len(kinds)} layers are {why.en}, which keep order; attention is in layers "
-            f"{attending or 'none'}",
-            f"{len(kinds)} 层中有 {len(left)} 层是{why.zh}，它们保持次序；"
-            + (f"注意力在第 {attending} 层" if attending else "没有注意力层"),
+            say(
+                "{others} of {layers} layers are {why}, which keep order; attention is in {attending}",
+                others=len(left),
+                layers=len(kinds),
+                why=why,
+                attending=say("layers {numbers}", numbers=attending) if attending else say("layers none"),
+            ),
         )
     return kinds

@@ -54,7 +54,7 @@ def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters
     cost = cost_of(name)
     return {
         "name": name,
-        "title": arm["title"] if arm else BY_NAME[name].page.title._asdict(),
+        "title": arm["title"] if arm else BY_NAME[name].page.title.as_dict(),
         "pages": name.split("+"),  # rope+randomized: an encoding, and a way to number tokens
         "learnt": arm["learnt"] if arm else None,
         "converged": arm["converged"] if arm else None,

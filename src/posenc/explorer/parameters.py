@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 
 from posenc.catalogue import lookup
 from posenc.catalogue.entry import Entry
+from posenc.explorer.say import say
 from posenc.support.languages import Words
 
 SHORT = reprlib.Repr()
@@ -31,6 +32,11 @@ class Parameters(BaseModel):
 
 class Refused(ValueError):
     """A refused request; the message says why, for the reader of the page."""
+
+
+def bilingual(words: Words) -> str:
+    """The sentence in both languages, for a message that does not know the reader's."""
+    return " · ".join(dict.fromkeys(words.both()))
 
 
 def parse(kind: type[Parameters], given: Any) -> Parameters:
@@ -49,8 +55,8 @@ def _said(kind: type[Parameters], error: Any) -> str:
         return f"{_short(name)}: is not a parameter of this view; it takes {', '.join(kind.model_fields) or 'none'}"
     entry = lookup.BY_NAME.get(error["input"]) if isinstance(error["input"], str) else None
     if error["type"] == "literal_error" and entry is not None:
-        why = entry.not_in_a_row or Words("this view shows another kind of encoding", "此视图展示的是别的编码")
-        return f"{name}: {entry.name} cannot be shown here: {why.en} · {why.zh}"
+        why = entry.not_in_a_row or say("this view shows another kind of encoding")
+        return f"{name}: {entry.name} cannot be shown here: {bilingual(why)}"
     return f"{name}: {error['msg'].removeprefix('Value error, ')}, got {_short(error['input'])}"
 
 
@@ -73,7 +79,7 @@ def encodings(accepts: Callable[[Entry], bool] = lambda entry: True, **others: W
 
 def labelled(called: dict[str, Words]) -> Any:
     """The type of a parameter that has one of these values; the page shows their labels."""
-    extra: Any = {"called": {name: words._asdict() for name, words in called.items()}}
+    extra: Any = {"called": {name: words.as_dict() for name, words in called.items()}}
     return Annotated[Literal[tuple(called)], Field(json_schema_extra=extra)]
 
 

@@ -12,7 +12,8 @@ from typing import Any
 
 from pydantic import Field
 
-from posenc.explorer.parameters import Refused
+from posenc.explorer.parameters import Refused, bilingual
+from posenc.explorer.say import say
 
 LONGEST, LONGEST_WORD = 60, 16  # characters
 WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")  # letters and digits, with ' and - between them
@@ -30,15 +31,17 @@ def words_of(sentence: str, most: int) -> tuple[str, ...]:
     if not re.search(r"\s", sentence.strip()):
         words = [part for word in words for part in CHINESE.findall(word)]
     if not 2 <= len(words) <= most:
-        rule = "words end at spaces and punctuation, without spaces at every Chinese character"
-        in_chinese = "词在空格和标点处断开，没有空格时每个汉字算一个词"
-        raise Refused(
-            f"sentence: expected 2 to {most} words, got {len(words)}; {rule} · "
-            f"句子：应有 2 到 {most} 个词，现有 {len(words)} 个；{in_chinese}"
+        said = say(
+            "sentence: expected 2 to {most} words, got {count}; words end at spaces and punctuation, without "
+            "spaces at every "
+            "Chinese character",
+            most=most,
+            count=len(words),
         )
+        raise Refused(bilingual(said))
     if long := [word for word in words if len(word) > LONGEST_WORD]:
-        raise Refused(
-            f"sentence: expected words of at most {LONGEST_WORD} characters, got {long[0][:20]!r} · "
-            f"句子：一个词最多 {LONGEST_WORD} 个字符，现有 {long[0][:20]!r}"
+        said = say(
+            "sentence: expected words of at most {most} characters, got {word!r}", most=LONGEST_WORD, word=long[0][:20]
         )
+        raise Refused(bilingual(said))
     return tuple(words)

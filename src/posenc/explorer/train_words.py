@@ -120,7 +120,7 @@ def main() -> None:
             plan.task.name: {
                 "vocabulary": VOCABULARIES[plan.task.name](),
                 "asked": ASKED[plan.task.name],
-                "title": plan.task.title._asdict(),
+                "title": plan.task.title.as_dict(),
                 "settings": plan.task.model_dump(),
                 "training": plan.training.model_dump(),
                 "tokens": plan.task.tokens(plan.task.length),

@@ -33,6 +33,8 @@ from posenc.attention.backends.reference import probabilities
 from posenc.catalogue.lookup import create, directed
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.explorer import recorded
+from posenc.explorer.parameters import bilingual
+from posenc.explorer.say import say
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -79,14 +81,11 @@ def split(text: str) -> Sentence:
     words = _longest(text.translate(SAME).replace(".", stop), known) if task == "descriptions" else _spaced(text, known)
     words = (*words, stop) if not words or words[-1] != stop else words
     if len(words) > MOST_WORDS:
-        raise ValueError(
-            f"sentence: expected at most {MOST_WORDS} words, got {len(words)} · "
-            f"句子：最多 {MOST_WORDS} 个词，现有 {len(words)} 个"
-        )
+        said = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
+        raise ValueError(bilingual(said))
     if len(words) < 3:
-        raise ValueError(
-            f"sentence: expected at least two words and a stop, got {' '.join(words)!r} · 句子：至少两个词和一个句号"
-        )
+        said = say("sentence: expected at least two words and a stop, got {words!r}", words=" ".join(words))
+        raise ValueError(bilingual(said))
     return Sentence(task, words)
 
 
@@ -111,7 +110,8 @@ def _spaced(text: str, known: list[str]) -> tuple[str, ...]:
 
 
 def _unknown(word: str, known: list[str]) -> str:
-    return f"sentence: the models do not know {word!r} · 句子：模型不认识 {word!r} · {' '.join(known)}"
+    said = say("sentence: the models do not know {word!r}", word=word)
+    return f"{bilingual(said)} · {' '.join(known)}"
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

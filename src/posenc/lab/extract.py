@@ -54,7 +54,7 @@ def _task(found: Mapping[str, Any]) -> Json:
         "arms": [
             {
                 "name": arm["name"],
-                "title": title(arm["name"])._asdict(),
+                "title": title(arm["name"]).as_dict(),
                 "learnt": arm["learnt"],
                 "converged": arm["converged"],
                 "why": _reason(arm["state"]),
@@ -93,13 +93,13 @@ def _cell(cell: Mapping[str, Any]) -> Json:
 def _reason(state: str | None) -> Json | None:
     from posenc.lab.report.cells import reason
 
-    return None if state is None else reason(state)._asdict()
+    return None if state is None else reason(state).as_dict()
 
 
 def _change(change: str) -> Json:
-    from posenc.lab.report.words import say
+    from posenc.lab.report.words import phrase
 
-    return say(f"change {change}")._asdict()
+    return phrase(f"change {change}").as_dict()
 
 
 def _round(value: float | None) -> float | None:

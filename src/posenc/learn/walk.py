@@ -25,6 +25,7 @@ from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE, rotation_matrix
 from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.learn.notes import compare
+from posenc.learn.say import say
 from posenc.positions import Positions
 from posenc.support.checked import checked
 from posenc.support.languages import Words
@@ -126,31 +127,18 @@ def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
     channels = ("sin 0", "cos 0", "sin 1", "cos 1")
     turned = ("鱼", "吃", "猫")
     return (
+        _step(say("Word vectors"), "E", tokens, _numbered("d", 4), words, remark=say("Given by the note.")),
         _step(
-            "Word vectors",
-            "词向量",
-            "E",
-            tokens,
-            _numbered("d", 4),
-            words,
-            remark=Words("Given by the note.", "笔记给定的数值。"),
-        ),
-        _step(
-            "Frequencies",
-            "频率",
+            say("Frequencies"),
             f"ω_i = {base:g}^(-2i/4)",
             ("ω",),
             ("i=0", "i=1"),
             omega,
-            remark=Words(
-                "The note takes base 100 instead of 10000, so that both pairs move.",
-                "笔记把基数 10000 换成 100，两对分量的变化都看得见。",
-            ),
+            remark=say("The note takes base 100 instead of 10000, so that both pairs move."),
         ),
-        _step("Angles", "角度", "p·ω_i", tokens, ("i=0", "i=1"), angles),
+        _step(say("Angles"), "p·ω_i", tokens, ("i=0", "i=1"), angles),
         _step(
-            "Position codes",
-            "位置编码",
+            say("Position codes"),
             "PE(p) = [sin pω_0, cos pω_0, sin pω_1, cos pω_1]",
             tokens,
             channels,
@@ -158,8 +146,7 @@ def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
             PRINTED_TABLE,
         ),
         _step(
-            "Input of the first layer",
-            "第一层的输入",
+            say("Input of the first layer"),
             "E + PE",
             tokens,
             _numbered("d", 4),
@@ -167,16 +154,12 @@ def sum_steps(base: float = 100.0) -> tuple[Step, ...]:
             PRINTED_SUMS,
         ),
         _step(
-            "The same words turned round",
-            "同样的词倒过来",
+            say("The same words turned round"),
             "P·E + PE",
             _at_positions(turned),
             _numbered("d", 4),
             encoding.embed(words.flip(0)[None], at)[0],
-            remark=Words(
-                "The words moved, the positions stayed: only 吃, in the middle of both, keeps its row.",
-                "词换了地方，位置没有动：只有两句里都居中的“吃”这一行不变。",
-            ),
+            remark=say("The words moved, the positions stayed: only 吃, in the middle of both, keeps its row."),
         ),
     )
 
@@ -207,132 +190,87 @@ def attention_steps() -> tuple[Step, ...]:
     apart = float((moved - carried).abs().max())
     return (
         _step(
-            "Word vectors; all three projections are the same nine numbers",
-            "词向量；三个投影矩阵也都是这九个数",
-            "X = W_Q = W_K = W_V",
-            here,
-            channels,
-            x,
+            say("Word vectors; all three projections are the same nine numbers"), "X = W_Q = W_K = W_V", here, channels, x
         ),
+        _step(say("Queries, and with the same weights keys and values"), "Q = K = V = X·W", here, channels, q, PRINTED_Q),
         _step(
-            "Queries, and with the same weights keys and values",
-            "查询；权重相同，键和值也一样",
-            "Q = K = V = X·W",
-            here,
-            channels,
-            q,
-            PRINTED_Q,
-        ),
-        _step(
-            "Scores",
-            "分数",
+            say("Scores"),
             "Q·Kᵀ",
             here,
             here,
             scores,
             PRINTED_SCORES,
-            Words(
-                "Not even what the note's own Q gives: (0.3, 0.38, 0.46) with itself is 0.446, not 0.34.",
-                "用笔记自己的 Q 也算不出这些数：(0.3, 0.38, 0.46) 与自身的内积是 0.446，不是 0.34。",
-            ),
+            say("Not even what the note's own Q gives: (0.3, 0.38, 0.46) with itself is 0.446, not 0.34."),
         ),
         _step(
-            "Weights as the note takes them, without 1/√d",
-            "权重，按笔记的写法不除以 √d",
+            say("Weights as the note takes them, without 1/√d"),
             "softmax(Q·Kᵀ)",
             here,
             here,
             unscaled,
             PRINTED_WEIGHTS,
-            Words(
-                "Not the softmax of the note's own scores either: 0.09, 0.24, 0.67 is softmax(0, 1, 2).",
-                "也不是笔记自己那些分数的 softmax：0.09、0.24、0.67 恰好是 softmax(0, 1, 2)。",
-            ),
+            say("Not the softmax of the note's own scores either: 0.09, 0.24, 0.67 is softmax(0, 1, 2)."),
         ),
-        _step("Output without 1/√d", "输出，不除以 √d", "softmax(Q·Kᵀ)·V", here, channels, attended(q, q, q, Unscaled())),
+        _step(say("Output without 1/√d"), "softmax(Q·Kᵀ)·V", here, channels, attended(q, q, q, Unscaled())),
         _step(
-            "Scaled scores",
-            "缩放后的分数",
+            say("Scaled scores"),
             "Q·Kᵀ/√3",
             here,
             here,
             scores * NoPE().softmax_scale(3),
-            remark=Words(
-                "The paper divides by √d, here √3; the note leaves it out.", "论文要除以 √d，这里是 √3；笔记漏掉了。"
-            ),
+            remark=say("The paper divides by √d, here √3; the note leaves it out."),
         ),
-        _step("Weights", "权重", "A = softmax(Q·Kᵀ/√3)", here, here, scaled),
-        _step("Output", "输出", "A·V", here, channels, attended(q, q, q, NoPE())),
+        _step(say("Weights"), "A = softmax(Q·Kᵀ/√3)", here, here, scaled),
+        _step(say("Output"), "A·V", here, channels, attended(q, q, q, NoPE())),
         _step(
-            "The sentence turned round: 猫 喜欢 我",
-            "倒过来的句子：猫 喜欢 我",
+            say("The sentence turned round: 猫 喜欢 我"),
             "A(PX) = softmax(PQ·(PQ)ᵀ/√3)",
             turned,
             turned,
             attention_weights(q_turned, q_turned, NoPE()),
         ),
         _step(
-            "The first sentence's weights, rows and columns turned round",
-            "原句的权重，行和列都倒过来",
+            say("The first sentence's weights, rows and columns turned round"),
             "P·A(X)·Pᵀ",
             turned,
             turned,
             turn @ scaled @ turn.T,
-            remark=Words(
-                "Equal to the matrix above. The note says the weights stay the same; they move with the words.",
-                "与上一个矩阵相等。笔记说权重不变，其实权重跟着词一起换了位置。",
-            ),
+            remark=say("Equal to the matrix above. The note says the weights stay the same; they move with the words."),
         ),
         _step(
-            "The output of the sentence turned round",
-            "倒过来的句子的输出",
+            say("The output of the sentence turned round"),
             "A(PX)·PV = P·(A(X)·V)",
             turned,
             channels,
             attended(q_turned, q_turned, q_turned, NoPE()),
-            remark=Words(
-                "The same rows in another order: no word can tell where it stands.",
-                "还是那几行，只是换了次序：没有哪个词知道自己站在哪里。",
-            ),
+            remark=say("The same rows in another order: no word can tell where it stands."),
         ),
         _step(
-            "Position codes by the formula, p = 1, 2, 3",
-            "按公式算出的位置编码，p = 1, 2, 3",
+            say("Position codes by the formula, p = 1, 2, 3"),
             "PE(p) = [sin p, cos p, sin 10000^(-2/3)p]",
             here,
             channels,
             codes,
             PRINTED_CODES,
-            Words(
-                "The note's numbers follow no formula; sines and cosines cannot exceed 1.",
-                "笔记里的数不来自任何公式；正弦和余弦不可能超过 1。",
-            ),
+            say("The note's numbers follow no formula; sines and cosines cannot exceed 1."),
         ),
         _step(
-            "Words with positions",
-            "词加位置",
+            say("Words with positions"),
             "X + PE",
             here,
             channels,
             x + codes,
             PRINTED_INPUTS,
-            Words(
-                "The additions themselves are right; the codes that are added are not.", "加法本身没错，错在被加上的编码。"
-            ),
+            say("The additions themselves are right; the codes that are added are not."),
         ),
+        _step(say("Weights of 猫 喜欢 我 with positions"), "A(PX + p)", turned, turned, moved),
         _step(
-            "Weights of 猫 喜欢 我 with positions", "加了位置之后，猫 喜欢 我 的权重", "A(PX + p)", turned, turned, moved
-        ),
-        _step(
-            "What they would be if order were not seen",
-            "假如看不见次序，权重会是",
+            say("What they would be if order were not seen"),
             "P·A(X + p)·Pᵀ",
             turned,
             turned,
             carried,
-            remark=Words(
-                f"They differ by up to {apart:.4f}: now the order counts.", f"两者最多相差 {apart:.4f}：次序起作用了。"
-            ),
+            remark=say("They differ by up to {apart:.4f}: now the order counts.", apart=apart),
         ),
     )
 
@@ -365,99 +303,77 @@ def rope_steps(base: float = 100.0) -> tuple[Step, ...]:
     by_offset = tuple(f"{token} {offset}" for token, offset in zip(AI_IS_GROWING, offsets, strict=True))
     return (
         _step(
-            "Query of 正在",
-            "“正在”的查询",
+            say("Query of 正在"),
             "q_2",
             me,
             channels,
             q,
-            remark=Words(
-                "The note gives no numbers; queries, keys and values are chosen here, to be checked by hand.",
-                "笔记没有给数；查询、键和值是这里选定的，可以手算核对。",
-            ),
+            remark=say("The note gives no numbers; queries, keys and values are chosen here, to be checked by hand."),
         ),
-        _step("Keys", "键", "k_j", tokens, channels, k),
+        _step(say("Keys"), "k_j", tokens, channels, k),
         _step(
-            "Frequencies",
-            "频率",
+            say("Frequencies"),
             f"ω_i = {base:g}^(-2i/4)",
             ("ω",),
             ("i=0", "i=1"),
             omega,
-            remark=Words(
-                "With this base both pairs turn visibly within five positions.",
-                "取这个基数，五个位置之内两对分量都转得看得见。",
-            ),
+            remark=say("With this base both pairs turn visibly within five positions."),
         ),
-        _step("Angles", "角度", "p·ω_i", tokens, ("i=0", "i=1"), torch.arange(5, dtype=torch.float64)[:, None] * omega),
-        _step("The rotation of position 2", "位置 2 的旋转矩阵", "R(2)", channels, channels, rotation_matrix(2, 4, base)),
-        _step("The rotated query", "旋转后的查询", "q̂_2 = R(2)·q_2", me, channels, q_hat),
+        _step(say("Angles"), "p·ω_i", tokens, ("i=0", "i=1"), torch.arange(5, dtype=torch.float64)[:, None] * omega),
+        _step(say("The rotation of position 2"), "R(2)", channels, channels, rotation_matrix(2, 4, base)),
+        _step(say("The rotated query"), "q̂_2 = R(2)·q_2", me, channels, q_hat),
         _step(
-            "The rotated keys",
-            "旋转后的键",
+            say("The rotated keys"),
             "k̂_j = R(j)·k_j",
             tokens,
             channels,
             k_hat,
-            remark=Words("Position 0 turns nothing. Lengths are kept.", "位置 0 不转动。向量长度不变。"),
+            remark=say("Position 0 turns nothing. Lengths are kept."),
         ),
-        _step("Scores, by offset 2-j", "分数，按偏移 2-j 排列", "q̂_2·k̂_j", me, by_offset, scores),
+        _step(say("Scores, by offset 2-j"), "q̂_2·k̂_j", me, by_offset, scores),
         _step(
-            "The same from the offset alone, columns",
-            "只用偏移来算，列向量写法",
+            say("The same from the offset alone, columns"),
             "q_2ᵀ·R(j-2)·k_j",
             me,
             by_offset,
             columns,
-            remark=Words("Equal: the two absolute positions have dropped out.", "相等：两个绝对位置都消掉了。"),
+            remark=say("Equal: the two absolute positions have dropped out."),
         ),
         _step(
-            "The same in the note's notation, rows",
-            "笔记的写法，行向量",
+            say("The same in the note's notation, rows"),
             "q_2·Rᵀ(2-j)·k_jᵀ",
             me,
             by_offset,
             rows,
-            remark=Words(
-                "For rows R is the transpose and turns the other way: R(i-j) there is R(j-i) for columns.",
-                "行向量用的是转置，转向相反：那里的 R(i-j) 就是列向量的 R(j-i)。",
-            ),
+            remark=say("For rows R is the transpose and turns the other way: R(i-j) there is R(j-i) for columns."),
         ),
         _step(
-            "正在 with itself",
-            "“正在”与自身",
+            say("正在 with itself"),
             "q_2·k_2",
             me,
             by_offset[2:3],
             q @ k[2][:, None],
-            remark=Words(
-                "Offset 0 turns nothing: the plain inner product, the middle score above.",
-                "偏移为 0 就不转动：普通内积，即上面居中的分数。",
-            ),
+            remark=say("Offset 0 turns nothing: the plain inner product, the middle score above."),
         ),
         _step(
-            "One key, that of 正在, at every position",
-            "同一个键（“正在”的）放到每个位置",
+            say("One key, that of 正在, at every position"),
             "q̂_2·R(j)·k_2",
             me,
             offsets,
             q_hat @ same_key.T,
-            remark=Words(
-                "All five differ: +1 and -1, before and after, are told apart.", "五个数各不相同：+1 与 -1、前与后分得开。"
-            ),
+            remark=say("All five differ: +1 and -1, before and after, are told apart."),
         ),
         _step(
-            "Logits",
-            "缩放后的分数",
+            say("Logits"),
             "q̂_2·k̂_j/√4",
             me,
             by_offset,
             scores * rope.softmax_scale(4),
-            remark=Words("Divided by √d; the note leaves this out for RoPE.", "要除以 √d；笔记讲 RoPE 时漏掉了。"),
+            remark=say("Divided by √d; the note leaves this out for RoPE."),
         ),
-        _step("Weights", "权重", "α_2j = softmax(q̂_2·k̂_j/√4)", me, by_offset, weights),
-        _step("Values", "值", "v_j", tokens, _numbered("d", 2), v),
-        _step("Output", "输出", "o_2 = Σ_j α_2j·v_j", me, _numbered("d", 2), output),
+        _step(say("Weights"), "α_2j = softmax(q̂_2·k̂_j/√4)", me, by_offset, weights),
+        _step(say("Values"), "v_j", tokens, _numbered("d", 2), v),
+        _step(say("Output"), "o_2 = Σ_j α_2j·v_j", me, _numbered("d", 2), output),
     )
 
 
@@ -486,8 +402,7 @@ def _components(position: int, d_model: int, base: float, printed: Printed, note
     last = f"cos {float(table[-1, 1]):g} = {float(table[-1, 3]):.6f}"
     return (
         _step(
-            f"d = {d_model}, pair by pair (note {note})",
-            f"d = {d_model}，逐对计算（笔记 {note}）",
+            say("d = {d_model}, pair by pair (note {note})", d_model=d_model, note=note),
             f"{base:g}^(2i/{d_model}),  {position}/denominator,  sin,  cos",
             pairs,
             head,
@@ -495,14 +410,13 @@ def _components(position: int, d_model: int, base: float, printed: Printed, note
             printed,
         ),
         _step(
-            f"The code at d = {d_model}",
-            f"d = {d_model} 的位置编码",
+            say("The code at d = {d_model}", d_model=d_model),
             f"PE({position})",
             _numbered("d", d_model),
             (f"PE({position})",),
             code.T,
             row,
-            Words(f"{last}.", f"{last}。"),
+            say("{last}.", last=last),
         ),
     )
 
@@ -510,24 +424,16 @@ def _components(position: int, d_model: int, base: float, printed: Printed, note
 EXAMPLES = {
     example.name: example
     for example in (
-        Example("sum", Words("猫 吃 鱼: word + position", "猫 吃 鱼：词加位置"), ("004",), sum_steps),
-        Example(
-            "attention", Words("我 喜欢 猫: self-attention by hand", "我 喜欢 猫：手算自注意力"), ("004",), attention_steps
-        ),
-        Example(
-            "rope",
-            Words("人工 智能 正在 快速 发展: RoPE, 正在 against the rest", "人工 智能 正在 快速 发展：RoPE，“正在”与各词"),
-            ("002",),
-            rope_steps,
-        ),
-        Example("components", Words("PE(2), component by component", "PE(2)，逐个分量"), ("003", "004"), components_steps),
+        Example("sum", say("猫 吃 鱼: word + position"), ("004",), sum_steps),
+        Example("attention", say("我 喜欢 猫: self-attention by hand"), ("004",), attention_steps),
+        Example("rope", say("人工 智能 正在 快速 发展: RoPE, 正在 against the rest"), ("002",), rope_steps),
+        Example("components", say("PE(2), component by component"), ("003", "004"), components_steps),
     )
 }
 
 
 def _step(
-    english: str,
-    chinese: str,
+    title: Words,
     formula: str,
     rows: tuple[str, ...],
     columns: tuple[str, ...],
@@ -535,9 +441,7 @@ def _step(
     printed: Printed = (),
     remark: Words | None = None,
 ) -> Step:
-    return Step(
-        Words(english, chinese), formula, rows, columns, tuple(map(tuple, (matrix + 0.0).tolist())), printed, remark
-    )  # no -0.0
+    return Step(title, formula, rows, columns, tuple(map(tuple, (matrix + 0.0).tolist())), printed, remark)  # no -0.0
 
 
 def _fp64(rows: Sequence[Sequence[float]]) -> Tensor:

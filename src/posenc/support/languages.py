@@ -1,29 +1,108 @@
-"""Sentences in the two languages of the project, and which one a reader's environment asks for."""
+"""Sentences in the two languages of the project, and which one a reader's environment asks for.
+
+English stands where it is said, Chinese in a gettext catalogue of each room of posenc, keyed by the English sentence:
+
+    posenc/configs/say.py     say = catalogue_of("configs")
+    a module of configs       say("row {row} of {rows} is zero", row=3, rows=8)   ->  Words
+    posenc/configs/zh.po      msgid "row {row} of {rows} is zero"
+                              msgstr "{rows} 行中的第 {row} 行是零"
+
+A sentence without a translation stays English. Babel reads the catalogues, when Chinese is first asked for.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Literal, NamedTuple, get_args
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Literal, Protocol, get_args
 
 Language = Literal["en", "zh"]
 LANGUAGES: tuple[Language, ...] = get_args(Language)
+ROOMS = Path(__file__).parents[1]
 
 
-class Words(NamedTuple):
-    """The same sentence twice."""
+class Words:
+    """The same sentence in both languages. `zh` may be a function, called when the Chinese is read; None: as `en`."""
 
-    en: str
-    zh: str
+    __slots__ = ("_zh", "en")
+
+    def __init__(self, en: str, zh: str | Callable[[], str] | None = None) -> None:
+        self.en = en
+        self._zh = en if zh is None else zh
+
+    @property
+    def zh(self) -> str:
+        return self._zh if isinstance(self._zh, str) else self._zh()
 
     def in_language(self, language: Language) -> str:
         return self.zh if language == "zh" else self.en
+
+    def filled(self, **values: object) -> Words:
+        """Both sentences with their named values put in; a value that is Words is put in by language."""
+
+        def spoken(language: Language) -> str:
+            told = {name: one.in_language(language) if isinstance(one, Words) else one for name, one in values.items()}
+            return self.in_language(language).format(**told)
+
+        return Words(spoken("en"), lambda: spoken("zh"))
+
+    def both(self) -> tuple[str, str]:
+        return self.en, self.zh
+
+    def as_dict(self) -> dict[str, str]:
+        """{"en": …, "zh": …}"""
+        return {language: self.in_language(language) for language in LANGUAGES}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Words) and self.en == other.en and self.zh == other.zh
+
+    def __hash__(self) -> int:
+        return hash(self.en)
+
+    def __repr__(self) -> str:
+        return f"Words({self.en!r}, {self.zh!r})"
+
+    def __reduce__(self) -> tuple[type[Words], tuple[str, str]]:
+        return Words, self.both()
+
+
+class Say(Protocol):
+    """A sentence with named values, as in str.format; one without values is taken as it is written.
+
+    `context` tells apart two uses of the same English that differ in Chinese: the entry's msgctxt.
+    """
+
+    def __call__(self, sentence: str, /, *, context: str = "", **values: object) -> Words: ...
+
+
+def catalogue_of(room: str) -> Say:
+    """The `say` of a folder of posenc, whose Chinese stands in its zh.po."""
+
+    def say(sentence: str, /, *, context: str = "", **values: object) -> Words:
+        words = Words(sentence, lambda: translations(room).get((context, sentence), sentence))
+        return words.filled(**values) if values else words
+
+    return say
+
+
+@cache
+def translations(room: str) -> Mapping[tuple[str, str], str]:
+    """Chinese by context and English sentence, without entries marked fuzzy. Empty where Babel is not installed."""
+    try:
+        from babel.messages.pofile import read_po
+    except ModuleNotFoundError:
+        return {}
+    with open(ROOMS / room / "zh.po", "rb") as file:
+        entries = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
+    return {(one.context or "", str(one.id)): str(one.string) for one in entries}
 
 
 def joined(words: Iterable[Words], en: str, zh: str) -> Words:
     """All words as one, with `en` between the English parts and `zh` between the Chinese ones. Empty for no words."""
     words = list(words)
-    return Words(en.join(one.en for one in words), zh.join(one.zh for one in words))
+    return Words(en.join(one.en for one in words), lambda: zh.join(one.zh for one in words))
 
 
 def clauses(*words: Words) -> Words:

@@ -20,7 +20,8 @@ from posenc.catalogue.choose.quality import Quality, quality
 from posenc.catalogue.description import built
 from posenc.catalogue.entry import Domain, Entry, Start
 from posenc.catalogue.lookup import BY_NAME, ENTRIES
-from posenc.support.languages import Words
+from posenc.catalogue.say import say
+from posenc.support.languages import Words, joined
 
 Kernel = Literal["plain", "any"]
 MOST = 5  # entries of a short list
@@ -84,9 +85,9 @@ class Choice(NamedTuple):
     def as_json(self) -> dict[str, Any]:
         return {
             "name": self.name,
-            "title": self.title._asdict(),
-            "reasons": [{"kind": one.kind, "says": one.says._asdict(), "source": one.source} for one in self.reasons],
-            "beware": [words._asdict() for words in self.beware],
+            "title": self.title.as_dict(),
+            "reasons": [{"kind": one.kind, "says": one.says.as_dict(), "source": one.source} for one in self.reasons],
+            "beware": [words.as_dict() for words in self.beware],
         }
 
 
@@ -103,26 +104,26 @@ def unmet(entry: Entry, answers: Answers) -> list[Words]:
     """The requirements that an entry does not meet."""
     found = []
     if answers.domain not in entry.used_for:
-        found.append(Words(f"it is not for {answers.domain}", f"不适用于 {answers.domain}"))
+        found.append(say("it is not for {domain}", domain=answers.domain))
     if answers.start not in entry.starts_from:
-        found.append(Words(f"it does not start from {answers.start}", f"不能从 {answers.start} 开始"))
+        found.append(say("it does not start from {start}", start=answers.start))
     if entry.kind == "tempered":
-        found.append(Words("it tells no order by itself", "本身不含顺序"))
+        found.append(say("it tells no order by itself"))
     if "parameters" in entry.needs and not answers.parameters:
-        found.append(Words("it has parameters", "有参数"))
+        found.append(say("it has parameters"))
     if "causal" in entry.needs and not answers.causal:
-        found.append(Words("it is causal only", "只适用于因果注意力"))
+        found.append(say("it is causal only"))
     if entry.kind == "none" and not answers.causal and answers.domain != "graph":
-        found.append(Words("without a causal mask it tells no order", "没有因果掩码就没有顺序"))
+        found.append(say("without a causal mask it tells no order"))
     facts = _facts(entry.name)
     if answers.causal and entry.kind != "positions" and "local" not in facts["traits"]:
-        found.append(Words("a token reads later ones", "会读到后面的词"))
+        found.append(say("a token reads later ones"))
     if answers.kernel == "plain" and set(facts["seams"]) - {"embed", "rotate", "bypass"}:
-        found.append(Words("it changes scores in a way that a plain kernel does not", "对分数的改动超出普通内核"))
+        found.append(say("it changes scores in a way that a plain kernel does not"))
     if answers.factor > 1 and answers.domain != "graph" and _reach(entry, answers) is None:
-        found.append(Words("nothing shows that it reaches further than its training", "没有证据表明能超过训练长度"))
+        found.append(say("nothing shows that it reaches further than its training"))
     if not _reasons(entry, answers):
-        found.append(Words("there is no figure for it", "没有相关的数据"))
+        found.append(say("there is no figure for it"))
     return found
 
 
@@ -167,11 +168,8 @@ def _reasons(entry: Entry, answers: Answers) -> tuple[Reason, ...]:
         parts = [(words, cost.median(name)) for name, words in costs.MEASURES.items() if name != "prefill_long"]
         known = [(words, ratio) for words, ratio in parts if ratio is not None]
         if known:
-            english = ", ".join(f"{words.en} {ratio:.2f} ×" for words, ratio in known)
-            chinese = "，".join(f"{words.zh} {ratio:.2f} 倍" for words, ratio in known)
-            found.append(
-                Reason("measured", Words(f"time relative to NoPE: {english}", f"与 NoPE 的耗时之比：{chinese}"), COSTS)
-            )
+            times = joined((say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known), ", ", "，")
+            found.append(Reason("measured", say("time relative to NoPE: {times}", times=times), COSTS))
     found += [Reason("cited", cited.says, cited.source) for cited in CITED.get(entry.name, ())]
     return tuple(found)
 
@@ -181,15 +179,13 @@ def _choice(entry: Entry, answers: Answers) -> Choice:
     reach = _reach(entry, answers)
     if answers.factor > 1 and reach is not None and reach < answers.factor:
         beware.append(
-            Words(
-                f"the evidence ends at {reach:g} × the trained length; {answers.factor:g} × are wanted",
-                f"证据只到训练长度的 {reach:g} 倍；需要 {answers.factor:g} 倍",
+            say(
+                "the evidence ends at {reach:g} × the trained length; {factor:g} × are wanted",
+                reach=reach,
+                factor=answers.factor,
             )
             if reach > 1
-            else Words(
-                f"the evidence names no length; {answers.factor:g} × the trained one are wanted",
-                f"证据没有给出长度；需要训练长度的 {answers.factor:g} 倍",
-            )
+            else say("the evidence names no length; {factor:g} × the trained one are wanted", factor=answers.factor)
         )
     beware.append(entry.page.breaks)
     return Choice(entry.name, entry.label, _reasons(entry, answers), tuple(beware))

@@ -12,23 +12,24 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from posenc.catalogue.say import say
 from posenc.support.languages import Words
 
 FILE = Path(__file__).parent / "costs.json"
 MiB = 2**20
 FEW = 8 * MiB  # bytes below which a growth with the tokens cannot be told from the noise of the measurement
 MEASURES: dict[str, Words] = {
-    "prefill": Words("prefill, 512 tokens", "预填充 512 个词"),
-    "prefill_long": Words("prefill, 2048 tokens", "预填充 2048 个词"),
-    "decode": Words("decode after 511 tokens", "在 511 个词之后解码"),
-    "training": Words("training, 512 tokens", "训练 512 个词"),
+    "prefill": say("prefill, 512 tokens"),
+    "prefill_long": say("prefill, 2048 tokens"),
+    "decode": say("decode after 511 tokens"),
+    "training": say("training, 512 tokens"),
 }
 Order = Literal["few", "1", "n", "n²"]
 ORDERS: dict[Order, Words] = {
-    "few": Words("too little to be measured", "少到测不出"),
-    "1": Words("independent of the number of tokens", "与词数无关"),
-    "n": Words("proportional to the number of tokens", "与词数成正比"),
-    "n²": Words("proportional to its square", "与词数的平方成正比"),
+    "few": say("too little to be measured"),
+    "1": say("independent of the number of tokens"),
+    "n": say("proportional to the number of tokens"),
+    "n²": say("proportional to its square"),
 }
 
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from posenc.catalogue import measured
 from posenc.catalogue.entry import Start
+from posenc.catalogue.say import say
 from posenc.support.languages import Words
 
 TASKS = {True: "language_model", False: "masked_language_model"}
@@ -34,14 +35,16 @@ class Quality(NamedTuple):
     def says(self, factor: float) -> Words:
         """The figures, at the trained length and at the one wanted or the largest that was tested."""
         far = max(multiple for multiple in self.bits if multiple <= factor)
-        beyond = "" if far == 1 else f", {self.bits[far]:.2f} at {far:g} ×"
-        after = "" if far == 1 else f"，{far:g} 倍处 {self.bits[far]:.2f}"
-        note = Words("small models, 3 seeds", "小模型，3 个种子")
+        beyond = "" if far == 1 else say(", {bits:.2f} at {far:g} ×", bits=self.bits[far], far=far)
+        note = say("small models, 3 seeds")
         if not self.converged:
-            note = Words(f"{note.en}; still improved at the end of training", f"{note.zh}；训练结束时仍在改善")
-        return Words(
-            f"{self.measure.en}: {self.bits[1]:.2f} bits at the trained length{beyond} ({note.en})",
-            f"{self.measure.zh}：训练长度处 {self.bits[1]:.2f} 比特{after}（{note.zh}）",
+            note = say("{note}; still improved at the end of training", note=note)
+        return say(
+            "{measure}: {bits:.2f} bits at the trained length{beyond} ({note})",
+            measure=self.measure,
+            bits=self.bits[1],
+            beyond=beyond,
+            note=note,
         )
 
 
@@ -59,5 +62,5 @@ def quality(name: str, *, causal: bool, start: Start) -> Quality | None:
     reached = [multiple for multiple, value in bits.items() if value - bits[1] < LOST]
     # A change of the trained RoPE stands for RoPE's training.
     trained = arm if start == "scratch" else next(one for one in task["arms"] if one["name"] == "rope")
-    words = Words(task["title"]["en"], task["title"]["zh"])
+    words = Words(**task["title"])
     return Quality(bits, max(reached), max(bits), words, trained["converged"] is not False)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from posenc.catalogue.entry import Domain, Start
-from posenc.support.languages import Language, Words
+from posenc.catalogue.say import say
+from posenc.support.languages import Language
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
@@ -18,21 +19,15 @@ if TYPE_CHECKING:
     from posenc.catalogue.choose.choice import Choice
 
 QUESTIONS = {
-    "domain": Words("What are the tokens: text, image, audio or graph?", "词是什么：text、image、audio 还是 graph？"),
-    "causal": Words("Does a token see only earlier ones?", "每个词只看到它之前的词吗？"),
-    "trained": Words("How many tokens has a training example?", "一个训练样本有多少个词？"),
-    "wanted": Words("How many tokens has the longest example in use?", "使用时最长的样本有多少个词？"),
-    "start": Words(
-        "Is the model trained from scratch, or is a trained one changed: scratch or trained?",
-        "从头训练，还是改动已训练的模型：scratch 还是 trained？",
-    ),
-    "kernel": Words(
-        "Does the attention kernel take a bias (any), or only queries, keys, values and a causal mask (plain)?",
-        "注意力内核接受偏置（any），还是只接受查询、键、值和因果掩码（plain）？",
-    ),
-    "parameters": Words("May it add learned parameters?", "可以增加可学习的参数吗？"),
+    "domain": say("What are the tokens: text, image, audio or graph?"),
+    "causal": say("Does a token see only earlier ones?"),
+    "trained": say("How many tokens has a training example?"),
+    "wanted": say("How many tokens has the longest example in use?"),
+    "start": say("Is the model trained from scratch, or is a trained one changed: scratch or trained?"),
+    "kernel": say("Does the attention kernel take a bias (any), or only queries, keys, values and a causal mask (plain)?"),
+    "parameters": say("May it add learned parameters?"),
 }
-KINDS = {"measured": Words("measured", "实测"), "cited": Words("cited", "引用")}
+KINDS = {"measured": say("measured"), "cited": say("cited")}
 
 
 def command(
@@ -114,7 +109,7 @@ def show(console: Console, choices: list[Choice], language: Language) -> None:
     """The short list: each entry with its reasons and what to beware of."""
     from rich.markup import escape
 
-    beware = Words("beware", "注意").in_language(language)
+    beware = say("beware").in_language(language)
     for number, choice in enumerate(choices, 1):
         console.print(f"[bold]{number}. {choice.name}[/bold]  {escape(choice.title.in_language(language))}")
         for reason in choice.reasons:

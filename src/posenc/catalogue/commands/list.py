@@ -10,7 +10,8 @@ import typer
 
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS, SHORT
-from posenc.support.languages import Language, Words
+from posenc.catalogue.say import say
+from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
 
 
@@ -65,10 +66,7 @@ def command(
         _print_table(console, grouped([built(entry) for entry in chosen], by, language), language)
 
 
-HEADINGS = {
-    "en": ("name", "adds", "year", "parameters", "what holds", "used by"),
-    "zh": ("名称", "公式", "年份", "参数量", "性质", "使用者"),
-}
+HEADINGS = (say("name"), say("adds"), say("year"), say("parameters", context="column"), say("what holds"), say("used by"))
 
 
 def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict[str, list[dict[str, Any]]]:
@@ -83,7 +81,7 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
         years = sorted({row["published"][:4] for row in described})
         return {year: [row for row in described if row["published"].startswith(year)] for year in years}
     groups = sorted({tuple(sorted(row["needs"])) for row in described}, key=lambda needs: (len(needs), needs))
-    nothing = Words("nothing but positions", "只需位置")
+    nothing = say("nothing but positions")
     return {
         (", ".join(NEEDS[need].in_language(language) for need in needs) or nothing.in_language(language)): [
             row for row in described if tuple(sorted(row["needs"])) == needs
@@ -101,9 +99,7 @@ def traits(row: dict[str, Any], language: Language) -> str:
     if row["kind"] == "positions":
         return "–"
     telling = [trait for trait in ("shift_invariant", "causal_only") if trait in row["traits"]]
-    return ", ".join(TRAITS[trait].in_language(language) for trait in telling) or Words("absolute", "绝对").in_language(
-        language
-    )
+    return ", ".join(TRAITS[trait].in_language(language) for trait in telling) or say("absolute").in_language(language)
 
 
 def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
@@ -120,9 +116,9 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
     for heading, rows in groups.items():
         console.print(f"[bold]{escape(heading)}[/bold] ({len(rows)})")
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column, name in enumerate(HEADINGS[language]):
+        for column, words in enumerate(HEADINGS):
             table.add_column(
-                name,
+                words.in_language(language),
                 justify="right" if column == 3 else "left",
                 no_wrap=column in (0, 2, 3),
                 min_width=widest if column == 0 else None,
@@ -137,13 +133,13 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
                 Wrapped(", ".join(BY_NAME[row["name"]].users(language)[:3])),
             )
         console.print(table)
-    per_layer = [BY_NAME[row["name"]].title for row in described if row["per_layer"]]
+    per_layer = joined((Words(BY_NAME[row["name"]].title) for row in described if row["per_layer"]), ", ", "、")
     console.print(
-        Words(
-            f"{len(described)} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; for each layer: "
-            f"{', '.join(per_layer)}.\nposenc list NAME shows details; posenc show NAME draws a picture.",
-            f"共 {len(described)} 个名称。参数量按 d_model 512、8 个头、6 层、2048 个位置计；"
-            f"{'、'.join(per_layer)} 的参数量为每层一份。\nposenc list 名称 查看详情；posenc show 名称 画图。",
+        say(
+            "{names} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; for each layer: {per_layer}.\n"
+            "posenc list NAME shows details; posenc show NAME draws a picture.",
+            names=len(described),
+            per_layer=per_layer,
         ).in_language(language)
     )
     console.print(running(language), markup=False)
@@ -154,24 +150,23 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
 
     from posenc.terminal.wrapped import Wrapped
 
-    zh = language == "zh"
     options = ", ".join(f"{name}={value!r}" for name, value in row["options"].items())
-    lines = {
-        "公式" if zh else "formula": row["formula"],
-        "思路" if zh else "idea": row["idea"][language],
-        "坐标" if zh else "coordinates": row["coordinates"][language] if row["coordinates"] else "",
-        "作用处" if zh else "seams": seams(row, language),
-        "性质" if zh else "what holds": ", ".join(TRAITS[trait].in_language(language) for trait in row["traits"]) or "–",
-        "需要" if zh else "needs": ", ".join(NEEDS[need].in_language(language) for need in row["needs"]) or "–",
-        "尺寸" if zh else "sizes": ", ".join(row["sizes"]) or "–",
-        "选项" if zh else "options": options or "–",
-        "又名" if zh else "also called": ", ".join(row["also_called"]),
-        "使用者" if zh else "used by": ", ".join(row["used_by"][language]),
-        "来源" if zh else "source": row["source"],
-    }
+    lines = (
+        (say("formula"), row["formula"]),
+        (say("idea"), row["idea"][language]),
+        (say("coordinates"), row["coordinates"][language] if row["coordinates"] else ""),
+        (say("seams"), seams(row, language)),
+        (say("what holds"), ", ".join(TRAITS[trait].in_language(language) for trait in row["traits"]) or "–"),
+        (say("needs"), ", ".join(NEEDS[need].in_language(language) for need in row["needs"]) or "–"),
+        (say("sizes"), ", ".join(row["sizes"]) or "–"),
+        (say("options"), options or "–"),
+        (say("also called"), ", ".join(row["also_called"])),
+        (say("used by"), ", ".join(row["used_by"][language])),
+        (say("source"), row["source"]),
+    )
     table = Table.grid(padding=(0, 2))
-    for label, text in lines.items():
+    for label, text in lines:
         if text:
-            table.add_row(f"[dim]{label}[/dim]", Wrapped(text))
+            table.add_row(f"[dim]{label.in_language(language)}[/dim]", Wrapped(text))
     console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
     console.print(table)

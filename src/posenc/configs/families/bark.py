@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -23,11 +24,7 @@ def semantic(keys: Keys) -> PositionSpec:
 
 @family("bark")
 def bark(keys: Keys) -> PositionSpec:
-    keys.note(
-        "semantic_config",
-        "the first 256 positions of the semantic model hold the sum of text and history",
-        "语义模型的前 256 个位置是文本与历史之和",
-    )
+    keys.note("semantic_config", say("the first 256 positions of the semantic model hold the sum of text and history"))
     return PositionSpec(
         keys.family,
         parts=parts(

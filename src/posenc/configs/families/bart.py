@@ -10,18 +10,14 @@ from posenc.configs.families.marian import fairseq
 from posenc.configs.families.roberta import TOKENS
 from posenc.configs.family import family, stack_of, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("pp_formulanet_text")
 def pp_formulanet_text(keys: Keys) -> PositionSpec:
     """BART's decoder alone: position p reads row p + 2."""
-    keys.note(
-        "max_position_embeddings",
-        "the table has two more rows than positions: position p reads row p + 2",
-        "表的行数比位置多两行：位置 p 读第 p + 2 行",
-    )
+    keys.note("max_position_embeddings", say("the table has two more rows than positions: position p reads row p + 2"))
     use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
     return stack_of(
         keys, [Layer()] * keys.whole("decoder_layers"), embedding=[use], width="d_model", heads="decoder_attention_heads"
@@ -35,11 +31,7 @@ def bart(keys: Keys) -> PositionSpec:
         learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2)
         for side in ("encoder", "decoder")
     ]
-    keys.note(
-        "max_position_embeddings",
-        "the tables have two more rows than positions: position p reads row p + 2",
-        "各表的行数比位置多两行：位置 p 读第 p + 2 行",
-    )
+    keys.note("max_position_embeddings", say("the tables have two more rows than positions: position p reads row p + 2"))
     return two_stacks(keys, *sides)
 
 
@@ -54,23 +46,13 @@ def mvp(keys: Keys) -> PositionSpec:
     """Position p reads row p + 2, in encoder and decoder."""
     both = ("encoder", "decoder")
     sides = [learned_table(keys, f"{side}.embed_positions.weight", width="d_model", row_offset=2) for side in both]
-    keys.note(
-        "max_position_embeddings",
-        "the tables have two more rows than positions: position p reads row p + 2",
-        "各表的行数比位置多两行：位置 p 读第 p + 2 行",
-    )
+    keys.note("max_position_embeddings", say("the tables have two more rows than positions: position p reads row p + 2"))
     if keys.flag("use_prompt", False):
-        keys.note(
-            "use_prompt",
-            "learned prompt keys precede the text's keys in every layer and have no positions",
-            "每一层中，学习得到的提示键排在文本的键之前，没有位置",
-        )
+        keys.note("use_prompt", say("learned prompt keys precede the text's keys in every layer and have no positions"))
     return two_stacks(keys, *sides)
 
 
-ROWS = Words(
-    "the table has two more rows than positions: position p reads row p + 2", "表的行数比位置多两行：位置 p 读第 p + 2 行"
-)
+ROWS = say("the table has two more rows than positions: position p reads row p + 2")
 
 
 @family("trocr")
@@ -79,7 +61,7 @@ def trocr(keys: Keys) -> PositionSpec:
     where = SEQUENCE
     if keys.flag("use_learned_position_embeddings", True):
         use = learned_table(keys, "embed_positions.weight", width="d_model", row_offset=2)
-        keys.note("max_position_embeddings", *ROWS)
+        keys.note("max_position_embeddings", ROWS)
     else:
         use, where = fairseq(keys), TOKENS
     layers = [Layer()] * keys.whole("decoder_layers")

@@ -10,6 +10,7 @@ from posenc.configs.families.vit import CLASS, patch_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use, Weight
 from posenc.support.languages import clauses
 
@@ -30,16 +31,11 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
         if keys.flag(flag)
     )
     if uses:
-        keys.note(
-            "image_size",
-            "for images of another size the bias is interpolated bilinearly: WindowBias.resized",
-            "图像尺寸不同时，偏置按双线性插值：WindowBias.resized",
-        )
+        keys.note("image_size", say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"))
         if height != width:
             keys.error(
                 "image_size",
-                f"{height} × {width} patches: the code swaps rows and columns of its table",
-                f"{height} × {width} 个图块：代码把表的行和列弄反了",
+                say("{height} × {width} patches: the code swaps rows and columns of its table", height=height, width=width),
             )
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []
@@ -70,16 +66,11 @@ def beit(keys: Keys) -> PositionSpec:
         for name in names
     )
     if uses:
-        keys.note(
-            "image_size",
-            "for images of another size the bias is interpolated bilinearly: WindowBias.resized",
-            "图像尺寸不同时，偏置按双线性插值：WindowBias.resized",
-        )
+        keys.note("image_size", say("for images of another size the bias is interpolated bilinearly: WindowBias.resized"))
         if height != width:
             keys.error(
                 "image_size",
-                f"{height} × {width} patches: the code swaps rows and columns of its table",
-                f"{height} × {width} 个图块：代码把表的行和列弄反了",
+                say("{height} × {width} patches: the code swaps rows and columns of its table", height=height, width=width),
             )
     absolute = bool(keys.flag("use_absolute_position_embeddings"))
     table = [patch_table(keys, mode="bicubic")] if absolute else []

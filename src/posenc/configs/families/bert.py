@@ -5,8 +5,8 @@ from __future__ import annotations
 from posenc.configs.coordinates import SEQUENCE
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("tapas")
@@ -14,17 +14,13 @@ def tapas(keys: Keys) -> PositionSpec:
     anew = keys.flag("reset_position_index_per_cell", True)
     use = learned_table(keys, BERT_TABLE, clamp=True) if anew else learned_table(keys, BERT_TABLE)
     keys.note(
-        "type_vocab_sizes",
-        "column, row and rank of a token's cell are added as token types, from tables of their own",
-        "词元所在单元格的列、行和名次作为词元类型加入，各有自己的表",
+        "type_vocab_sizes", say("column, row and rank of a token's cell are added as token types, from tables of their own")
     )
     where = SEQUENCE
     if anew:
-        where = Words(
+        where = say(
             "0, 1, 2, … within each cell; the question is cell (0, 0): Positions.within(column + 256·row) "
-            "of token_type_ids 1 and 2",
-            "每个单元格之内 0, 1, 2, …；问题是单元格 (0, 0)：由 token_type_ids 1 和 2 "
-            "得 Positions.within(column + 256·row)",
+            "of token_type_ids 1 and 2"
         )
     causal = bool(keys.flag("is_decoder", False))
     return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
@@ -46,9 +42,11 @@ def absolute_only(keys: Keys) -> None:
     if keys.text("position_embedding_type", "absolute") != "absolute":
         keys.error(
             "position_embedding_type",
-            f"{keys.get('position_embedding_type')!r} is no longer supported: positions are absolute, "
-            "and a checkpoint's relative embeddings are dropped",
-            f"已不再支持 {keys.get('position_embedding_type')!r}：位置是绝对的，检查点中的相对嵌入会被丢弃",
+            say(
+                "{position_embedding_type!r} is no longer supported: positions are absolute, and a checkpoint's "
+                "relative embeddings are dropped",
+                position_embedding_type=keys.get("position_embedding_type"),
+            ),
         )
 
 
@@ -80,9 +78,10 @@ def bert(keys: Keys) -> PositionSpec:
     if keys.family == "visual_bert":
         keys.note(
             "max_position_embeddings",
-            "image regions read row 0 of a table of their own, and the mean of the rows of the words "
-            "that a call aligns with them",
-            "图像区域读它自己的表的第 0 行，再加上调用时与之对齐的各词所在行的平均",
+            say(
+                "image regions read row 0 of a table of their own, and the mean of the rows of the words "
+                "that a call aligns with them"
+            ),
         )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer(causal=causal)] * keys.whole("num_hidden_layers")

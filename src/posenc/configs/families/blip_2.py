@@ -5,10 +5,10 @@ from __future__ import annotations
 from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
-BEHIND = Words("text 0, 1, 2, …; the queries come first and get no positions", "文本 0, 1, 2, …；查询在前，没有位置")
+BEHIND = say("text 0, 1, 2, …; the queries come first and get no positions")
 
 
 @family("blip_2_qformer", "instructblip_qformer", "instructblipvideo_qformer")
@@ -18,15 +18,10 @@ def blip_2_qformer(keys: Keys) -> PositionSpec:
     every = keys.whole("cross_attention_frequency")
     keys.note(
         "cross_attention_frequency",
-        f"layers 0, {every}, … also attend to the image, whose patches already have positions",
-        f"第 0, {every}, … 层还会对图像做注意力，图像的块已带有位置",
+        say("layers 0, {every}, … also attend to the image, whose patches already have positions", every=every),
     )
     if keys.family == "blip_2_qformer" and not keys.flag("use_qformer_text_input", False):
         rows = keys.get("max_position_embeddings", None)
-        keys.note(
-            "max_position_embeddings",
-            f"{rows} positions, unused: there is no text input",
-            f"{rows} 个位置，不使用：没有文本输入",
-        )
-        return stack_of(keys, layers, length=None, coordinates=Words("none: learned queries", "无：学习得到的查询"))
+        keys.note("max_position_embeddings", say("{rows} positions, unused: there is no text input", rows=rows))
+        return stack_of(keys, layers, length=None, coordinates=say("none: learned queries"))
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE)], coordinates=BEHIND)

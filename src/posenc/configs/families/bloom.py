@@ -9,8 +9,8 @@ from dataclasses import replace
 from posenc.configs.coordinates import WITH_PADDING
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 
 def linear(keys: Keys, heads: str) -> Use:
@@ -22,15 +22,13 @@ def bloom(keys: Keys) -> PositionSpec:
     """Positions count the tokens that the mask keeps. The class does not read seq_length, the trained length."""
     keys.warning(
         "n_head",
-        "slope·position is rounded to the model's dtype before it is added: in bfloat16, neighbouring "
-        "keys may have the same bias from position 257 on",
-        "斜率·位置在相加前舍入到模型的精度：bfloat16 下，从位置 257 起，相邻的键可能得到相同的偏置",
+        say(
+            "slope·position is rounded to the model's dtype before it is added: in bfloat16, neighbouring "
+            "keys may have the same bias from position 257 on"
+        ),
     )
     layers = [Layer((linear(keys, "n_head"),))] * keys.whole("n_layer")
-    where = Words(
-        "0, 1, 2, … over unmasked tokens: Positions.from_mask(attention_mask)",
-        "对未被遮蔽的词元 0, 1, 2, …：Positions.from_mask(attention_mask)",
-    )
+    where = say("0, 1, 2, … over unmasked tokens: Positions.from_mask(attention_mask)")
     return stack_of(keys, layers, heads="n_head", length="seq_length", coordinates=where)
 
 
@@ -39,27 +37,21 @@ def mpt(keys: Keys) -> PositionSpec:
     """Always ALiBi with the paper's slopes, whatever the configuration says."""
     asked = keys.table("attn_config")
     if asked.get("alibi") is False:
-        keys.error("attn_config.alibi", "not read: the code adds ALiBi to every model", "不读：代码对所有模型都加 ALiBi")
+        keys.error("attn_config.alibi", say("not read: the code adds ALiBi to every model"))
     if asked.get("alibi_bias_max", 8) != 8:
         keys.error(
             "attn_config.alibi_bias_max",
-            f"{asked['alibi_bias_max']} is not read: the slopes are those of 8",
-            f"不读 {asked['alibi_bias_max']}：斜率按 8 计算",
+            say("{alibi_bias_max} is not read: the slopes are those of 8", alibi_bias_max=asked["alibi_bias_max"]),
         )
-    keys.note("learned_pos_emb", "not read: there is no position table", "不读：没有位置表")
+    keys.note("learned_pos_emb", say("not read: there is no position table"))
     keys.flag("learned_pos_emb", True)
     length = keys.whole("max_seq_len")
-    keys.note(
-        "max_seq_len",
-        f"more than {length} keys fail: the bias has this length",
-        f"超过 {length} 个键会出错：偏置只有这么长",
-    )
+    keys.note("max_seq_len", say("more than {length} keys fail: the bias has this length", length=length))
     layers = [Layer((linear(keys, "n_heads"),))] * keys.whole("n_layers")
     spec = stack_of(keys, layers, width="d_model", heads="n_heads", length="max_seq_len")
     if asked.get("softmax_scale") is not None:
         keys.note(
             "attn_config.softmax_scale",
-            f"q·k is multiplied by {asked['softmax_scale']}, not by 1/√d_head",
-            f"q·k 乘以 {asked['softmax_scale']}，而不是 1/√d_head",
+            say("q·k is multiplied by {softmax_scale}, not by 1/√d_head", softmax_scale=asked["softmax_scale"]),
         )
     return replace(spec, coordinates=WITH_PADDING)

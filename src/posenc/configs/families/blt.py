@@ -7,8 +7,8 @@ from dataclasses import replace
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 WINDOWED = ("blt_patcher", "blt_local_encoder")  # whose own configuration says a window
 
@@ -20,14 +20,9 @@ def blt_local_encoder(keys: Keys) -> PositionSpec:
     window = keys.whole("sliding_window", None) if keys.family in WINDOWED else None
     kind = "full_attention" if window is None else "sliding_attention"
     layers = [Layer((use,) if use else (), kind, window)] * keys.whole("num_hidden_layers")
-    counted = Words("patches", "块") if keys.family == "blt_global_transformer" else Words("bytes", "字节")
+    counted = say("patches", context="bytes") if keys.family == "blt_global_transformer" else say("bytes")
     return stack_of(
-        keys,
-        layers,
-        d_head=d_head,
-        coordinates=Words(
-            f"{counted.en}, from 0; cross-attention has no positions", f"{counted.zh}，从 0 起；交叉注意力没有位置"
-        ),
+        keys, layers, d_head=d_head, coordinates=say("{counted}, from 0; cross-attention has no positions", counted=counted)
     )
 
 
@@ -44,8 +39,6 @@ def blt(keys: Keys) -> PositionSpec:
             part = replace(part, layers=tuple(replace(layer, kind=kind, window=window) for layer in part.layers))
         made.append(part)
     keys.note(
-        "local_attention_window_len",
-        "one mask for encoder and decoder; it overrides encoder_config's sliding_window",
-        "编码器和解码器共用一个掩码；它取代 encoder_config 的 sliding_window",
+        "local_attention_window_len", say("one mask for encoder and decoder; it overrides encoder_config's sliding_window")
     )
     return PositionSpec(keys.family, parts=tuple(made))

@@ -9,8 +9,8 @@ from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.families.layoutlm import embedded
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("bros")
@@ -25,11 +25,7 @@ def bros(keys: Keys) -> PositionSpec:
     derived = {"dim_bbox_sinusoid_emb_2d": d_model // 4, "dim_bbox_sinusoid_emb_1d": d_model // 32}
     for name, value in derived.items():
         if keys.get(name, value) != value:
-            keys.warning(
-                name,
-                f"overwritten by the value derived from hidden_size: {value}",
-                f"被由 hidden_size 算出的值取代：{value}",
-            )
+            keys.warning(name, say("overwritten by the value derived from hidden_size: {value}", value=value))
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
     said = (
         ("d_head", "hidden_size / num_attention_heads"),
@@ -45,16 +41,8 @@ def bros(keys: Keys) -> PositionSpec:
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     spec = stack_of(
-        keys,
-        layers,
-        length=None,
-        coordinates=Words(
-            "in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1",
-            "在注意力分数中：框 (x0, y0, x1, y1)，0 到 1 的实数",
-        ),
+        keys, layers, length=None, coordinates=say("in the scores: the box (x0, y0, x1, y1), real numbers from 0 to 1")
     )
     length = keys.whole("max_position_embeddings")
-    positions = embedded(
-        keys, "positions", learned_table(keys, BERT_TABLE), Words("0, 1, 2, … along the text", "沿文本 0, 1, 2, …"), length
-    )
+    positions = embedded(keys, "positions", learned_table(keys, BERT_TABLE), say("0, 1, 2, … along the text"), length)
     return replace(spec, parts=(positions,))

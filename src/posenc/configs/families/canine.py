@@ -5,8 +5,8 @@ from __future__ import annotations
 from posenc.configs.families.bert import learned_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("canine")
@@ -18,21 +18,14 @@ def canine(keys: Keys) -> PositionSpec:
     rows, length = keys.whole("num_hash_buckets"), keys.whole("max_position_embeddings")
     keys.note(
         "num_hash_buckets",
-        f"the number of rows of the position table: {rows}, of which {length} are read",
-        f"位置表的行数：{rows}，其中读 {length} 行",
+        say("the number of rows of the position table: {rows}, of which {length} are read", rows=rows, length=length),
     )
     chunk, rate = keys.whole("local_transformer_stride"), keys.whole("downsampling_rate", 4)
     keys.note(
-        "local_transformer_stride",
-        f"the first layer attends within chunks of {chunk} characters only",
-        f"第一层的注意力限于各 {chunk} 个字符的块内",
+        "local_transformer_stride", say("the first layer attends within chunks of {chunk} characters only", chunk=chunk)
     )
     deep = Layer((), "molecules", causal=False)
-    keys.note(
-        "downsampling_rate",
-        f"downsampled by a convolution: one position for {rate} characters",
-        f"由卷积降采样：{rate} 个字符对应一个位置",
-    )
+    keys.note("downsampling_rate", say("downsampled by a convolution: one position for {rate} characters", rate=rate))
     first, last = Layer((), "chunked_attention", chunk, causal=False), Layer((), "full_attention", causal=False)
     layers = [first, *[deep] * keys.whole("num_hidden_layers"), last]
     weight = "char_embeddings.char_position_embeddings.weight"
@@ -40,5 +33,5 @@ def canine(keys: Keys) -> PositionSpec:
         keys,
         layers,
         embedding=[learned_table(keys, weight, rows="num_hash_buckets")],
-        coordinates=Words("0, 1, 2, … over the characters", "沿字符 0, 1, 2, …"),
+        coordinates=say("0, 1, 2, … over the characters"),
     )

@@ -7,6 +7,7 @@ from posenc.configs.families.swin import BIAS, WHERE
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import pair
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -28,9 +29,12 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
         if least < size:
             keys.error(
                 "window_size",
-                f"stage {stage} has {least} patches per side: the code takes a smaller window there and "
-                "fails, since its table has the full window's size",
-                f"第 {stage} 阶段每边有 {least} 个图块：代码在那里取更小的窗口而出错，因为表仍是完整窗口的大小",
+                say(
+                    "stage {stage} has {least} patches per side: the code takes a smaller window there and fails, "
+                    "since its table has the full window's size",
+                    stage=stage,
+                    least=least,
+                ),
             )
         for block in range(int(depth)):
             use = Use(
@@ -40,9 +44,5 @@ def clap_audio_model(keys: Keys) -> PositionSpec:
                 (Weight("table", f"layers.{stage}.blocks.{block}.attention.self.{BIAS}"),),
             )
             layers.append(Layer((use,), "shifted_window" if block % 2 and least > size else "window", causal=False))
-    keys.note(
-        "window_size",
-        "shifted windows: pairs from two sides of the image get -100, not minus infinity",
-        "移位窗口：来自图像两侧的对得到 -100，而不是负无穷",
-    )
+    keys.note("window_size", say("shifted windows: pairs from two sides of the image get -100, not minus infinity"))
     return stack_of(keys, layers, width="patch_embeds_hidden_size", heads="no one number", length=None, coordinates=WHERE)

@@ -14,8 +14,9 @@ from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys, facts
 from posenc.configs.own_parts import own_parts
 from posenc.configs.patches import RASTER, square_side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 PATCHES = "embeddings.position_embedding"
 
@@ -34,19 +35,20 @@ PATCHES = "embeddings.position_embedding"
 )
 def clip_vision_model(keys: Keys) -> PositionSpec:
     """A row for the class token, then one for each patch; bicubic interpolation for other sizes on request."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight"), CLASS)
 
 
 @family("blip_vision_model", "blip_2_vision_model", "instructblip_vision_model", "instructblipvideo_vision_model")
 def blip_vision_model(keys: Keys) -> PositionSpec:
     """As CLIP, stored as a parameter of its own."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     keys.warning(
         "image_size",
-        "smaller images are accepted: without that request their patches read the first rows of "
-        "the table, as if at other positions",
-        "也接受更小的图像：不作该请求时，图块读表的前几行，如同处在别的位置",
+        say(
+            "smaller images are accepted: without that request their patches read the first rows of "
+            "the table, as if at other positions"
+        ),
     )
     return image_tower(keys, square_table(keys, PATCHES), CLASS)
 
@@ -54,7 +56,7 @@ def blip_vision_model(keys: Keys) -> PositionSpec:
 @family("flava_image_model")
 def flava_image_model(keys: Keys) -> PositionSpec:
     """As ViT."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
@@ -62,41 +64,30 @@ def flava_image_model(keys: Keys) -> PositionSpec:
 def internvl_vision(keys: Keys) -> PositionSpec:
     """As ViT, interpolated to the size of every image; no positions if use_absolute_position_embeddings is false."""
     if not keys.flag("use_absolute_position_embeddings"):
-        return tower(
-            keys,
-            [],
-            coordinates=Words(
-                "none: use_absolute_position_embeddings is false", "无：use_absolute_position_embeddings 为 false"
-            ),
-        )
+        return tower(keys, [], coordinates=say("none: use_absolute_position_embeddings is false"))
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("janus_vision_model")
 def janus_vision_model(keys: Keys) -> PositionSpec:
     """No class token."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, square_table(keys, f"{PATCHES}.weight", prefix=0))
 
 
 @family("groupvit_vision_model")
 def groupvit_vision_model(keys: Keys) -> PositionSpec:
     """No class token, one image size. Group tokens have learned vectors and no order."""
-    keys.note(
-        "image_size",
-        "images must have this size: the table cannot be interpolated on request",
-        "图像必须是这个尺寸：调用时也不能对表插值",
-    )
+    keys.note("image_size", say("images must have this size: the table cannot be interpolated on request"))
     depths = keys.wholes("depths", (6, 3, 3))
     if not depths:
         raise ConfigError(f"{keys.where('depths')}: expected one number for each stage, got none")
     if keys.whole("num_hidden_layers") != sum(depths):
         keys.warning(
             "num_hidden_layers",
-            f"{keys.whole('num_hidden_layers')}, but depths make {sum(depths)} layers",
-            f"{keys.whole('num_hidden_layers')}，但 depths 得出 {sum(depths)} 层",
+            say("{layers}, but depths make {depths} layers", layers=keys.whole("num_hidden_layers"), depths=sum(depths)),
         )
-    where = clauses(RASTER, Words("group tokens after the patches have none", "图块之后的分组词元没有"))
+    where = clauses(RASTER, say("group tokens after the patches have none"))
     return stack_of(
         keys, [Layer(causal=False)] * sum(depths), embedding=[patch_table(keys, prefix=0)], length=None, coordinates=where
     )
@@ -105,19 +96,19 @@ def groupvit_vision_model(keys: Keys) -> PositionSpec:
 @family("ovis2_vision")
 def ovis2_vision(keys: Keys) -> PositionSpec:
     """No class token, one image size."""
-    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
+    keys.note("image_size", say("images must have this size: the table is never interpolated"))
     return tower(keys, [], embedding=[square_table(keys, f"{PATCHES}.weight", prefix=0, mode=None)], coordinates=RASTER)
 
 
 @family("xclip_vision_model")
 def xclip_vision_model(keys: Keys) -> PositionSpec:
     """As CLIP, frame by frame; each frame's message token attends to those of other frames without positions."""
-    keys.note("image_size", *ON_REQUEST)
-    keys.note("num_frames", "frames exchange messages in every layer, without positions", "各帧在每一层交换信息，不带位置")
+    keys.note("image_size", ON_REQUEST)
+    keys.note("num_frames", say("frames exchange messages in every layer, without positions"))
     return image_tower(
         keys,
         square_table(keys, f"{PATCHES}.weight"),
-        clauses(CLASS, Words("each frame is a sequence of its own", "每帧自成一个序列")),
+        clauses(CLASS, say("each frame is a sequence of its own")),
     )
 
 
@@ -162,9 +153,10 @@ def blip_text_model(keys: Keys) -> PositionSpec:
     """As BERT. The direction of attention is an argument of the call, bidirectional by default; is_decoder is ignored."""
     keys.note(
         "is_decoder",
-        "the direction of attention is an argument of the call: bidirectional as an encoder, causal "
-        "as the decoder of captions and answers",
-        "注意力的方向由调用的参数决定：作编码器时双向，作描述与回答的解码器时因果",
+        say(
+            "the direction of attention is an argument of the call: bidirectional as an encoder, causal "
+            "as the decoder of captions and answers"
+        ),
     )
     return text_stack(keys, learned_table(keys, "embeddings.position_embeddings.weight"))
 
@@ -190,10 +182,7 @@ def tipsv2_text_model(keys: Keys) -> PositionSpec:
 
 RENEWED = ("altclip", "chinese_clip", "clip", "clipseg", "groupvit", "metaclip_2")  # the others ignore text_config_dict
 
-BETWEEN = Words(
-    "each part counts its own tokens; images and text meet only in a shared embedding space",
-    "每个部分各自计数；图像和文本只在共同的嵌入空间中相遇",
-)
+BETWEEN = say("each part counts its own tokens; images and text meet only in a shared embedding space")
 
 
 @family(
@@ -254,8 +243,6 @@ def with_old_sections(keys: Keys, *sections: str) -> Keys:
         merged = {**newer, **facts()[model_type]["defaults"], **older, "model_type": model_type}
         lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
         if lost:
-            keys.error(
-                f"{section}_dict", f"overrides {section} in {', '.join(lost)}", f"取代 {section} 中的 {', '.join(lost)}"
-            )
+            keys.error(f"{section}_dict", say("overrides {section} in {lost}", section=section, lost=", ".join(lost)))
         made = made.replaced({section: merged})
     return made

@@ -8,8 +8,8 @@ from posenc.configs.families.roformer import VALUES_ROTATE, rotary_sides
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("clvp_encoder")
@@ -17,7 +17,7 @@ def clvp_encoder(keys: Keys) -> PositionSpec:
     """RoPE over the first max(projection_dim // (2·heads), 32) channels, half pairs, base 10 000."""
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if not keys.flag("use_rotary_embedding"):
-        keys.warning("use_rotary_embedding", "false: there are no positions", "false：没有位置")
+        keys.warning("use_rotary_embedding", say("false: there are no positions"))
         return tower(keys, [], coordinates=NONE)
     width = max(keys.whole("projection_dim") // (n_heads * 2), 32)
     if d_model % n_heads or width + width % 2 > d_model // n_heads:
@@ -25,12 +25,8 @@ def clvp_encoder(keys: Keys) -> PositionSpec:
             f"{keys.where('projection_dim')}: {width} channels would rotate, max(projection_dim // "
             f"(2·heads), 32), but a head has {d_model / n_heads:g}"
         )
-    keys.note("use_rotary_embedding", *VALUES_ROTATE)
-    keys.note(
-        "projection_dim",
-        "frequencies stored in checkpoints (rotary_pos_emb.inv_freq) override these",
-        "检查点中存储的频率（rotary_pos_emb.inv_freq）取代这里的频率",
-    )
+    keys.note("use_rotary_embedding", VALUES_ROTATE)
+    keys.note("projection_dim", say("frequencies stored in checkpoints (rotary_pos_emb.inv_freq) override these"))
     use = rotary_sides(d_model // n_heads, width, "half", True, {"rotary_dim": keys.said_by("projection_dim")})
     return tower(keys, [use])
 
@@ -64,14 +60,12 @@ def clvp(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "decoder_config.max_text_tokens",
-        "two ones (begin and end tokens) are added at the front of the mask: correct for padding "
-        "on the right, one too many for padding on the left",
-        "掩码前面加两个 1（起始和结束词元）：右填充时正确，左填充时多算一个",
+        say(
+            "two ones (begin and end tokens) are added at the front of the mask: correct for padding "
+            "on the right, one too many for padding on the left"
+        ),
     )
-    where = Words(
-        "cumulative sum of the attention mask with two ones in front, minus 1; padding repeats a number",
-        "前面加两个 1 的注意力掩码的累积和减 1；填充重复前一个数",
-    )
+    where = say("cumulative sum of the attention mask with two ones in front, minus 1; padding repeats a number")
     given = PositionSpec(
         keys.family,
         part="conditioning",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
 
 
@@ -18,11 +19,7 @@ def cohere2(keys: Keys) -> PositionSpec:
     d_head = keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head, layout="interleaved")
     if keys.whole("sliding_window", None) is None:
-        keys.warning(
-            "sliding_window",
-            "null: RoPE is used only with a window, so no layer has positions",
-            "null：只有带窗口的层才用 RoPE，因此没有一层带位置",
-        )
+        keys.warning("sliding_window", say("null: RoPE is used only with a window, so no layer has positions"))
         use = None
     return decoder(keys, None, kinds=kinds, by_kind={"sliding_attention": use, "full_attention": None}, d_head=d_head)
 
@@ -37,11 +34,7 @@ def cohere2_moe(keys: Keys) -> PositionSpec:
         kinds = _by_pattern(dense, first) + _by_pattern(count - dense, keys.whole("sliding_window_pattern"))
     experts = keys.names("mlp_layer_types", None, length=count) or ("dense",) * dense + ("sparse",) * (count - dense)
     if keys.data.pop("rope_scaling", None):
-        keys.warning(
-            "rope_scaling",
-            "Cohere2MoeConfig reads rope_parameters only: nothing is scaled",
-            "Cohere2MoeConfig 只读 rope_parameters：不做任何缩放",
-        )
+        keys.warning("rope_scaling", say("Cohere2MoeConfig reads rope_parameters only: nothing is scaled"))
     if not keys.has("rope_parameters"):  # what its class shows as a default is made from rope_theta
         keys.data["rope_parameters"] = {"rope_type": "default"}
     d_head = head_width(keys)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from posenc.configs.coordinates import EACH_PART, LIKE_TEXT, SEQUENCE, VIDEO_FRAMES, VIDEO_MERGED, three_axes
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
-DRAWN = clauses(
-    three_axes(Words("patches", "图块")),
-    Words("images to generate follow, one grid each, the last one first", "其后是要生成的图像，每张一个网格，最后一张在前"),
-)
+DRAWN = clauses(three_axes(say("patches")), say("images to generate follow, one grid each, the last one first"))
 # Model types, the sections of their file, how tokens are numbered.
 TABLE = (
     ("audioflamingo3 glmasr moss_transcribe_diarize qwen2_audio voxtral", "audio_config text_config", LIKE_TEXT),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("cpmant")
@@ -28,13 +28,11 @@ def cpmant(keys: Keys) -> PositionSpec:
     prompt = keys.whole("prompt_length", 32)
     keys.note(
         "prompt_length",
-        f"position {prompt} is the first token of the text; token id 0 is always padding",
-        f"文本的第一个词元在位置 {prompt}；词元编号 0 总是填充",
+        say("position {prompt} is the first token of the text; token id 0 is always padding", prompt=prompt),
     )
     keys.warning(
         "num_hidden_layers",
-        "attention within one call is bidirectional; with a cache, new tokens are hidden from the cached ones",
-        "一次调用之内注意力是双向的；有缓存时，缓存的词元看不到新的词元",
+        say("attention within one call is bidirectional; with a cache, new tokens are hidden from the cached ones"),
     )
     layers = [Layer((use,), causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(
@@ -42,8 +40,5 @@ def cpmant(keys: Keys) -> PositionSpec:
         layers,
         d_head=keys.whole("dim_head", 128),
         length=None,
-        coordinates=Words(
-            "(position including the prompt, segment): segment 0 for prompt and padding, 2 for text",
-            "（含提示的位置, 段）：提示和填充在段 0，文本在段 2",
-        ),
+        coordinates=say("(position including the prompt, segment): segment 0 for prompt and padding, 2 for text"),
     )

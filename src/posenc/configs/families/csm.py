@@ -8,8 +8,8 @@ from posenc.configs.assumed import with_assumed
 from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("pocket_tts", "gradium_phonon_tts")
@@ -37,18 +37,11 @@ def higgs_audio_v2(keys: Keys) -> PositionSpec:
 @family("csm")
 def csm(keys: Keys) -> PositionSpec:
     """A position is one frame, all codebooks summed; the depth decoder counts the codebooks of a frame."""
-    spec = decoder(
-        keys,
-        rope(keys, d_head=head_width(keys)),
-        coordinates=Words("one for each frame or text token, from 0", "每帧或每个文本词元一个，从 0 起"),
-    )
+    spec = decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=say("one for each frame or text token, from 0"))
     return replace(spec, parts=parts(keys, "depth_decoder_config", "codec_config"))
 
 
 @family("csm_depth_decoder_model")
 def csm_depth_decoder_model(keys: Keys) -> PositionSpec:
-    where = Words(
-        "codebooks of one frame, from 0 for the backbone's state; position_ids of the call are ignored",
-        "一帧的各码本，主干的状态为 0；调用时的 position_ids 被忽略",
-    )
+    where = say("codebooks of one frame, from 0 for the backbone's state; position_ids of the call are ignored")
     return decoder(keys, rope(keys, d_head=head_width(keys)), coordinates=where)

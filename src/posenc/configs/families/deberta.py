@@ -12,6 +12,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.family import family, head_width, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 ATTENTION = "encoder.layer.{layer}.attention.self."
@@ -28,17 +29,15 @@ def deberta(keys: Keys) -> PositionSpec:
         if terms:
             uses.append(_relative(keys, terms, d_head, second))
         else:
-            keys.warning(
-                "pos_att_type",
-                "names no term: relative_attention has no effect",
-                "没有列出任何项：relative_attention 不起作用",
-            )
+            keys.warning("pos_att_type", say("names no term: relative_attention has no effect"))
     elif terms:
         keys.warning(
             "relative_attention",
-            f"false: scores have no position terms, but q·k is still divided by √({len(terms) + 1}·d_head), "
-            "for the terms of pos_att_type",
-            f"false：注意力分数中没有位置项，但 q·k 仍按 pos_att_type 的项数除以 √({len(terms) + 1}·d_head)",
+            say(
+                "false: scores have no position terms, but q·k is still divided by √({n_terms}·d_head), for the "
+                "terms of pos_att_type",
+                n_terms=len(terms) + 1,
+            ),
         )
     embedding = []
     if keys.flag("position_biased_input", True):
@@ -47,8 +46,7 @@ def deberta(keys: Keys) -> PositionSpec:
     if second and keys.whole("conv_kernel_size", 0, least=0):
         keys.note(
             "conv_kernel_size",
-            "a convolution over the embeddings is added after the first layer; it depends on order too",
-            "第一层之后加上对嵌入的卷积；它也依赖次序",
+            say("a convolution over the embeddings is added after the first layer; it depends on order too"),
         )
     layers = [Layer(tuple(uses), causal=False)] * keys.whole("num_hidden_layers")
     length = "max_position_embeddings" if embedding else None

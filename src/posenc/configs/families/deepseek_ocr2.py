@@ -9,8 +9,8 @@ from posenc.configs.family import decoder, family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, side_of, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
@@ -42,12 +42,11 @@ def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
         layers.append(Layer((bias,) if keys.flag("use_rel_pos") else (), kind, None if everywhere else side * side, False))
     keys.note(
         "window_size",
-        f"all layers except {list(whole)} attend within windows of {side} × {side} patches, with "
-        "coordinates within the window; windows at the border are padded, and padding is attended "
-        "to",
-        (
-            f"除 {list(whole)} 外的各层只在 {side} × {side} 个图块的窗口内做注意力，坐标在窗口内计；"
-            "边上的窗口有填充，填充也参与注意力"
+        say(
+            "all layers except {layers} attend within windows of {side} × {side} patches, with coordinates "
+            "within the window; windows at the border are padded, and padding is attended to",
+            layers=list(whole),
+            side=side,
         ),
     )
     return stack_of(keys, layers, embedding=[table] if keys.flag("use_abs_pos") else [], length=None, coordinates=RASTER)
@@ -65,12 +64,9 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim", None) or keys.whole("hidden_size") // keys.whole("num_attention_heads")
     use = rope(keys, d_head=d_head)
     if window is not None:
-        keys.warning("sliding_window", "passed to the kernel, but the mask ignores it", "传给了算子，但掩码不理会它")
+        keys.warning("sliding_window", say("passed to the kernel, but the mask ignores it"))
     layers = [Layer((use,) if use else (), kind, window if kind == "sliding_attention" else None) for kind in kinds]
-    where = Words(
-        "patches in sequence, then learned queries, counted from 0; attention among patches is bidirectional",
-        "先是依次的图块，再是学习的查询，从 0 计数；图块之间的注意力是双向的",
-    )
+    where = say("patches in sequence, then learned queries, counted from 0; attention among patches is bidirectional")
     return stack_of(keys, layers, d_head=d_head, coordinates=where)
 
 
@@ -78,9 +74,7 @@ def deepseek_ocr2_encoder(keys: Keys) -> PositionSpec:
 def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
     if keys.family == "deepseek_ocr2_vision":
         keys.note(
-            "encoder_config",
-            "144 or 256 learned queries follow the patches, depending on the number of patches",
-            "图块之后是 144 或 256 个学习得到的查询，数目取决于图块数",
+            "encoder_config", say("144 or 256 learned queries follow the patches, depending on the number of patches")
         )
     return PositionSpec(keys.family, parts=parts(keys, "sam_config", "encoder_config"))
 
@@ -90,9 +84,7 @@ def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
     """CLIP's grid with a row for the class token, interpolated bicubically."""
     height, width, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", height, width, said, prefix=1, antialias=True)
-    return tower(
-        keys, [], embedding=[table], coordinates=Words(f"a class token, then {RASTER.en}", f"先是类别词元，再是{RASTER.zh}")
-    )
+    return tower(keys, [], embedding=[table], coordinates=say("a class token, then {raster}", raster=RASTER))
 
 
 @family("deepseek_ocr2_text", "unlimited_ocr_text")
@@ -106,11 +98,10 @@ def deepseek_ocr2_text(keys: Keys) -> PositionSpec:
         kind = "reference_sliding_attention"
         keys.note(
             "sliding_window",
-            f"after the prompt, a token attends to the whole prompt and to the last {keys.whole('sliding_window')} "
-            "tokens, itself included; attention within the prompt is causal",
-            (
-                f"提示之后，每个词元看到整个提示和最近 {keys.whole('sliding_window')} 个词元（含自身）"
-                "；提示之内的注意力是因果的"
+            say(
+                "after the prompt, a token attends to the whole prompt and to the last {window} tokens, itself "
+                "included; attention within the prompt is causal",
+                window=keys.whole("sliding_window"),
             ),
         )
     kinds = keys.names("layer_types", None, length=count) or (kind,) * count
@@ -125,5 +116,5 @@ def deepseek_ocr2(keys: Keys) -> PositionSpec:
         window = keys.whole("sliding_window", None)
         within = {} if window is None else {"sliding_window": window}
         keys.data["text_config"] = old | within | {"model_type": "unlimited_ocr_text"}
-        keys.note("language_config", "the old name of text_config", "text_config 的旧名")
+        keys.note("language_config", say("the old name of text_config"))
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"))

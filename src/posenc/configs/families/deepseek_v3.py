@@ -13,6 +13,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, layer_kinds
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use
 
 
@@ -58,9 +59,14 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
         if (int(width * factor) + 1) // 2 * 2 != rotary_dim:
             keys.error(
                 f"{name}.partial_rotary_factor",
-                f"{factor:g} of {width} gives frequencies for {int(width * factor)} channels, but {rotary_dim} "
-                "rotate: the model fails",
-                f"{width} 的 {factor:g} 给出 {int(width * factor)} 个通道的频率，而旋转的是 {rotary_dim} 个：模型出错",
+                say(
+                    "{factor:g} of {width} gives frequencies for {channels} channels, but {rotary_dim} rotate: the "
+                    "model fails",
+                    factor=factor,
+                    width=width,
+                    channels=int(width * factor),
+                    rotary_dim=rotary_dim,
+                ),
             )
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
         made = made.replaced({name: settings | {label: rest} if label else rest})
@@ -89,10 +95,11 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
         given = {name: value for name, value in given.items() if not name.startswith("mscale")}
         keys.warning(
             f"rope_parameters.{'mscale_all_dim' if weight else 'mscale'}",
-            "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
-            "by 1 + 0.1·ln factor" + (", in addition to the softmax scale" if weight else ""),
-            "mscale 和 mscale_all_dim 只有同时给出才影响 cos 和 sin；这里 cos 和 sin 乘以 1 + 0.1·ln factor"
-            + ("，此外 softmax 也有缩放" if weight else ""),
+            say(
+                "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
+                "by 1 + 0.1·ln factor{too}",
+                too=say(", in addition to the softmax scale") if weight else "",
+            ),
         )
     scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
     made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
@@ -112,8 +119,7 @@ def stack(keys: Keys, use: Use | None, kinds: Sequence[str] | None = None, **abo
     if use is not None and linear:
         keys.note(
             "layer_types",
-            f"{linear} of {len(kinds)} layers are linear attention, which is recurrent",
-            f"{len(kinds)} 层中有 {linear} 层是线性注意力，逐步递推",
+            say("{linear} of {n_kinds} layers are linear attention, which is recurrent", linear=linear, n_kinds=len(kinds)),
         )
     d_head = keys.whole("qk_rope_head_dim", least=0) + keys.whole("qk_nope_head_dim")
     return decoder(keys, use, kinds=kinds, d_head=d_head, **about)
@@ -151,12 +157,7 @@ def longcat_flash(keys: Keys) -> PositionSpec:
     if keys.whole("head_dim") != keys.whole("qk_rope_head_dim"):
         keys.error(
             "head_dim",
-            "frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal",
-            "频率按 head_dim 个通道计算，而旋转的是 qk_rope_head_dim 个通道：两者必须相等",
+            say("frequencies are computed for head_dim channels, but qk_rope_head_dim channels rotate: both must be equal"),
         )
-    keys.note(
-        "num_layers",
-        "each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model",
-        "每层有两个注意力：这里的第 2n 和 2n + 1 层是模型的第 n 层",
-    )
+    keys.note("num_layers", say("each layer has two attentions: layers 2n and 2n + 1 here are layer n of the model"))
     return stack(keys, latent(keys, interleave=True), ["full_attention"] * (2 * keys.whole("num_layers")))

@@ -8,6 +8,7 @@ from dataclasses import replace
 from posenc.configs.families.deepseek_v3 import latent, stack, wide_enough
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 
@@ -53,8 +54,9 @@ def deepseek_v32(keys: Keys) -> PositionSpec:
     use = latent(keys, interleave=True)
     keys.note(
         "index_head_dim",
-        "the indexer rotates its first channels in half pairs; attention rotates its last channels in interleaved pairs",
-        "索引器按 half 成对旋转前面的通道；注意力按 interleaved 成对旋转后面的通道",
+        say(
+            "the indexer rotates its first channels in half pairs; attention rotates its last channels in interleaved pairs"
+        ),
     )
     return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
 
@@ -68,9 +70,7 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
     types = indexer_types(keys, count)
     use = latent(keys, interleave=True)
     keys.note(
-        "index_head_dim",
-        "the indexer rotates its first channels, attention its last; both in interleaved pairs",
-        "索引器旋转前面的通道，注意力旋转后面的；两者都按 interleaved 成对",
+        "index_head_dim", say("the indexer rotates its first channels, attention its last; both in interleaved pairs")
     )
     own = [n for n, kind in enumerate(types) if kind != "shared"]
     return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))

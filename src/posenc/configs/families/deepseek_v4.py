@@ -15,6 +15,7 @@ from posenc.configs.families.deepseek_v3 import wide_enough
 from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 LABELS = ("main", "compress")
@@ -39,15 +40,17 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
     kinds = _kinds(keys, count)
     keys.note(
         "num_key_value_heads",
-        "keys and values are the same rotated tensor, and outputs are rotated back by the query's "
-        "position: a kernel that rotates only queries and keys is not enough",
-        "键和值是同一个旋转后的张量，输出再按查询的位置转回：只旋转查询和键的算子不够",
+        say(
+            "keys and values are the same rotated tensor, and outputs are rotated back by the query's "
+            "position: a kernel that rotates only queries and keys is not enough"
+        ),
     )
     keys.warning(
         "compress_rates",
-        "compressed keys are rotated by their index in the sequence, but their causal mask reads "
-        "position ids: the two disagree with left padding",
-        "压缩后的键按其在序列中的下标旋转，而因果掩码读 position_ids：左填充时两者不一致",
+        say(
+            "compressed keys are rotated by their index in the sequence, but their causal mask reads "
+            "position ids: the two disagree with left padding"
+        ),
     )
     turning = {kind: uses["main" if kind == SLIDING else "compress"] for kind in (SLIDING, SPARSE, HEAVY)}
     spec = decoder(keys, None, kinds=kinds, by_kind=dict(turning), d_head=d_head)
@@ -92,9 +95,7 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     if compress.get("rope_type", compress.get("type")) == "yarn":
         compress.setdefault("attention_factor", 1.0)
         keys.note(
-            where,
-            "yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set",
-            "yarn 只缩放压缩的层；除非设了 attention_factor，cos 和 sin 不缩放",
+            where, say("yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set")
         )
     made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
     return made, {

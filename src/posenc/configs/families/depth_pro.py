@@ -5,19 +5,15 @@ from __future__ import annotations
 from posenc.configs.coordinates import EACH_PART
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 
 @family("depth_pro")
 def depth_pro(keys: Keys) -> PositionSpec:
     """Two encoders of patches cut from several scales, one for the image, optionally one for the field of view."""
     names = ["image_model_config", "patch_model_config"] + ["fov_model_config"] * bool(keys.flag("use_fov_model", False))
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, *names),
-        coordinates=Words("within each crop of patch_size pixels", "在每个 patch_size 像素的裁剪之内"),
-    )
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=say("within each crop of patch_size pixels"))
 
 
 @family("zoedepth")
@@ -33,13 +29,8 @@ def zoedepth(keys: Keys) -> PositionSpec:
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     count = keys.whole("num_patch_transformer_layers", 4)
     if count != 4:
-        keys.warning(
-            "num_patch_transformer_layers", f"{count} here; the code uses the first 4", f"这里是 {count}；代码用前 4 个"
-        )
-    where = Words(
-        "0 for an empty token, then the cells of the coarsest map from 1, row by row",
-        "空词元为 0，然后是最粗的图的单元格，从 1 起，逐行",
-    )
+        keys.warning("num_patch_transformer_layers", say("{count} here; the code uses the first 4", count=count))
+    where = say("0 for an empty token, then the cells of the coarsest map from 1, row by row")
     heads = "patch_transformer_num_attention_heads"
     chooser = stack_of(
         keys, [Layer(causal=False)] * 4, embedding=[use], width=width, heads=heads, length=None, coordinates=where

@@ -12,29 +12,23 @@ from typing import Any
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
-PIXELS = Words(
-    "(row, column) among non-padding cells, from 1, divided by the last one, times 2π: Positions.pixels",
-    "非填充单元格中的（行, 列），从 1 起，除以最后一个，乘以 2π：Positions.pixels",
+PIXELS = say("(row, column) among non-padding cells, from 1, divided by the last one, times 2π: Positions.pixels")
+
+CENTRED = say(
+    "centre (row, column) among non-padding cells, divided by the last one, times 2π: Positions.pixels(centred=True)"
 )
 
-CENTRED = Words(
-    "centre (row, column) among non-padding cells, divided by the last one, times 2π: Positions.pixels(centred=True)",
-    "非填充单元格的中心（行, 列），除以最后一个，乘以 2π：Positions.pixels(centred=True)",
-)
+LEVEL = say("a learned vector for each feature map, level_embed, is added with the sinusoids")
 
-LEVEL = Words(
-    "a learned vector for each feature map, level_embed, is added with the sinusoids",
-    "每张特征图有一个学习的向量 level_embed，与正余弦一起加上",
-)
+LEVELS = say("each feature map separately, one after the other")
 
-LEVELS = Words("each feature map separately, one after the other", "各特征图分开，依次排列")
+CELLS = say("(row, column) of the cell, from 0 to 49")
 
-CELLS = Words("(row, column) of the cell, from 0 to 49", "单元格的（行, 列），从 0 到 49")
-
-QUERIES = Words("the index of the object query", "物体查询的下标")
+QUERIES = say("the index of the object query")
 
 CONSTANT = "constant of the code"
 
@@ -91,9 +85,7 @@ def backbone(keys: Keys, *others: str) -> tuple[PositionSpec, ...]:
 
 
 def cross(where: Words) -> Words:
-    return clauses(
-        QUERIES, Words(f"in queries_to_image, for its keys: {where.en}", f"在 queries_to_image 中，它的键：{where.zh}")
-    )
+    return clauses(QUERIES, say("in queries_to_image, for its keys: {where}", where=where))
 
 
 @family("detr", "table-transformer")
@@ -127,18 +119,16 @@ def conditional_detr(keys: Keys) -> PositionSpec:
     kinds = [("queries", query), ("queries_to_image", boxes(keys, "d_model", 2))]
     keys.note(
         "decoder_layers",
-        "learned vectors and sinusoids have their own projections; from the second layer on the "
-        "sinusoids are scaled by a network of the query. They are concatenated to the content, "
-        "as for the image",
-        "学习的向量和正余弦各有自己的投影；从第二层起，正余弦由查询的网络缩放。两者与内容拼接，图像一侧也如此",
+        say(
+            "learned vectors and sinusoids have their own projections; from the second layer on the "
+            "sinusoids are scaled by a network of the query. They are concatenated to the content, "
+            "as for the image"
+        ),
     )
     about = clauses(
         QUERIES,
-        Words(
-            "in queries_to_image, (x, y) of its reference point, from 0 to 1",
-            "在 queries_to_image 中，其参考点的 (x, y)，从 0 到 1",
-        ),
-        Words(f"for the image {where.en}", f"图像：{where.zh}"),
+        say("in queries_to_image, (x, y) of its reference point, from 0 to 1"),
+        say("for the image {where}", where=where),
     )
     decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
     return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=where)
@@ -152,25 +142,21 @@ def dab_detr(keys: Keys) -> PositionSpec:
     scale = keys.number("sine_position_embedding_scale", None)
     more = {"scale": scale / (2 * pi)} if scale is not None else {}
     image = sine(keys, "hidden_size", base=bases, said=said, **more)
-    keys.note(
-        "encoder_layers",
-        "in every layer, a network of the content scales the sinusoids",
-        "每一层中，由内容得到的网络缩放正余弦",
-    )
+    keys.note("encoder_layers", say("in every layer, a network of the content scales the sinusoids"))
     encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
     if keys.whole("query_dim") != 4:
         raise ConfigError(f"{keys.where('query_dim')}: expected 4, the only value that the class accepts")
     box = boxes(keys, "hidden_size", 4, times=2)
     keys.note(
         "decoder_layers",
-        "a network of the sinusoids is added; in attention to the image, their first half, scaled "
-        "by a network of the query and by the box size, is concatenated to the content",
-        "加上由正余弦得到的网络；对图像的注意力中，正余弦的前一半经查询的网络和框的大小缩放后，与内容拼接",
+        say(
+            "a network of the sinusoids is added; in attention to the image, their first half, scaled "
+            "by a network of the query and by the box size, is concatenated to the content"
+        ),
     )
     kinds = [("queries", box), ("queries_to_image", box)]
     where = clauses(
-        Words("(x, y, width, height) of the query's box, from 0 to 1", "查询的框 (x, y, 宽, 高)，从 0 到 1"),
-        Words(f"for the image {PIXELS.en}", f"图像：{PIXELS.zh}"),
+        say("(x, y, width, height) of the query's box, from 0 to 1"), say("for the image {pixels}", pixels=PIXELS)
     )
     decoder = stack(keys, "decoder", kinds, "decoder_layers", where, "hidden_size")
     return PositionSpec(keys.family, parts=(*backbone(keys), encoder, decoder), coordinates=PIXELS)
@@ -181,17 +167,13 @@ def deformable_detr(keys: Keys) -> PositionSpec:
     """Attention samples a few cells, chosen by a network of query and position; keys have no positions."""
     use, sines = of_pixels(keys, "position_embedding")
     where = clauses(CENTRED if sines else CELLS, LEVELS)
-    keys.note("num_feature_levels", *LEVEL)
+    keys.note("num_feature_levels", LEVEL)
     encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
     if keys.flag("two_stage", False):
-        keys.note(
-            "two_stage",
-            "object queries come from a network of sinusoids of proposed boxes",
-            "物体查询来自候选框的正余弦经过的网络",
-        )
+        keys.note("two_stage", say("object queries come from a network of sinusoids of proposed boxes"))
         query, about = (
             boxes(keys, "d_model", 4, times=2),
-            Words("(x, y, width, height) of the proposed box, from 0 to 1", "候选框 (x, y, 宽, 高)，从 0 到 1"),
+            say("(x, y, width, height) of the proposed box, from 0 to 1"),
         )
         plain = tuple(pair for pair in query.arguments if pair[0] != "reads")
         query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
@@ -200,11 +182,7 @@ def deformable_detr(keys: Keys) -> PositionSpec:
         said = (("d_model", f"2 · {keys.said_by('d_model')}"), ("max_positions", keys.said_by("num_queries")))
         weights = (Weight("table", "query_position_embeddings.weight"),)
         query = Use(
-            "encodings.learned.Learned",
-            arguments,
-            said,
-            weights,
-            Words("first half: added to queries; second half: content", "前一半加到查询上；后一半是内容"),
+            "encodings.learned.Learned", arguments, said, weights, say("first half: added to queries; second half: content")
         )
         about = QUERIES
     decoder = stack(keys, "decoder", [("queries", query), ("deformable", query)], "decoder_layers", about)
@@ -217,11 +195,10 @@ def grounding_dino(keys: Keys) -> PositionSpec:
     base, key = keys.number("positional_embedding_temperature"), "positional_embedding_temperature"
     use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
     where = clauses(PIXELS if sines else CELLS, LEVELS)
-    keys.note("num_feature_levels", *LEVEL)
+    keys.note("num_feature_levels", LEVEL)
     keys.warning(
         "max_text_len",
-        "text positions are whole numbers times 2π: the fastest sine is 0 and the fastest cosine 1 for all of them",
-        "文本位置是整数乘以 2π：对所有位置，最快的正弦都是 0，最快的余弦都是 1",
+        say("text positions are whole numbers times 2π: the fastest sine is 0 and the fastest cosine 1 for all of them"),
     )
     text = Use(
         "encodings.sinusoidal.Sinusoidal",
@@ -234,16 +211,11 @@ def grounding_dino(keys: Keys) -> PositionSpec:
         "encoder",
         kinds,
         "encoder_layers",
-        clauses(
-            where, Words("text is counted from 0 in each phrase between . and ?", "文本在 . 和 ? 之间的每个短语中从 0 计数")
-        ),
+        clauses(where, say("text is counted from 0 in each phrase between . and ?")),
     )
     box = boxes(keys, "d_model", 4, times=2)
     kinds = [("queries", box), ("queries_to_text", box), ("deformable", box)]
-    about = Words(
-        "(x, y, width, height) of the query's box, from 0 to 1, through a network",
-        "查询的框 (x, y, 宽, 高)，从 0 到 1，经过网络",
-    )
+    about = say("(x, y, width, height) of the query's box, from 0 to 1, through a network")
     decoder = stack(keys, "decoder", kinds, "decoder_layers", about)
     return PositionSpec(keys.family, parts=(*backbone(keys, "text_config"), encoder, decoder), coordinates=where)
 
@@ -252,14 +224,14 @@ def grounding_dino(keys: Keys) -> PositionSpec:
 def mask2former(keys: Keys) -> PositionSpec:
     """A deformable pixel decoder; object queries attend to its feature maps in turn, within their masks."""
     first = keys.family == "mask2former"
-    keys.note("encoder_layers", f"in the pixel decoder {LEVEL.en}", f"像素解码器中，{LEVEL.zh}")
+    keys.note("encoder_layers", say("in the pixel decoder {level}", level=LEVEL))
     features = "feature_size" if first else "conv_dim"
     pixel = stack(
         keys, "pixel_decoder", [("deformable", sine(keys, features))], "encoder_layers", clauses(PIXELS, LEVELS), features
     )
     image, query = sine(keys, "hidden_dim"), learned(keys, "hidden_dim", "queries_embedder.weight")
     layers = keys.whole("decoder_layers") - 1
-    keys.note("decoder_layers", f"the code builds {layers} layers, one fewer", f"代码建 {layers} 层，少一层")
+    keys.note("decoder_layers", say("the code builds {layers} layers, one fewer", layers=layers))
     kinds = [("queries_to_image", image), ("queries", query)]
     made = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
     decoder = PositionSpec(
@@ -269,9 +241,10 @@ def mask2former(keys: Keys) -> PositionSpec:
         return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
     keys.note(
         "query_dec_layers",
-        "further layers make the object queries; they read sinusoids of the finest map and the "
-        "query vectors, except the last",
-        "其余的层产生物体查询；除最后一层外，它们读最细的图的正余弦和查询向量",
+        say(
+            "further layers make the object queries; they read sinusoids of the finest map and the "
+            "query vectors, except the last"
+        ),
     )
     rows = (
         ("d_model", keys.whole("text_encoder_width", 256)),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.patches import Maps, even_head, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use
-from posenc.support.languages import Words
 
 TURNS: Maps = (("in_turns", ()), ("axial", (("order", (0, 1)),)))
 
-SQUARE = Words(
-    "centre (row, column) of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches are not rotated: (0, 0)",
-    "图块中心的（行, 列），从 -1 到 1：2·(i + ½)/n - 1；图块之前的词元不旋转：(0, 0)",
+SQUARE = say(
+    "centre (row, column) of the patch, from -1 to 1: 2·(i + ½)/n - 1; tokens before the patches are not rotated: (0, 0)"
 )
 
 
@@ -32,22 +31,14 @@ def eomt_dinov3(keys: Keys) -> PositionSpec:
         said = keys.said_by("rope_theta") if base is not None else f"default of {keys.facts['class']}"
     kind = inner.text("rope_type", "default")
     if kind != "default":
-        keys.error(
-            "rope_parameters.rope_type",
-            f"{kind!r}: the code supports 'default' only, and fails",
-            f"{kind!r}：代码只支持 'default'，会出错",
-        )
+        keys.error("rope_parameters.rope_type", say("{kind!r}: the code supports 'default' only, and fails", kind=kind))
     return _tower(keys, float(keys.facts["base"]) if base is None else base, said)
 
 
 def _tower(keys: Keys, base: float, said: str) -> PositionSpec:
     d_head = even_head(keys)
     if keys.number("pos_embed_rescale", None):
-        keys.note(
-            "pos_embed_rescale",
-            "shifts, jitters and rescales coordinates in training only",
-            "只在训练中移动、抖动和缩放坐标",
-        )
+        keys.note("pos_embed_rescale", say("shifts, jitters and rescales coordinates in training only"))
     for name in ("pos_embed_shift", "pos_embed_jitter"):
         keys.number(name, None)
     keys.whole("num_register_tokens", 0, least=0)

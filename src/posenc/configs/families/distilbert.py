@@ -6,6 +6,7 @@ from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.families.marian import sinusoid
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
 
 
@@ -26,11 +27,7 @@ def xlm(keys: Keys) -> PositionSpec:
 
 def _either(keys: Keys, flag: str, weight: str, width: str, heads: str, count: str, causal: bool) -> PositionSpec:
     if keys.flag(flag, False):
-        keys.note(
-            flag,
-            "a checkpoint stores the sinusoids as a table, and the code reads the stored values",
-            "检查点把正余弦存成表，代码读存储的值",
-        )
+        keys.note(flag, say("a checkpoint stores the sinusoids as a table, and the code reads the stored values"))
         use = sinusoid(keys, width)
     else:
         use = learned_table(keys, weight, width=width)

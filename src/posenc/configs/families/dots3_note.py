@@ -12,6 +12,7 @@ from posenc.configs.family import decoder, family, parts
 from posenc.configs.keys import Keys, facts
 from posenc.configs.patches import BLOCKS, axial, even_head, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 NOT_TEXT = ("model_type", "vision_config", "audio_config", "text_config", "architectures", "transformers_version", "dtype")
@@ -26,8 +27,7 @@ def with_text_config(keys: Keys, model_type: str) -> Keys:
         keys.read |= top
         keys.note(
             "text_config",
-            f"not in the file: {keys.facts['class']} takes the settings at the top level for it",
-            f"文件中没有：{keys.facts['class']} 取顶层的设置",
+            say("not in the file: {owner} takes the settings at the top level for it", owner=keys.facts["class"]),
         )
     return keys
 

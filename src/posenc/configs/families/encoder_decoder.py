@@ -5,8 +5,8 @@ from __future__ import annotations
 from posenc.configs.coordinates import EACH_PART
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("encoder-decoder")
@@ -25,9 +25,7 @@ def rag(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, question_encoder="dpr", generator="bart"),
-        coordinates=Words(
-            "each part counts its own tokens; a document precedes the question", "每个部分各自计数；文档在问题之前"
-        ),
+        coordinates=say("each part counts its own tokens; a document precedes the question"),
     )
 
 
@@ -53,9 +51,10 @@ def nougat(keys: Keys) -> PositionSpec:
     if not keys.has("encoder"):
         keys.error(
             "encoder",
-            "missing: NougatConfig assumes the type 'donut_swin', which transformers does not have "
-            "(it is 'donut-swin'), and fails",
-            "缺失：NougatConfig 默认类型 'donut_swin'，而 transformers 没有这个类型（只有 'donut-swin'），会出错",
+            say(
+                "missing: NougatConfig assumes the type 'donut_swin', which transformers does not have "
+                "(it is 'donut-swin'), and fails"
+            ),
         )
     return PositionSpec(
         keys.family,

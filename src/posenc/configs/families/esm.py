@@ -9,8 +9,8 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("esm")
@@ -23,12 +23,8 @@ def esm(keys: Keys) -> PositionSpec:
         use = rope(plain, d_head=keys.whole("hidden_size") // keys.whole("num_attention_heads"))
         return stack_of(keys, [replace(layer, uses=(use,) if use else ()) for layer in layers])
     if kind != "absolute":
-        keys.warning(
-            "position_embedding_type",
-            f"{kind!r} is neither 'absolute' nor 'rotary': no positions",
-            f"{kind!r} 既不是 'absolute' 也不是 'rotary'：没有位置",
-        )
-        return stack_of(keys, layers, coordinates=Words("none: attention has no positions", "无：注意力没有位置"))
+        keys.warning("position_embedding_type", say("{kind!r} is neither 'absolute' nor 'rotary': no positions", kind=kind))
+        return stack_of(keys, layers, coordinates=say("none: attention has no positions"))
     padding, rows = keys.whole("pad_token_id", None, least=0), keys.whole("max_position_embeddings")
     if padding is None:
         raise ConfigError(f"{keys.where('pad_token_id')}: missing; positions start at the row after it")
@@ -51,8 +47,11 @@ def esm(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "max_position_embeddings",
-        f"rows of the table: at most {rows - padding - 1} tokens; position_ids of a call are rows, from {padding + 1}",
-        f"表的行数：最多 {rows - padding - 1} 个词元；调用时的 position_ids 是行号，从 {padding + 1} 起",
+        say(
+            "rows of the table: at most {rows} tokens; position_ids of a call are rows, from {padding}",
+            rows=rows - padding - 1,
+            padding=padding + 1,
+        ),
     )
     return stack_of(
         keys,

@@ -5,13 +5,10 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
-ATOMS = Words(
-    "(x, y, z, residue) of the atom's reference conformer, in ångström; windows count atoms in order",
-    "原子在参考构象中的（x, y, z, 残基），以埃计；窗口按原子的次序计",
-)
+ATOMS = say("(x, y, z, residue) of the atom's reference conformer, in ångström; windows count atoms in order")
 
 
 @family("esmfold2")
@@ -23,25 +20,19 @@ def esmfold2(keys: Keys) -> PositionSpec:
     denoiser = Keys(inner.table("diffusion_module"), "", "structure_head.diffusion_module")
     trunk = _atoms(Keys(keys.table("atom_encoder"), "", "atom_encoder"), window, "atom_encoder", 1)
     again = _atoms(Keys(denoiser.table("atom_encoder"), "", f"{denoiser.path}.atom_encoder"), window, "structure_head", 2)
-    text = Words(
-        "each pair of tokens gets a learned vector of the clipped difference: residues and, within "
-        f"one residue, atoms up to ±{residues}, chains up to ±{chains}, with a separate vector "
-        "for different chains (or residues). Networks turn these into biases; they are no term "
-        "of attention",
-        (
-            f"每对词元按截断的差得到一个学习的向量：残基差与同一残基内的原子差到 ±{residues}，"
-            f"链差到 ±{chains}，不同的链（或残基）另有一个向量。网络把它们变成偏置；它们不是注意力中的项"
-        ),
+    text = say(
+        "each pair of tokens gets a learned vector of the clipped difference: residues and, within one "
+        "residue, atoms up to ±{residues}, chains up to ±{chains}, with a separate vector for different "
+        "chains (or residues). Networks turn these into biases; they are no term of attention",
+        residues=residues,
+        chains=chains,
     )
-    keys.note("num_relative_residx_bins", *text)
+    keys.note("num_relative_residx_bins", text)
     return PositionSpec(
         keys.family,
         parts=(trunk, again, *parts(keys, "esmc_config")),
         d_model=keys.whole("hidden_size"),
-        coordinates=Words(
-            "(residue, token, chain, molecule) of each token, used as differences",
-            "每个词元的（残基, 词元, 链, 分子），按差使用",
-        ),
+        coordinates=say("(residue, token, chain, molecule) of each token, used as differences"),
     )
 
 

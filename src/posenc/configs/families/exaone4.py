@@ -9,9 +9,9 @@ from posenc.configs.families.smollm3 import rope_where
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule, sliding_where
 from posenc.configs.spec import PositionSpec, Use
-from posenc.support.languages import Words
 
 
 @family("exaone4", "exaone_moe")
@@ -21,13 +21,14 @@ def exaone4(keys: Keys) -> PositionSpec:
     if window is None and keys.family == "exaone_moe":
         raise ConfigError(f"{keys.where('sliding_window')}: null, which its class refuses; it asks for a number of tokens")
     if not keys.has("layer_types") and (window is None or not isinstance(pattern, int) or isinstance(pattern, bool)):
-        taken = (
-            Words(", taken as 0 since there is no window,", "（没有窗口，按 0 计）") if window is None else Words("", "")
-        )
+        taken = say(", taken as 0 since there is no window,") if window is None else ""
         keys.error(
             "layer_types",
-            f"missing: the class divides by sliding_window_pattern={pattern!r}{taken.en} and fails",
-            f"缺失：类要除以 sliding_window_pattern={pattern!r}{taken.zh}，会出错",
+            say(
+                "missing: the class divides by sliding_window_pattern={pattern!r}{taken} and fails",
+                pattern=pattern,
+                taken=taken,
+            ),
         )
         if window is not None:
             raise ConfigError(
@@ -68,11 +69,7 @@ def flint(keys: Keys) -> PositionSpec:
     last = keys.whole("num_hidden_layers") - 1
     kinds = sliding_where(keys, lambda n: not (n < 2 or n % 4 == 1 or n == last))
     if keys.whole("sliding_window", None) is None:
-        keys.warning(
-            "sliding_window",
-            "null: RoPE is used only with a window, so no layer has positions",
-            "null：只有带窗口的层才用 RoPE，因此没有一层带位置",
-        )
+        keys.warning("sliding_window", say("null: RoPE is used only with a window, so no layer has positions"))
         return decoder(keys, None, kinds=kinds)
     return rope_where_sliding(keys, kinds)
 

@@ -6,8 +6,8 @@ from posenc.configs.families.llama import same_kind
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
-from posenc.support.languages import Words
 
 
 @family("falcon")
@@ -22,22 +22,14 @@ def falcon(keys: Keys) -> PositionSpec:
     said = (("n_heads", keys.said_by("num_attention_heads")),)
     use = Use("encodings.of_families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
     keys.warning(
-        "alibi",
-        "with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result",
-        "用 eager 注意力时 transformers 加两次偏置，用 sdpa 时加一次；这里是 sdpa 的结果",
+        "alibi", say("with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result")
     )
-    keys.warning(
-        "alibi",
-        "rounded to bfloat16: neighbouring keys may have the same bias from position 257 on",
-        "舍入到 bfloat16：从位置 257 起，相邻的键可能得到相同的偏置",
-    )
+    keys.warning("alibi", say("rounded to bfloat16: neighbouring keys may have the same bias from position 257 on"))
     return decoder(
         keys,
         use,
         kinds=kinds,
         d_head=d_head,
         width=width,
-        coordinates=Words(
-            "0, 1, 2, … over unmasked tokens; position_ids are not read", "对未被遮蔽的词元 0, 1, 2, …；不读 position_ids"
-        ),
+        coordinates=say("0, 1, 2, … over unmasked tokens; position_ids are not read"),
     )

@@ -6,8 +6,9 @@ from posenc.configs.families.clip import BETWEEN, towers, with_old_sections
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.own_parts import own_parts
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("xclip")
@@ -22,7 +23,7 @@ def xclip(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("mit_hidden_size")), ("max_positions", vision.said_by("num_frames"))),
         (Weight("table", "mit.position_embedding", reshape=True),),
     )
-    keys.note("vision_config.num_frames", f"videos must have {frames} frames", f"视频必须有 {frames} 帧")
+    keys.note("vision_config.num_frames", say("videos must have {frames} frames", frames=frames))
     first, other = Layer((use,), "frames", causal=False), Layer((), "frames", causal=False)
     layers = (first, *(other,) * (vision.whole("mit_num_hidden_layers") - 1))
     return PositionSpec(
@@ -31,7 +32,7 @@ def xclip(keys: Keys) -> PositionSpec:
         parts=towers(keys),
         d_model=width,
         trained_length=frames,
-        coordinates=clauses(BETWEEN, Words("frames 0, 1, 2, …", "帧为 0, 1, 2, …")),
+        coordinates=clauses(BETWEEN, say("frames 0, 1, 2, …")),
     )
 
 
@@ -40,9 +41,7 @@ def bridgetower(keys: Keys) -> PositionSpec:
     """Cross-modal layers have no positions; both towers add their own."""
     count = keys.whole("num_hidden_layers")
     layers = (Layer((), "cross_modal", causal=False),) * (2 * count)
-    where = Words(
-        "each part counts its own tokens; cross-modal layers have no positions", "每个部分各自计数；跨模态的层没有位置"
-    )
+    where = say("each part counts its own tokens; cross-modal layers have no positions")
     return PositionSpec(
         keys.family, layers=layers, parts=own_parts(keys, "text_config", "vision_config"), coordinates=where
     )
@@ -52,9 +51,7 @@ def bridgetower(keys: Keys) -> PositionSpec:
 def flava(keys: Keys) -> PositionSpec:
     """A third stack reads the outputs of the two towers, image before text, and adds no positions."""
     names = ("text_config", "image_config", "multimodal_config", "image_codebook_config")
-    where = Words(
-        "each part counts its own tokens; the third stack adds no positions", "每个部分各自计数；第三个堆叠不加位置"
-    )
+    where = say("each part counts its own tokens; the third stack adds no positions")
     return PositionSpec(keys.family, parts=own_parts(with_old_sections(keys, *names), *names), coordinates=where)
 
 
@@ -66,5 +63,5 @@ def flava_multimodal_model(keys: Keys) -> PositionSpec:
         layers=(Layer(causal=False),) * count,
         d_model=keys.whole("hidden_size"),
         n_heads=keys.whole("num_attention_heads"),
-        coordinates=Words("none: the towers' outputs already have positions", "无：两个塔的输出已带有位置"),
+        coordinates=say("none: the towers' outputs already have positions"),
     )

@@ -10,6 +10,7 @@ from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.own_parts import own_parts, typed
 from posenc.configs.patches import WITHIN
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
@@ -25,23 +26,28 @@ def florence_vision(keys: Keys) -> PositionSpec:
             for kind, window in (("spatial", side * side), ("channel", None)):
                 own = f"blocks.{stage}.{block}.{kind}_block"
                 uses = (
-                    _neighbours(width, f"{own}.conv1", Words("before attention", "在注意力之前")),
-                    _neighbours(width, f"{own}.conv2", Words("before the feed-forward part", "在前馈部分之前")),
+                    _neighbours(width, f"{own}.conv1", say("before attention")),
+                    _neighbours(width, f"{own}.conv2", say("before the feed-forward part")),
                 )
                 layers.append(
                     Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
                 )
     keys.note(
         "window_size",
-        f"windows of {side} × {side} patches; border windows are padded, and padding is attended "
-        "to. Only the convolutions depend on positions",
-        f"{side} × {side} 个图块的窗口；边上的窗口有填充，填充也参与注意力。只有卷积依赖位置",
+        say(
+            "windows of {side} × {side} patches; border windows are padded, and padding is attended to. Only "
+            "the convolutions depend on positions",
+            side=side,
+        ),
     )
     rows, frames = keys.whole("max_position_embeddings"), keys.whole("max_temporal_embeddings")
     keys.note(
         "max_position_embeddings",
-        f"{rows} rows and columns, {frames} frames: read by the projector of the outer model, not here",
-        f"{rows} 行和列，{frames} 帧：由外层模型的投影器读，这里不读",
+        say(
+            "{rows} rows and columns, {frames} frames: read by the projector of the outer model, not here",
+            rows=rows,
+            frames=frames,
+        ),
     )
     return PositionSpec(keys.family, layers=tuple(layers), coordinates=WITHIN)
 
@@ -90,22 +96,12 @@ def florence2(keys: Keys) -> PositionSpec:
         (("d_model", vision.said_by("embed_dim")), ("base", "constant of the code")),
     )
     vision.whole("max_temporal_embeddings")
-    keys.note(
-        "vision_config.max_temporal_embeddings",
-        "only frame 0 is read: every patch gets [0, 1, 0, 1, …]",
-        "只读第 0 帧：每个图块得到 [0, 1, 0, 1, …]",
-    )
-    keys.note(
-        "vision_config",
-        "the mean of all patches precedes them; it is computed after positions are added",
-        "所有图块的平均排在它们之前；它在加上位置之后计算",
-    )
+    keys.note("vision_config.max_temporal_embeddings", say("only frame 0 is read: every patch gets [0, 1, 0, 1, …]"))
+    keys.note("vision_config", say("the mean of all patches precedes them; it is computed after positions are added"))
     layer = Layer((place, time), "projector", causal=False)
     return PositionSpec(
         keys.family,
         layers=(layer,),
         parts=own_parts(keys, "text_config", "vision_config"),
-        coordinates=clauses(
-            LIKE_TEXT, Words("in the projector (row, column, frame), frame 0", "在投影器中为（行, 列, 帧），帧为 0")
-        ),
+        coordinates=clauses(LIKE_TEXT, say("in the projector (row, column, frame), frame 0")),
     )

@@ -11,9 +11,9 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import is_nested, rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, sliding_where
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 KINDS = (FULL, SLIDING)
 
@@ -87,16 +87,14 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
     scaling, parameters = keys.table("rope_scaling"), keys.table("rope_parameters")
     nested = is_nested(keys, KINDS)
     if parameters and not nested:
-        keys.error(
-            "rope_parameters", "has no object for each kind of layer, and is not read", "没有为每种层各设一个对象，因此不读"
-        )
+        keys.error("rope_parameters", say("has no object for each kind of layer, and is not read"))
     if any(kind in scaling for kind in KINDS):
         raise ConfigError(f"{keys.where('rope_scaling')}: objects for kinds of layers belong into rope_parameters")
     without = ("rope_scaling", "rope_parameters")
     inside = Keys(parameters, "", keys.where("rope_parameters"))
     here = {kind: inside.table(kind) or {"rope_type": "default"} for kind in KINDS} if nested else {}
     if nested and scaling:
-        keys.warning("rope_scaling", f"merged into rope_parameters.{FULL}, key by key", f"逐键并入 rope_parameters.{FULL}")
+        keys.warning("rope_scaling", say("merged into rope_parameters.{full}, key by key", full=FULL))
     if nested:
         sliding = keys.replaced({"rope_parameters": here}, without=without)
         full = keys.replaced({"rope_parameters": here | {FULL: here[FULL] | scaling}}, without=without)
@@ -111,8 +109,7 @@ def two_bases(keys: Keys, kinds: Sequence[str], local: str | None) -> dict[str, 
             if keys.number("rope_theta", base) != base:
                 keys.error(
                     "rope_theta",
-                    f"transformers reads it for full layers only; sliding layers use the base {base:g}",
-                    f"transformers 只对全注意力层读它；滑动窗口层用基数 {base:g}",
+                    say("transformers reads it for full layers only; sliding layers use the base {base:g}", base=base),
                 )
         uses[kind] = rope(
             full if kind == FULL else sliding,
@@ -152,15 +149,10 @@ def shared_keys(spec: PositionSpec, shared: int) -> PositionSpec:
     return replace(spec, layers=tuple(layers))
 
 
-SHARED_KEYS = Words(
-    "only queries are rotated here; rotated keys come from the last layer of this kind that computes keys",
-    "这里只旋转查询；旋转后的键来自同种层中最后一个计算键的层",
-)
+SHARED_KEYS = say("only queries are rotated here; rotated keys come from the last layer of this kind that computes keys")
 
 
 @family("gemma3")
 def gemma3(keys: Keys) -> PositionSpec:
-    keys.note(
-        "text_config", "attention among the tokens of one image is bidirectional", "同一图像的词元之间的注意力是双向的"
-    )
+    keys.note("text_config", say("attention among the tokens of one image is bidirectional"))
     return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=LIKE_TEXT)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-FRAMES = Words("0, 1, 2, … over frames after two convolutions of stride 2", "对两个步长为 2 的卷积之后的帧 0, 1, 2, …")
+FRAMES = say("0, 1, 2, … over frames after two convolutions of stride 2")
 
 
 @family("gemma3n_audio")
@@ -30,14 +30,17 @@ def gemma4_audio(keys: Keys) -> PositionSpec:
     if farthest != past:
         keys.error(
             "attention_chunk_size",
-            f"distances are {farthest - past} too large: the code counts from half of the context, "
-            f"{farthest}, while the past has {past} frames",
-            f"距离大了 {farthest - past}：代码从上下文的一半 {farthest} 数起，而过去只有 {past} 帧",
+            say(
+                "distances are {excess} too large: the code counts from half of the context, {farthest}, while "
+                "the past has {past} frames",
+                excess=farthest - past,
+                farthest=farthest,
+                past=past,
+            ),
         )
     keys.note(
         "attention_context_left",
-        f"a frame attends to {past} frames, itself included, one fewer than in Gemma 3n with the same value",
-        f"每帧看到 {past} 帧（含自身），比同一数值下的 Gemma 3n 少一帧",
+        say("a frame attends to {past} frames, itself included, one fewer than in Gemma 3n with the same value", past=past),
     )
     _look_ahead(keys, future, "attention_context_right")
     use = _use(keys, "num_attention_heads", "self_attn.relative_k_proj.weight", farthest, 0, shift=farthest - past)
@@ -52,10 +55,7 @@ def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: 
         tuple(arguments.items()),
         said,
         (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
-        note=Words(
-            "each channel of the query is scaled by a learned number; scores are capped afterwards",
-            "查询的每个通道乘以一个学习得到的数；之后对注意力分数设上限",
-        ),
+        note=say("each channel of the query is scaled by a learned number; scores are capped afterwards"),
     )
 
 

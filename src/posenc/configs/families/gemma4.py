@@ -12,6 +12,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.gemma3 import bidirectional_within, per_kind, shared_keys, sliding_pattern
 from posenc.configs.family import decoder, family, parts, read_section
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, sliding_where
 from posenc.configs.spec import PositionSpec
 
@@ -21,15 +22,14 @@ def diffusion_gemma_text(keys: Keys) -> PositionSpec:
     """Every sixth layer and the last are full, with wider heads of which a quarter rotates."""
     keys.note(
         "layer_types",
-        "these are the layers of the encoder; the decoder's are the same, bidirectional within "
-        "the generated block, and continue its positions",
-        "这些是编码器的层；解码器的层相同，在生成的块内双向，并接着它的位置计数",
+        say(
+            "these are the layers of the encoder; the decoder's are the same, bidirectional within "
+            "the generated block, and continue its positions"
+        ),
     )
     if keys.text("use_bidirectional_attention", None, among=("all", "vision")) == "all":
         keys.warning(
-            "use_bidirectional_attention",
-            "has no effect on the mask: the encoder stays causal if masks are given",
-            "对掩码不起作用：给了掩码时编码器仍是因果的",
+            "use_bidirectional_attention", say("has no effect on the mask: the encoder stays causal if masks are given")
         )
     return _gemma4(keys, {SLIDING: LOCAL, FULL: PROPORTIONAL}, lambda n: (n + 1) % 6 != 0)
 
@@ -46,18 +46,16 @@ def gemma4_text(keys: Keys) -> PositionSpec:
     spec = shared_keys(spec, keys.whole("num_kv_shared_layers", 0, least=0))
     both = keys.text("use_bidirectional_attention", None, among=("all", "vision"))
     if both == "vision":
-        keys.note(
-            "use_bidirectional_attention",
-            "sliding layers also look ahead within one image, not within text",
-            "滑动窗口层在同一图像内也能看到后面，在文本内不能",
-        )
+        keys.note("use_bidirectional_attention", say("sliding layers also look ahead within one image, not within text"))
     if both != "all":
         return spec
     beside = keys.whole("sliding_window") // 2 + 1
     keys.warning(
         "sliding_window",
-        f"tokens up to {beside} away are visible on either side, one more than in Gemma 3 with the same value",
-        f"两侧最远 {beside} 个词元可见，比同一数值下的 Gemma 3 多一个",
+        say(
+            "tokens up to {beside} away are visible on either side, one more than in Gemma 3 with the same value",
+            beside=beside,
+        ),
     )
     return bidirectional_within(spec, 2 * beside + 1)
 
@@ -74,7 +72,7 @@ def _gemma4(keys: Keys, assumed: dict[str, Any], slides: Any) -> PositionSpec:
     kinds = list(sliding_where(keys, slides))
     if kinds[-1] != FULL:
         if keys.has("layer_types"):
-            keys.warning("layer_types", "the last layer is always full attention", "最后一层总是全注意力")
+            keys.warning("layer_types", say("the last layer is always full attention"))
         kinds[-1] = FULL
     widths = _widths(keys, kinds)
     spec = decoder(
@@ -125,16 +123,16 @@ def gemma4_assistant(keys: Keys) -> PositionSpec:
     """A draft model: its layers rotate queries only and use the rotated keys of the main model."""
     keys.note(
         "text_config",
-        "keys and values are the main model's and position_ids continue its sequence; the mask "
-        "is bidirectional, since every key is earlier",
-        "键和值是主模型的，position_ids 接着它的序列；掩码是双向的，因为所有的键都在前面",
+        say(
+            "keys and values are the main model's and position_ids continue its sequence; the mask "
+            "is bidirectional, since every key is earlier"
+        ),
     )
     inner = keys.section("text_config")
     if not inner.whole("num_kv_shared_layers", 0, least=0):  # 0 here means all of them
         inner.data["num_kv_shared_layers"] = inner.whole("num_hidden_layers")
     keys.warning(
         "text_config.num_kv_shared_layers",
-        "transformers 5.23 cannot build this model: its check requires a layer that computes its own keys",
-        "transformers 5.23 不能构造此模型：它的检查要求有一层自己计算键",
+        say("transformers 5.23 cannot build this model: its check requires a layer that computes its own keys"),
     )
     return PositionSpec(keys.family, parts=(read_section(inner, "text_config"),), coordinates=LIKE_TEXT)

@@ -6,13 +6,10 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.patches import tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use, Weight
-from posenc.support.languages import Words
 
-PLACES = Words(
-    "(x, y) of the patch in its image, from 0, given with the pixels; padding is (-1, -1)",
-    "图块在图像中的 (x, y)，从 0 起，随像素给出；填充为 (-1, -1)",
-)
+PLACES = say("(x, y) of the patch in its image, from 0, given with the pixels; padding is (-1, -1)")
 
 
 @family("gemma4_vision")
@@ -32,10 +29,7 @@ def gemma4_vision(keys: Keys) -> PositionSpec:
         "configs.quirks.in_each_part",
         (("d_head", d_head), ("f", Rotation(d_head // 2, base)), ("axes", 2)),
         (("base", said), ("d_head", keys.said_by("head_dim"))),
-        note=Words(
-            "in two parts: pairs (c, c + d_head/4) within each half of the head",
-            "分两部分：在头的每一半之内，通道 (c, c + d_head/4) 成对",
-        ),
+        note=say("in two parts: pairs (c, c + d_head/4) within each half of the head"),
     )
     rows = keys.whole("position_embedding_size")
     table = _tables(d_model, rows, keys.said_by("position_embedding_size"), "position_embedding_table", 0)

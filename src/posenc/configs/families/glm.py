@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 
 
@@ -17,11 +18,7 @@ def glm(keys: Keys) -> PositionSpec:
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, but half pairs."""
-    keys.note(
-        "rope_parameters",
-        "half pairs, unlike GLM-4, which has interleaved pairs",
-        "按 half 成对，不同于按 interleaved 成对的 GLM-4",
-    )
+    keys.note("rope_parameters", say("half pairs, unlike GLM-4, which has interleaved pairs"))
     d_head = keys.whole("head_dim", None)
     if d_head is None:
         d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
@@ -29,8 +26,12 @@ def glm4_moe(keys: Keys) -> PositionSpec:
         if d_model % n_heads:
             keys.warning(
                 "hidden_size",
-                f"{d_model} is not a multiple of num_attention_heads={n_heads}, and head_dim is missing: "
-                f"the code rounds the head width down to {d_head}",
-                f"{d_model} 不是 num_attention_heads={n_heads} 的倍数，又没有 head_dim：代码把头的宽度向下取整为 {d_head}",
+                say(
+                    "{d_model} is not a multiple of num_attention_heads={n_heads}, and head_dim is missing: the code "
+                    "rounds the head width down to {d_head}",
+                    d_model=d_model,
+                    n_heads=n_heads,
+                    d_head=d_head,
+                ),
             )
     return decoder(keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), d_head=d_head)

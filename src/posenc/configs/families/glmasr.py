@@ -8,9 +8,9 @@ from posenc.configs.assumed import with_assumed
 from posenc.configs.family import bidirectional, decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("nemotron3_diarization_audio")
@@ -43,11 +43,4 @@ def lasr_encoder(keys: Keys) -> PositionSpec:
 def _frames(keys: Keys, **options: Any) -> PositionSpec:
     use = rope(keys, d_head=head_width(keys), **options)
     kinds = [FULL] * keys.whole("num_hidden_layers")
-    return bidirectional(
-        decoder(
-            keys,
-            use,
-            kinds=kinds,
-            coordinates=Words("0, 1, 2, … over frames after subsampling", "对降采样后的帧 0, 1, 2, …"),
-        )
-    )
+    return bidirectional(decoder(keys, use, kinds=kinds, coordinates=say("0, 1, 2, … over frames after subsampling")))

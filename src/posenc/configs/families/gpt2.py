@@ -8,8 +8,8 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.bert import learned_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("gpt_neo")
@@ -19,7 +19,7 @@ def gpt_neo(keys: Keys) -> PositionSpec:
     kinds = _spread(keys, keys.get("attention_types", [[["global", "local"], 12]]))
     if len(kinds) != count:
         raise ConfigError(f"{keys.where('attention_types')}: makes {len(kinds)} layers, num_layers says {count}")
-    keys.note("attention_types", "q·k is not scaled by 1/√d_head", "q·k 不乘以 1/√d_head")
+    keys.note("attention_types", say("q·k is not scaled by 1/√d_head"))
     window = keys.whole("window_size")
     layers = [Layer((), kind, window if kind == "local" else None) for kind in kinds]
     return stack_of(keys, layers, embedding=[learned_table(keys, "wpe.weight")], heads="num_heads")
@@ -56,11 +56,7 @@ def gpt2(keys: Keys) -> PositionSpec:
 def decision_transformer(keys: Keys) -> PositionSpec:
     """GPT-2's own table is read at row 0 by every token: it adds a constant, no positions."""
     use = learned_table(keys, "embed_timestep.weight", rows="max_ep_len")
-    keys.warning(
-        "n_positions",
-        "GPT-2's table wpe adds its row 0 to every token; its other rows are not read",
-        "GPT-2 的表 wpe 把第 0 行加到每个词元上；其余行不读",
-    )
+    keys.warning("n_positions", say("GPT-2's table wpe adds its row 0 to every token; its other rows are not read"))
     keys.whole("n_positions")
     return stack_of(
         keys,
@@ -68,8 +64,5 @@ def decision_transformer(keys: Keys) -> PositionSpec:
         embedding=[use],
         heads="n_head",
         length="max_ep_len",
-        coordinates=Words(
-            "timesteps given with the call, each for three tokens: return, state, action",
-            "调用时给出的时间步，每个用于三个词元：回报、状态、动作",
-        ),
+        coordinates=say("timesteps given with the call, each for three tokens: return, state, action"),
     )

@@ -6,6 +6,7 @@ from posenc.configs.assumed import with_assumed
 from posenc.configs.family import decoder, family, head_width, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import sliding_where
 from posenc.configs.spec import Layer, PositionSpec
 
@@ -27,8 +28,7 @@ def openai_privacy_filter(keys: Keys) -> PositionSpec:
     d_head, side = head_width(keys), keys.whole("sliding_window")
     keys.note(
         "sliding_window",
-        f"{side} tokens on each side and the token itself: {2 * side + 1} in all",
-        f"两侧各 {side} 个词元和自身：共 {2 * side + 1} 个",
+        say("{side} tokens on each side and the token itself: {all_in_all} in all", side=side, all_in_all=2 * side + 1),
     )
     use = rope(keys, d_head=d_head, layout="interleaved")
     layer = Layer((use,) if use else (), "sliding_attention", 2 * side + 1, causal=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use
 
 
@@ -25,11 +26,7 @@ def gptj(keys: Keys) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
-    keys.note(
-        "n_positions",
-        "the code reads a table with this many rows; positions beyond it fail",
-        "代码读这么多行的表；超出的位置会出错",
-    )
+    keys.note("n_positions", say("the code reads a table with this many rows; positions beyond it fail"))
     said = {
         "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
         "rotary_dim": keys.said_by("rotary_dim"),

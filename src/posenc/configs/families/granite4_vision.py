@@ -9,8 +9,9 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.own_parts import own_parts
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("granite4_vision")
@@ -42,16 +43,12 @@ def granite4_vision(keys: Keys) -> PositionSpec:
         layers.append(Layer((use,), "projector", side * side, causal=False))
     keys.note(
         "downsample_rate",
-        f"windows of {side} × {side} patches, counted from 0 in each; the queries have no positions",
-        f"{side} 个图块见方的窗口，各自从 0 计数；查询没有位置",
+        say("windows of {side} × {side} patches, counted from 0 in each; the queries have no positions", side=side),
     )
     inside = own_parts(keys, "text_config", "vision_config", "qformer_config")
     return PositionSpec(
         keys.family,
         layers=tuple(layers),
         parts=inside,
-        coordinates=clauses(
-            LIKE_TEXT,
-            Words("in projectors (row, column) of the patch in its window", "在投影器中为图块在窗口中的（行, 列）"),
-        ),
+        coordinates=clauses(LIKE_TEXT, say("in projectors (row, column) of the patch in its window")),
     )

@@ -6,8 +6,8 @@ from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("granite_speech", "granite_speech_plus")
@@ -16,18 +16,14 @@ def granite_speech(keys: Keys) -> PositionSpec:
     window, rate = keys.whole("window_size", 15), keys.whole("downsample_rate", 5)
     keys.note(
         "window_size",
-        f"{window // rate} learned queries summarise {window} frames of the encoder",
-        f"{window // rate} 个学习得到的查询概括编码器的 {window} 帧",
+        say("{queries} learned queries summarise {window} frames of the encoder", queries=window // rate, window=window),
     )
     return PositionSpec(
         keys.family, parts=parts(keys, "encoder_config", "projector_config", "text_config"), coordinates=LIKE_TEXT
     )
 
 
-BLOCKS = Words(
-    "0, 1, 2, … over frames; only distances within a block of context_size frames matter",
-    "对帧 0, 1, 2, …；只有 context_size 帧的块内的距离起作用",
-)
+BLOCKS = say("0, 1, 2, … over frames; only distances within a block of context_size frames matter")
 
 
 @family("granite_speech_encoder", "granite_speech_plus_encoder")
@@ -48,8 +44,10 @@ def granite_speech5_encoder(keys: Keys) -> PositionSpec:
     if halved:
         keys.note(
             "subsample_layers",
-            f"layers {', '.join(map(str, halved))} halve the frames: after each, a distance is twice as long",
-            f"第 {', '.join(map(str, halved))} 层把帧数减半：此后一个距离相当于原来的两倍",
+            say(
+                "layers {layers} halve the frames: after each, a distance is twice as long",
+                layers=", ".join(map(str, halved)),
+            ),
         )
     return _blocks(keys, use, layers="num_hidden_layers", width="hidden_size", heads="num_attention_heads", d_head=d_head)
 
@@ -72,8 +70,7 @@ def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head
     block = keys.whole("context_size")
     keys.note(
         "context_size",
-        f"attention within blocks of {block} frames only; order between blocks comes from convolutions",
-        f"注意力限于 {block} 帧的块内；块之间的次序来自卷积",
+        say("attention within blocks of {block} frames only; order between blocks comes from convolutions", block=block),
     )
     stack = [Layer((use,), "block_attention", block, causal=False)] * keys.whole(layers)
     return stack_of(keys, stack, width=width, heads=heads, length=None, coordinates=BLOCKS, d_head=d_head)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 
 
@@ -16,13 +17,8 @@ def hrm_text(keys: Keys) -> PositionSpec:
         stack, layers = layers, layers * keys.whole("H_cycles", 2) * (keys.whole("L_cycles", 3) + 1)
     keys.note(
         "num_hidden_layers",
-        f"two stacks of {stack} layers, {layers} attention layers in all runs",
-        f"两个各 {stack} 层的堆叠，注意力层共运行 {layers} 次",
+        say("two stacks of {stack} layers, {layers} attention layers in all runs", stack=stack, layers=layers),
     )
     if keys.flag("prefix_lm", True):
-        keys.note(
-            "prefix_lm",
-            "attention among tokens whose token_type_ids are 1 is bidirectional",
-            "token_type_ids 为 1 的词元之间的注意力是双向的",
-        )
+        keys.note("prefix_lm", say("attention among tokens whose token_type_ids are 1 is bidirectional"))
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["full_attention"] * layers)

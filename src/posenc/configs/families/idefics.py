@@ -9,8 +9,9 @@ from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, pair, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("idefics_vision")
@@ -34,12 +35,8 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         prefix=1,
         surplus=0.1,
     )
-    keys.note(
-        "image_size",
-        "other sizes only if the call sets interpolate_pos_encoding",
-        "其他尺寸只有在调用时设 interpolate_pos_encoding 才行",
-    )
-    places = clauses(RASTER, OTHER_SIZES, Words("the class token comes first", "类别词元在前"))
+    keys.note("image_size", say("other sizes only if the call sets interpolate_pos_encoding"))
+    places = clauses(RASTER, OTHER_SIZES, say("the class token comes first"))
     return tower(keys, [], embedding=[table], coordinates=places)
 
 
@@ -52,5 +49,5 @@ def idefics(keys: Keys) -> PositionSpec:
         rope(keys, d_head=head_width(keys)),
         kinds=same_kind(keys),
         parts=parts(keys, *names),
-        coordinates=Words("0, 1, 2, … over unmasked tokens; padding is at 1", "对未被遮蔽的词元 0, 1, 2, …；填充在 1"),
+        coordinates=say("0, 1, 2, … over unmasked tokens; padding is at 1"),
     )

@@ -8,8 +8,8 @@ from posenc.configs.families.clip import square_table
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.patches import WITH_IMAGE, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("idefics2_vision", "idefics3_vision", "smolvlm_vision")
@@ -17,9 +17,7 @@ def idefics2_vision(keys: Keys) -> PositionSpec:
     """The image size is read from the first column and row of patch_attention_mask."""
     table = square_table(keys, "embeddings.position_embedding.weight", prefix=0, mode="bucket")
     keys.note(
-        "image_size",
-        "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell",
-        "单元格按 fp32 小数计算，有些会差一格；填充读第一个单元格",
+        "image_size", say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
     )
     return tower(keys, [], embedding=[table], coordinates=WITH_IMAGE)
 
@@ -28,14 +26,8 @@ def idefics2_vision(keys: Keys) -> PositionSpec:
 def idefics2_perceiver(keys: Keys) -> PositionSpec:
     """Learned queries attend to image features, which already have positions; nothing is added here."""
     keys.note(
-        "resampler_n_latents",
-        f"{keys.whole('resampler_n_latents')} learned queries without positions",
-        f"{keys.whole('resampler_n_latents')} 个没有位置的学习查询",
+        "resampler_n_latents", say("{queries} learned queries without positions", queries=keys.whole("resampler_n_latents"))
     )
     return PositionSpec(
-        keys.family,
-        coordinates=Words(
-            "none: learned queries attend to image features, which already have positions",
-            "无：学习得到的查询对图像特征做注意力，后者已带有位置",
-        ),
+        keys.family, coordinates=say("none: learned queries attend to image features, which already have positions")
     )

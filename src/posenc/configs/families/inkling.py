@@ -9,9 +9,9 @@ from posenc.configs.families.llama4_vision import COLUMNS_ROWS
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import axial, even_head, grid, tower
+from posenc.configs.say import say
 from posenc.configs.schedule import schedule
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
 
@@ -23,11 +23,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
     kinds = schedule(
         keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
     )
-    keys.note(
-        "log_scaling_n_floor",
-        "distances and temperature count cached tokens, not position_ids",
-        "距离和温度按缓存的词元数计，不按 position_ids",
-    )
+    keys.note("log_scaling_n_floor", say("distances and temperature count cached tokens, not position_ids"))
     return _stack(keys, kinds, squared=True)
 
 
@@ -35,11 +31,7 @@ def inkling_text(keys: Keys) -> PositionSpec:
 def inkling2_text(keys: Keys) -> PositionSpec:
     """Full layers always scale queries; the norm of each token's mixing vector is limited."""
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
-    keys.note(
-        "log_scaling_n_floor",
-        "distances count cached tokens, the temperature counts position_ids",
-        "距离按缓存的词元数计，温度按 position_ids 计",
-    )
+    keys.note("log_scaling_n_floor", say("distances count cached tokens, the temperature counts position_ids"))
     limit = keys.number("rel_l2_clip_threshold")
     said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
     return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
@@ -92,9 +84,7 @@ def _stack(
     widths = {found[kind][1] for kind in kinds}
     spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
     keys.note(
-        "conv_kernel_size",
-        "short causal convolutions over keys and values, and around layers, depend on order too",
-        "键和值上、以及层的前后都有短的因果卷积，它们也依赖次序",
+        "conv_kernel_size", say("short causal convolutions over keys and values, and around layers, depend on order too")
     )
     return spec
 
@@ -106,15 +96,10 @@ def inkling2_vision(keys: Keys) -> PositionSpec:
     table = grid(
         keys, "embeddings.position_embedding.weight", side, side, keys.said_by("posemb_grid_size"), mode="bilinear"
     )
-    where = Words(
+    where = say(
         "rotation: (row, column) of the patch, from 1, in blocks of spatial_merge_size × spatial_merge_size, "
         "the class token first, at (0, 0); learned grid: (row, column, height, width) from 0, "
-        "nothing for the class token, at (-1, -1)",
-        (
-            "旋转：图块的（行, 列），从 1 起，按 spatial_merge_size × spatial_merge_size 的块排列，"
-            "类别词元在前，位于 (0, 0)；学习的网格：（行, 列, 高, 宽），从 0 起，类别词元没有，"
-            "位于 (-1, -1)"
-        ),
+        "nothing for the class token, at (-1, -1)"
     )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)

@@ -9,14 +9,15 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, RECURRENT, SLIDING, attention_among, schedule
 from posenc.configs.spec import PositionSpec
 from posenc.support.languages import Words
 
 SSM, CONV, DELTA = (
-    Words("state space models", "状态空间模型"),
-    Words("short convolutions", "短卷积"),
-    Words("gated delta rules", "门控 delta 规则"),
+    say("state space models"),
+    say("short convolutions"),
+    say("gated delta rules"),
 )
 
 
@@ -26,11 +27,7 @@ def bamba(keys: Keys) -> PositionSpec:
     at = keys.numbers("attn_layer_indices", ())
     kinds = [FULL if n in at else RECURRENT for n in range(keys.whole("num_hidden_layers"))]
     if keys.number("partial_rotary_factor", 0.5) != 0.5:
-        keys.error(
-            "partial_rotary_factor",
-            "the class uses 0.5, unless rope_parameters has it",
-            "类用 0.5，除非 rope_parameters 中有它",
-        )
+        keys.error("partial_rotary_factor", say("the class uses 0.5, unless rope_parameters has it"))
         keys = keys.replaced(without=("partial_rotary_factor",))
     return rotary_among(keys, kinds, SSM, 0.5)
 
@@ -38,11 +35,7 @@ def bamba(keys: Keys) -> PositionSpec:
 @family("falcon_h1")
 def falcon_h1(keys: Keys) -> PositionSpec:
     """Each layer has attention and a state space model in parallel."""
-    keys.note(
-        "num_hidden_layers",
-        "every layer has a state space model beside its attention, which also keeps order",
-        "每一层在注意力之外还有状态空间模型，后者也保持次序",
-    )
+    keys.note("num_hidden_layers", say("every layer has a state space model beside its attention, which also keeps order"))
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=["hybrid"] * keys.whole("num_hidden_layers"))
 
 
@@ -52,11 +45,7 @@ def granitemoehybrid(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: RECURRENT, (FULL, RECURRENT))
     if keys.text("position_embedding_type", None) == "rope":
         return rotary_among(keys, kinds, SSM)
-    keys.note(
-        "position_embedding_type",
-        'not "rope": attention has no positions, and the base is not used',
-        '不是 "rope"：注意力没有位置，基数不使用',
-    )
+    keys.note("position_embedding_type", say('not "rope": attention has no positions, and the base is not used'))
     return nope_among(keys, kinds, SSM, "rope_theta", "rope_scaling", "rope_parameters")
 
 
@@ -69,7 +58,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     kinds = [
         RECURRENT if blocks[n % len(blocks)] == "recurrent" else SLIDING for n in range(keys.whole("num_hidden_layers"))
     ]
-    kept = attention_among(keys, kinds, (RECURRENT,), Words("gated linear recurrences", "门控线性递推"))
+    kept = attention_among(keys, kinds, (RECURRENT,), say("gated linear recurrences"))
     d_model, n_heads, window = (
         keys.whole("hidden_size"),
         keys.whole("num_attention_heads"),
@@ -77,11 +66,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
     )
     d_head = d_model // n_heads
     if keys.has("head_dim") and keys.whole("head_dim") != d_head:
-        keys.error(
-            "head_dim",
-            "the class overwrites it with hidden_size / num_attention_heads",
-            "类用 hidden_size / num_attention_heads 取代它",
-        )
+        keys.error("head_dim", say("the class overwrites it with hidden_size / num_attention_heads"))
     spec = decoder(
         keys, rope(keys, d_head=d_head, partial=True, partial_default=0.5), kinds=kept, d_head=d_head, length=None
     )
@@ -132,17 +117,13 @@ def zamba2(keys: Keys) -> PositionSpec:
     d_head = 2 * keys.whole("hidden_size") // keys.whole("num_attention_heads")
     length = 16384 if keys.flag("use_long_context", False) else keys.whole("max_position_embeddings")
     if not keys.flag("use_mem_rope", False):
-        keys.note(
-            "use_mem_rope",
-            "false: attention has no positions, and the base is not used",
-            "false：注意力没有位置，基数不使用",
-        )
+        keys.note("use_mem_rope", say("false: attention has no positions, and the base is not used"))
         mark_read(keys, "rope_theta", "rope_scaling", "rope_parameters")
         return decoder(keys, None, kinds=kept, d_head=d_head, length=length, coordinates=CACHE_ONLY)
     return decoder(keys, rope(keys, d_head=d_head), kinds=kept, d_head=d_head, length=length)
 
 
-CACHE_ONLY = Words("0, 1, 2, … for the cache; attention has no positions", "为缓存计 0, 1, 2, …；注意力没有位置")
+CACHE_ONLY = say("0, 1, 2, … for the cache; attention has no positions")
 
 
 def rotary_among(keys: Keys, kinds: Sequence[str], why: Words, fraction: float | None = None) -> PositionSpec:

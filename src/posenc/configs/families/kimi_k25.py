@@ -8,8 +8,9 @@ from posenc.configs.families.qwen2_vl import with_section_type
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, axial, even_head, grid, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("kimi_k25")
@@ -41,17 +42,18 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "pos_emb_time",
-        f"a clip has up to {frames} frames with full attention among their patches; only the input "
-        "encoding distinguishes frames",
-        f"一个片段最多 {frames} 帧，其图块之间是完整注意力；只有输入编码区分各帧",
+        say(
+            "a clip has up to {frames} frames with full attention among their patches; only the input "
+            "encoding distinguishes frames",
+            frames=frames,
+        ),
     )
     maps = (("axial", (("alternating", True), ("order", (1, 0)))),)
     where = clauses(
         RASTER,
-        Words(
+        say(
             "the input encoding reads (row, column, height, width, frame), frames from 1 and 0 in "
-            "single images, rotation (row, column)",
-            "输入编码读（行, 列, 高, 宽, 帧），帧从 1 起，单张图像为 0；旋转读（行, 列）",
+            "single images, rotation (row, column)"
         ),
     )
     return tower(keys, [axial(keys, even_head(keys), maps=maps)], embedding=[table, times], coordinates=where)

@@ -7,8 +7,8 @@ from posenc.configs.families.deepseek_v3 import latent, stack
 from posenc.configs.families.dots3_note import with_text_config
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("bailing_hybrid")
@@ -33,13 +33,8 @@ def kimi_linear(keys: Keys) -> PositionSpec:
             kinds = ["full_attention" if n + 1 in full else "linear_attention" for n in range(count)]
         else:
             kinds = ["full_attention" if n and n % 4 == 0 else "linear_attention" for n in range(count)]
-    keys.note("qk_rope_head_dim", "despite the name, these channels are not rotated", "虽有此名，这些通道并不旋转")
-    return stack(
-        keys,
-        None,
-        kinds,
-        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
-    )
+    keys.note("qk_rope_head_dim", say("despite the name, these channels are not rotated"))
+    return stack(keys, None, kinds, coordinates=say("none: order comes from the causal linear attention layers"))
 
 
 @family("glm5_next_text")
@@ -51,12 +46,7 @@ def glm5_next_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", None, length=count)
     kinds = kinds or ["indexed_attention" if n % 4 == 3 else "linear_attention" for n in range(count)]
     kinds = ["indexed_attention" if kind == "full_attention" else kind for kind in kinds]
-    return stack(
-        keys,
-        None,
-        kinds,
-        coordinates=Words("none: order comes from the causal linear attention layers", "无：次序来自因果的线性注意力层"),
-    )
+    return stack(keys, None, kinds, coordinates=say("none: order comes from the causal linear attention layers"))
 
 
 @family("glm5_next")

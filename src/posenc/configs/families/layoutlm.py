@@ -12,13 +12,11 @@ from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.families.roberta import TOKENS, padded_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses, joined
 
-SIX = Words(
-    "left x, upper y, right x, lower y, height, width of the box: Positions.at(with_sizes(bbox))",
-    "框的左 x、上 y、右 x、下 y、高、宽：Positions.at(with_sizes(bbox))",
-)
+SIX = say("left x, upper y, right x, lower y, height, width of the box: Positions.at(with_sizes(bbox))")
 
 SHARES = (0, 1, 0, 1, 2, 3)  # x for left and right, y for upper and lower
 
@@ -79,7 +77,7 @@ def layoutlm(keys: Keys) -> PositionSpec:
         keys,
         [Layer(causal=False)] * keys.whole("num_hidden_layers"),
         embedding=[use],
-        coordinates=Words(f"text position, then {SIX.en}", f"文本位置，然后是{SIX.zh}"),
+        coordinates=say("text position, then {six}", six=SIX),
     )
 
 
@@ -89,9 +87,12 @@ def layoutlmv2(keys: Keys) -> PositionSpec:
     height, width = (int(size) for size in keys.numbers("image_feature_pool_shape", (7, 7, 256))[:2])
     keys.note(
         "image_feature_pool_shape",
-        f"{height}·{width} patches follow the text, counted from 0 again, with boxes of a page "
-        f"divided into {height} rows and {width} columns",
-        f"文本之后是 {height}·{width} 个图块，重新从 0 计数，其框是把页面分成 {height} 行 {width} 列",
+        say(
+            "{height}·{width} patches follow the text, counted from 0 again, with boxes of a page divided "
+            "into {height} rows and {width} columns",
+            height=height,
+            width=width,
+        ),
     )
     _refuse_inverted(keys)
     parts = (
@@ -99,7 +100,7 @@ def layoutlmv2(keys: Keys) -> PositionSpec:
             keys,
             "positions",
             learned_table(keys, BERT_TABLE),
-            Words("0, 1, 2, … along the text; again from 0 over the patches", "沿文本 0, 1, 2, …；图块重新从 0 起"),
+            say("0, 1, 2, … along the text; again from 0 over the patches"),
             keys.whole("max_position_embeddings"),
         ),
         embedded(keys, "boxes", of_boxes(keys, "embeddings.", combine="concat", widths=_widths(keys)), SIX),
@@ -112,7 +113,7 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
     """Text positions count non-padding tokens, as in RoBERTa; patches have their own table; the bias counts all tokens."""
     parts: list[PositionSpec] = []
     if keys.flag("text_embed", True):
-        keys.note("max_2d_position_embeddings", "heights and widths are clipped to 0 … 1023", "高和宽限制在 0 … 1023")
+        keys.note("max_2d_position_embeddings", say("heights and widths are clipped to 0 … 1023"))
         use = padded_table(keys)
         parts = [
             embedded(keys, "positions", use, TOKENS, int(dict(use.arguments)["max_positions"])),
@@ -123,26 +124,15 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
         arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", 1 + side * side))
         said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
         use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
-        parts.append(
-            embedded(
-                keys,
-                "patches",
-                use,
-                Words("0 for the class token, then patches row by row", "类别词元为 0，然后逐行是图块"),
-                1 + side * side,
-            )
-        )
+        parts.append(embedded(keys, "patches", use, say("0 for the class token, then patches row by row"), 1 + side * side))
         keys.note(
-            "input_size",
-            f"images with other than {side}·{side} patches fail: the table is not interpolated",
-            f"图块数不是 {side}·{side} 的图像会出错：表不插值",
+            "input_size", say("images with other than {side}·{side} patches fail: the table is not interpolated", side=side)
         )
     spatial, relative = keys.flag("has_spatial_attention_bias", True), keys.flag("has_relative_attention_bias", True)
     if spatial and not relative:
         keys.error(
             "has_spatial_attention_bias",
-            "computed but not used: boxes enter the scores only if has_relative_attention_bias is true too",
-            "计算了但不使用：只有 has_relative_attention_bias 也为 true 时，框才进入注意力分数",
+            say("computed but not used: boxes enter the scores only if has_relative_attention_bias is true too"),
         )
     return replace(_biased(keys, divided=True), parts=tuple(parts))
 
@@ -159,9 +149,12 @@ def lilt(keys: Keys) -> PositionSpec:
     if d_model % 6:
         keys.warning(
             "hidden_size",
-            f"{d_model} is not a multiple of 6: boxes have {6 * sixth} channels, but the layer that "
-            f"reads them expects {d_model}",
-            f"{d_model} 不是 6 的倍数：框有 {6 * sixth} 个通道，而读它们的层需要 {d_model} 个",
+            say(
+                "{d_model} is not a multiple of 6: boxes have {used} channels, but the layer that reads them "
+                "expects {d_model}",
+                d_model=d_model,
+                used=6 * sixth,
+            ),
         )
     boxes = of_boxes(keys, "layout_embeddings.", combine="concat", widths=(sixth,) * 6)
     narrow = padded_table(keys, "layout_embeddings.box_position_embeddings.weight")
@@ -172,8 +165,7 @@ def lilt(keys: Keys) -> PositionSpec:
     usable = int(dict(narrow.arguments)["max_positions"])
     keys.note(
         "channel_shrink_ratio",
-        "scores of text and layout are summed before either softmax, each divided by √ of its own head width",
-        "文本和版面的注意力分数在各自 softmax 之前相加，各除以自己头宽的平方根",
+        say("scores of text and layout are summed before either softmax, each divided by √ of its own head width"),
     )
     spec = stack_of(
         keys,
@@ -189,13 +181,7 @@ def lilt(keys: Keys) -> PositionSpec:
                 keys,
                 "boxes",
                 boxes,
-                clauses(
-                    SIX,
-                    Words(
-                        f"a linear layer maps them to {d_model // ratio} channels",
-                        f"线性层把它们变成 {d_model // ratio} 个通道",
-                    ),
-                ),
+                clauses(SIX, say("a linear layer maps them to {d_model} channels", d_model=d_model // ratio)),
             ),
             embedded(keys, "layout", narrow, TOKENS, usable),
         ),
@@ -207,11 +193,7 @@ def _widths(keys: Keys) -> tuple[int, ...]:
 
 
 def _refuse_inverted(keys: Keys) -> None:
-    keys.note(
-        "max_2d_position_embeddings",
-        "a box whose lower right corner comes first has no row and fails",
-        "右下角在前的框没有对应的行，会出错",
-    )
+    keys.note("max_2d_position_embeddings", say("a box whose lower right corner comes first has no row and fails"))
 
 
 def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
@@ -244,16 +226,16 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
             Weight(f"axis_tables.{n}", f"encoder.{name}_bias.weight", transpose=True) for n, (name, *_) in enumerate(axes)
         )
         uses = (Use("encodings.t5_axes.T5Axes", arguments, said, tuple(weights)),)
-    of_text = Words("position", "位置")
-    of_boxes = Words("left x, lower y of the box", "框的左 x、下 y")
+    of_text = say("position")
+    of_boxes = say("left x, lower y of the box")
     read = [words for words, wanted in ((of_text, relative), (of_boxes, spatial)) if wanted]
     layers = [Layer(uses, causal=False)] * keys.whole("num_hidden_layers")
     where = in_scores(*read)
-    where = clauses(where, Words("text positions include padding", "文本位置把填充也计数")) if divided else where
+    where = clauses(where, say("text positions include padding")) if divided else where
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
 def in_scores(*read: Words) -> Words:
     """What the scores read of each token."""
     said = joined(read, ", ", "，") if read else NONE
-    return Words(f"in the scores: {said.en}", f"在注意力分数中：{said.zh}")
+    return say("in the scores: {said}", said=said)

@@ -8,6 +8,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.bert import learned_table
 from posenc.configs.family import family, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
 
 
@@ -37,8 +38,7 @@ def led(keys: Keys) -> PositionSpec:
     ]
     keys.note(
         "attention_window",
-        "half on each side and the token itself; global tokens attend to all and are attended to by all",
-        "两侧各一半，加上自身；全局词元看到所有词元，也被所有词元看到",
+        say("half on each side and the token itself; global tokens attend to all and are attended to by all"),
     )
     encoder = replace(encoder, layers=tuple(layers), trained_length=keys.whole("max_encoder_position_embeddings"))
     decoder = replace(decoder, trained_length=keys.whole("max_decoder_position_embeddings"))
@@ -53,8 +53,11 @@ def bigbird_pegasus(keys: Keys) -> PositionSpec:
         size, random = keys.whole("block_size", 64), keys.whole("num_random_blocks", 3)
         keys.note(
             "attention_type",
-            f"encoder layers attend to blocks of {size}: their own, both neighbours, the first, the "
-            f"last and {random} random ones; short texts use full attention",
-            f"编码器的层只看 {size} 个词元的块：自己的、左右相邻的、首尾的和 {random} 个随机的；短文本用完整注意力",
+            say(
+                "encoder layers attend to blocks of {size}: their own, both neighbours, the first, the last and "
+                "{random} random ones; short texts use full attention",
+                size=size,
+                random=random,
+            ),
         )
     return two_stacks(keys, *sides)

@@ -9,17 +9,13 @@ from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import even_head
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-CELLS = Words(
+CELLS = say(
     "(row, column) of the cell, from 1, row by row; cells are of the aggregated map, q_aggregation_stride "
     "features wide; queries and keys are rotated before they are split into heads, so d_head "
-    "is the whole width here",
-    (
-        "单元格的（行, 列），从 1 起，逐行；单元格属于聚合后的图，宽 q_aggregation_stride 个特征；"
-        "查询和键在分头之前旋转，因此这里 d_head 是整个宽度"
-    ),
+    "is the whole width here"
 )
 
 
@@ -38,10 +34,7 @@ def lightglue(keys: Keys) -> PositionSpec:
         (Weight("projection", "positional_encoder.projector.weight"),),
     )
     both = [Layer((use,), "self_attention", causal=False), Layer((), "cross_attention", causal=False)]
-    where = Words(
-        "(x, y) of the key point minus half of (width, height), divided by half of the longer side: -1 … 1",
-        "关键点的 (x, y) 减去（宽, 高）的一半，除以长边的一半：-1 … 1",
-    )
+    where = say("(x, y) of the key point minus half of (width, height), divided by half of the longer side: -1 … 1")
     return stack_of(
         keys,
         both * keys.whole("num_hidden_layers"),

@@ -7,13 +7,11 @@ from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
-NORMALISED = Words(
-    "queries and keys are normalised after the rotation, so a scale of cos and sin has no effect",
-    "查询和键在旋转之后归一化，因此 cos 和 sin 的缩放不起作用",
-)
+NORMALISED = say("queries and keys are normalised after the rotation, so a scale of cos and sin has no effect")
 
 
 @family(
@@ -47,7 +45,7 @@ def llama(keys: Keys) -> PositionSpec:
 @family("hunyuan_v1_dense", "hunyuan_v1_moe")
 def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
     """Queries and keys are normalised after the rotation; "dynamic" with alpha is a fixed, larger base."""
-    keys.note("rope_parameters", *NORMALISED)
+    keys.note("rope_parameters", NORMALISED)
     use = rope(keys, d_head=head_width(keys))
     scaled_without_width(keys, use)
     return decoder(keys, use, kinds=same_kind(keys))
@@ -58,10 +56,7 @@ def nanochat(keys: Keys) -> PositionSpec:
     """The rotation is R(-p), the reverse of Llama's; queries and keys are normalised afterwards."""
     keys.note(
         "rope_parameters",
-        *clauses(
-            Words("the reverse of Llama's rotation: sin has the opposite sign", "与 Llama 的旋转方向相反：sin 的符号相反"),
-            NORMALISED,
-        ),
+        clauses(say("the reverse of Llama's rotation: sin has the opposite sign"), NORMALISED),
     )
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 
@@ -88,18 +83,18 @@ def dbrx(keys: Keys) -> PositionSpec:
     if use is not None and use.rotation is not None and inner not in (None, use.rotation.base):
         keys.error(
             "attn_config.rope_theta",
-            f"{inner:g} here, but transformers uses the base {use.rotation.base:g} ({keys.origins['base']}); "
-            f"models trained with {inner:g} give wrong results",
-            (
-                f"此处为 {inner:g}，而 transformers 用基数 {use.rotation.base:g}（{keys.origins['base']}）"
-                f"；按 {inner:g} 训练的模型会给出错误结果"
+            say(
+                "{inner:g} here, but transformers uses the base {base:g} ({origin}); models trained with "
+                "{inner:g} give wrong results",
+                inner=inner,
+                base=use.rotation.base,
+                origin=keys.origins["base"],
             ),
         )
     if inner is None:
         keys.warning(
             "attn_config.rope_theta",
-            "missing: transformers requires it and fails, though it rotates with another base",
-            "缺失：transformers 要求有它，否则出错，尽管旋转用的是另一个基数",
+            say("missing: transformers requires it and fails, though it rotates with another base"),
         )
     return decoder(keys, use, kinds=same_kind(keys), length="max_seq_len")
 
@@ -110,8 +105,7 @@ def same_kind(keys: Keys, kind: str = "full_attention") -> list[str]:
     if isinstance(said, (list, tuple)) and set(said) != {kind}:
         keys.error(
             "layer_types",
-            f"{keys.facts['class']}'s code does not read it: all layers are {kind}",
-            f"{keys.facts['class']} 的代码不读它：所有层都是 {kind}",
+            say("{owner}'s code does not read it: all layers are {kind}", owner=keys.facts["class"], kind=kind),
         )
     return [kind] * keys.whole("num_hidden_layers")
 

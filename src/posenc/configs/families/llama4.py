@@ -10,9 +10,9 @@ from posenc.configs.families.smollm3 import rope_layers, rope_where
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import is_nested, rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 CHUNKED = "chunked_attention"
 
@@ -24,11 +24,7 @@ def beam(keys: Keys) -> PositionSpec:
     keys = with_assumed(keys, {SLIDING: {"rope_type": "default", "rope_theta": 10000.0}, FULL: None})
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 and n + 1 < keys.whole("num_hidden_layers") else FULL)
     if keys.has("rope_scaling") or not is_nested(keys, labels):
-        keys.error(
-            "rope_parameters",
-            "the code requires one entry for each kind of layer, and fails",
-            "代码要求每种层各有一项，会出错",
-        )
+        keys.error("rope_parameters", say("the code requires one entry for each kind of layer, and fails"))
     for kind in set(kinds) & set(labels):
         if kind not in keys.table("rope_parameters") and is_nested(keys, labels):
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
@@ -36,7 +32,7 @@ def beam(keys: Keys) -> PositionSpec:
         "encodings.bases.temperature.PowerTemperature",
         (("exponent", 0.1), ("length", 2048)),
         (("exponent", "constant of the code"), ("length", "constant of the code")),
-        note=Words("a comment in the code says p, but it computes p + 1", "代码中的注释写 p，而它计算的是 p + 1"),
+        note=say("a comment in the code says p, but it computes p + 1"),
     )
     by_kind = {kind: rope(keys, d_head=head_width(keys), label=kind, labels=labels) or sharper for kind in set(kinds)}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind)
@@ -49,22 +45,18 @@ def llama4_text(keys: Keys) -> PositionSpec:
     turning, chunk = rope_layers(keys), keys.whole("attention_chunk_size", None)
     kinds = schedule(keys, lambda n: CHUNKED if turning[n] else FULL, (FULL, CHUNKED))
     if keys.has("layer_types") and any(turns != (kind == CHUNKED) for turns, kind in zip(turning, kinds, strict=True)):
-        keys.warning(
-            "layer_types", "chunked layers and layers with RoPE are not the same here", "这里分块的层与用 RoPE 的层不一致"
-        )
+        keys.warning("layer_types", say("chunked layers and layers with RoPE are not the same here"))
     if CHUNKED in kinds:
         keys.note(
             "attention_chunk_size",
-            f"in chunked layers a query attends to earlier tokens of its own chunk of {chunk} only: "
-            "the first token of a chunk attends to itself alone",
-            f"分块的层中，查询只看到同一块（{chunk} 个词元）中较早的词元：每块的第一个词元只看到自身",
+            say(
+                "in chunked layers a query attends to earlier tokens of its own chunk of {chunk} only: the first "
+                "token of a chunk attends to itself alone",
+                chunk=chunk,
+            ),
         )
     if keys.flag("use_qk_norm", False):
-        keys.note(
-            "use_qk_norm",
-            "in layers with RoPE, queries and keys are normalised after the rotation",
-            "用 RoPE 的层中，查询和键在旋转之后归一化",
-        )
+        keys.note("use_qk_norm", say("in layers with RoPE, queries and keys are normalised after the rotation"))
     use = rope(keys, d_head=d_head, layout="interleaved")
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):
@@ -83,8 +75,9 @@ def llama4_text(keys: Keys) -> PositionSpec:
         )
         keys.note(
             "attn_temperature_tuning",
-            "counts cached tokens, not position_ids: with left padding, a row gets the temperature of a later position",
-            "按缓存的词元数计，不按 position_ids：左填充时，该行得到的是更后位置的温度",
+            say(
+                "counts cached tokens, not position_ids: with left padding, a row gets the temperature of a later position"
+            ),
         )
     spec = rope_where(decoder(keys, use, kinds=kinds, d_head=d_head), turning, tempered)
     return replace(spec, layers=tuple(_chunk(layer, chunk) for layer in spec.layers))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.patches import Maps, axial, even_head, grid, side_of, square_side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 UNUSED = "max_position_embeddings"  # such towers have it, and only note it
 
 COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
 
-FROM_ONE = Words("(row, column) of the patch, from 1, row by row", "图块的（行, 列），从 1 起，逐行")
+FROM_ONE = say("(row, column) of the patch, from 1, row by row")
 
 
 @family("llama4_vision_model")
@@ -27,10 +28,8 @@ def llama4_vision_model(keys: Keys) -> PositionSpec:
         (Weight("table", "positional_embedding_vlm"),),
     )
     where = clauses(
-        Words(
-            f"rotation: {FROM_ONE.en}, the class token last, at (0, 0)", f"旋转：{FROM_ONE.zh}，类别词元在后，位于 (0, 0)"
-        ),
-        Words("learned table: 0, 1, 2, … over all tokens", "学习的表：对所有词元 0, 1, 2, …"),
+        say("rotation: {from_one}, the class token last, at (0, 0)", from_one=FROM_ONE),
+        say("learned table: 0, 1, 2, … over all tokens"),
     )
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS, layout="interleaved")
     return tower(keys, [use], embedding=[table], coordinates=where)
@@ -42,9 +41,6 @@ def step3p5_vision(keys: Keys) -> PositionSpec:
     keys.get(UNUSED, None)
     high, wide, said = side_of(keys)
     table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")
-    where = Words(
-        "(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)",
-        "图块的（行, 列），从 0 起，逐行；学习的网格读（行, 列, 高, 宽）",
-    )
+    where = say("(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)")
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS)
     return tower(keys, [use], embedding=[table], coordinates=where)

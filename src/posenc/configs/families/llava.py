@@ -6,6 +6,7 @@ from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.family import family
 from posenc.configs.keys import Keys, facts
 from posenc.configs.own_parts import own_parts
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 
 SECTIONS = {
@@ -52,9 +53,10 @@ def video_llava(keys: Keys) -> PositionSpec:
     """One section for two equal encoders, one for images and one for video frames."""
     keys.note(
         "vision_config",
-        "two encoders of this kind: image_tower, and video_tower, which sees each frame alone. "
-        "Their tables have the same name, so weights are read from one of them at a time",
-        "两个这样的编码器：image_tower，以及逐帧处理的 video_tower。它们的表同名，因此每次只从其中一个读权重",
+        say(
+            "two encoders of this kind: image_tower, and video_tower, which sees each frame alone. "
+            "Their tables have the same name, so weights are read from one of them at a time"
+        ),
     )
     return together(keys, "text_config", "vision_config")
 
@@ -81,7 +83,7 @@ def fuyu(keys: Keys) -> PositionSpec:
         return together(keys, "text_config")
     for name in moved:
         keys.get(name, None)
-    keys.note("text_config", "not in the file: the class takes the top-level keys for it", "文件中没有：类取顶层的键")
+    keys.note("text_config", say("not in the file: the class takes the top-level keys for it"))
     text = {"partial_rotary_factor": 0.5, **moved, "model_type": "persimmon"}
     return together(keys.replaced({"text_config": text}), "text_config")
 

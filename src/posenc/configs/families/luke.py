@@ -8,8 +8,8 @@ from posenc.configs.families.layoutlm import embedded
 from posenc.configs.families.roberta import TOKENS, padded_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("luke")
@@ -19,8 +19,7 @@ def luke(keys: Keys) -> PositionSpec:
     places = keys.whole("max_mention_length", 30)
     keys.note(
         "max_position_embeddings",
-        "mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs",
-        "提及从自己的表的第 0 行数起，词从自己的表的第 pad_token_id + 1 行数起",
+        say("mentions are counted from row 0 of their own table, words from row pad_token_id + 1 of theirs"),
     )
     mentions = Use(
         "encodings.of_families.mean_of_rows.MeanOfRows",
@@ -32,10 +31,7 @@ def luke(keys: Keys) -> PositionSpec:
         ),
         (Weight("table", "entity_embeddings.position_embeddings.weight"),),
     )
-    where = Words(
-        f"the positions where an entity is mentioned, up to {places}, filled up with -1",
-        f"提及实体的各位置，最多 {places} 个，用 -1 补满",
-    )
+    where = say("the positions where an entity is mentioned, up to {places}, filled up with -1", places=places)
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[words], length=usable, coordinates=TOKENS)
     return replace(spec, parts=(embedded(keys, "entities", mentions, where),))

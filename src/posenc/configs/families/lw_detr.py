@@ -8,13 +8,11 @@ from posenc.configs.coordinates import NONE, OTHER_SIZES
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
-QUERY_BOXES = Words(
-    "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height",
-    "每个查询的框 (x, y, 宽, 高)，从 0 到 1；通道的次序是 y、x、宽、高",
-)
+QUERY_BOXES = say("(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height")
 
 
 @family("lw_detr_vit")
@@ -22,11 +20,7 @@ def lw_detr_vit(keys: Keys) -> PositionSpec:
     """The table has a row for a class token that does not exist; windows do not change the numbering."""
     kinds = _window_kinds(keys, keys.numbers("window_block_indices", ()))
     if not keys.flag("use_absolute_position_embeddings", True):
-        keys.error(
-            "use_absolute_position_embeddings",
-            "false: transformers cannot build such a model",
-            "false：transformers 不能构造这样的模型",
-        )
+        keys.error("use_absolute_position_embeddings", say("false: transformers cannot build such a model"))
         return tower(keys, [], kinds=kinds, coordinates=NONE)
     height, width, said = side_of(keys, "pretrain_image_size")
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
@@ -39,14 +33,10 @@ def rf_detr_dinov2(keys: Keys) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = _window_kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
     if keys.whole("num_windows", 4) > 1:
-        keys.warning(
-            "num_windows",
-            "the code swaps height and width when it cuts windows: images must be square",
-            "代码切窗口时把高和宽弄反了：图像必须是正方形",
-        )
+        keys.warning("num_windows", say("the code swaps height and width when it cuts windows: images must be square"))
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
-    where = clauses(RASTER, Words("the class token at (-1, 0)", "类别词元在 (-1, 0)"), OTHER_SIZES)
+    where = clauses(RASTER, say("the class token at (-1, 0)"), OTHER_SIZES)
     return tower(keys, [], embedding=[table], kinds=kinds, coordinates=where)
 
 
@@ -60,11 +50,7 @@ def lw_detr(keys: Keys) -> PositionSpec:
         arguments,
         (("d_model", keys.said_by("d_model")), ("base", "constant of the code")),
     )
-    keys.note(
-        "decoder_n_points",
-        "attention to the image samples around the box: no positions are added there",
-        "对图像的注意力在框周围取样：那里不加位置",
-    )
+    keys.note("decoder_n_points", say("attention to the image samples around the box: no positions are added there"))
     kinds = ["queries", "queries_to_image"] * keys.whole("decoder_layers")
     layers = tuple(Layer((boxes,) if kind == "queries" else (), kind, causal=False) for kind in kinds)
     return PositionSpec(

@@ -6,20 +6,16 @@ from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.families.layoutlm import embedded
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("lxmert")
 def lxmert(keys: Keys) -> PositionSpec:
     """The row of position 0 is not trained."""
     use = learned_table(keys, BERT_TABLE)
-    keys.note(
-        "max_position_embeddings",
-        "row 0, of the first token, gets no gradient: it stays as in the checkpoint",
-        "第一个词元的第 0 行没有梯度：它保持检查点中的值",
-    )
-    keys.warning("type_vocab_size", "the code fails without token_type_ids", "没有 token_type_ids 时代码出错")
+    keys.note("max_position_embeddings", say("row 0, of the first token, gets no gradient: it stays as in the checkpoint"))
+    keys.warning("type_vocab_size", say("the code fails without token_type_ids"))
     own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
     words = stack_of(keys, own + both, embedding=[use]).with_part("language")
@@ -37,9 +33,6 @@ def lxmert(keys: Keys) -> PositionSpec:
     }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
     boxes = Use("encodings.of_families.linear_boxes.LinearBoxes", arguments, said, weights)
-    where = Words(
-        "boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image",
-        "由 visual_pos 给出的区域框：(x0, y0, x1, y1)，以图像的比例计",
-    )
+    where = say("boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image")
     keys.whole("r_layers", 5)
     return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

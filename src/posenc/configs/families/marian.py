@@ -7,8 +7,9 @@ from __future__ import annotations
 from posenc.configs.families.roberta import TOKENS
 from posenc.configs.family import family, stack_of, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("kosmos_2_text_model", "kosmos_2_5_text_model")
@@ -17,11 +18,10 @@ def kosmos_2_text_model(keys: Keys) -> PositionSpec:
     after = keys.whole("pad_token_id", least=0) + 1
     keys.warning(
         "pad_token_id",
-        "positions count input_ids other than this one, whatever attention_mask is; position_ids "
-        f"of a call are rows of the table: position p is p + {after}",
-        (
-            "位置按不等于它的 input_ids 计数，与 attention_mask 无关；调用时的 position_ids 是表的行号："
-            f"位置 p 写作 p + {after}"
+        say(
+            "positions count input_ids other than this one, whatever attention_mask is; position_ids of a "
+            "call are rows of the table: position p is p + {after}",
+            after=after,
         ),
     )
     layers = [Layer()] * keys.whole("layers")
@@ -65,12 +65,13 @@ def pegasus_x(keys: Keys) -> PositionSpec:
     size, n_global = keys.whole("block_size", 512), keys.whole("num_global_tokens", 32)
     keys.note(
         "block_size",
-        *clauses(
-            Words(
-                f"encoder layers attend within blocks of {size} and to {n_global} global tokens, which connect the blocks",
-                f"编码器的层只看 {size} 个词元的块和 {n_global} 个全局词元，后者把各块连起来",
+        clauses(
+            say(
+                "encoder layers attend within blocks of {size} and to {n_global} global tokens, which connect the blocks",
+                size=size,
+                n_global=n_global,
             ),
-            *[Words("odd layers shift blocks by half", "奇数层把块移半个")] * keys.flag("stagger_local_blocks", True),
+            *[say("odd layers shift blocks by half")] * keys.flag("stagger_local_blocks", True),
         ),
     )
     return two_stacks(keys, use, use)
@@ -81,17 +82,11 @@ def m2m_100(keys: Keys) -> PositionSpec:
     use = fairseq(keys)
     keys.warning(
         "pad_token_id",
-        *clauses(
-            Words(
-                "positions count input_ids other than this one, whatever attention_mask is",
-                "位置按不等于它的 input_ids 计数，与 attention_mask 无关",
-            ),
-            Words(
-                "with inputs_embeds, tokens whose first channel is 0 count as padding",
-                "用 inputs_embeds 时，首个通道为 0 的词元算作填充",
-            )
+        clauses(
+            say("positions count input_ids other than this one, whatever attention_mask is"),
+            say("with inputs_embeds, tokens whose first channel is 0 count as padding")
             if keys.family == "fsmt"
-            else Words("with inputs_embeds, every token is counted", "用 inputs_embeds 时，每个词元都计数"),
+            else say("with inputs_embeds, every token is counted"),
         ),
     )
     return two_stacks(keys, use, use, coordinates=TOKENS)
@@ -107,9 +102,7 @@ def xglm(keys: Keys) -> PositionSpec:
 
 @family("ctrl")
 def ctrl(keys: Keys) -> PositionSpec:
-    keys.note(
-        "n_positions", "the table has this many rows; its angles are computed in fp32", "表有这么多行；其角度用 fp32 计算"
-    )
+    keys.note("n_positions", say("the table has this many rows; its angles are computed in fp32"))
     layers = [Layer()] * keys.whole("n_layer")
     return stack_of(
         keys,

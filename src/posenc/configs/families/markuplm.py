@@ -8,8 +8,8 @@ from posenc.configs.families.layoutlm import embedded
 from posenc.configs.families.roberta import TOKENS, padded_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 PATH = "embeddings.xpath_embeddings."
 
@@ -40,8 +40,10 @@ def markuplm(keys: Keys) -> PositionSpec:
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[positions], length=usable, coordinates=TOKENS)
     tag, subscript = keys.whole("tag_pad_id", 216, least=0), keys.whole("subs_pad_id", 1001, least=0)
-    where = Words(
-        f"tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps",
-        f"从根起 {depth} 步的标签，然后是它们的下标；缺少的步用 {tag} 和 {subscript}",
+    where = say(
+        "tags of {depth} steps from the root, then their subscripts; {tag} and {subscript} for missing steps",
+        depth=depth,
+        tag=tag,
+        subscript=subscript,
     )
     return replace(spec, parts=(embedded(keys, "xpath", path, where),))

@@ -10,6 +10,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.gemma3 import per_kind
 from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, sliding_where
 from posenc.configs.spec import PositionSpec, Use
 
@@ -49,8 +50,7 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
     if keys.has("sliding_window") and keys.whole("sliding_window") != before + 1:
         keys.warning(
             "sliding_window",
-            f"sliding_window_size={before} overrides it: a window of {before + 1}",
-            f"sliding_window_size={before} 取代它：窗口为 {before + 1}",
+            say("sliding_window_size={before} overrides it: a window of {window}", before=before, window=before + 1),
         )
     return replace(spec, layers=tuple(replace(layer, window=before + 1 if layer.window else None) for layer in spec.layers))
 
@@ -63,11 +63,7 @@ def zaya(keys: Keys) -> PositionSpec:
     and depend on order too."""
     kinds = sliding_where(keys, lambda n: False, ("hybrid", "hybrid_sliding"))
     keys = with_assumed(keys, {"hybrid": unscaled(5000000.0, 0.5), "hybrid_sliding": unscaled(10000.0, 0.5)})
-    keys.note(
-        "cca_time0",
-        "queries, keys and values pass short causal convolutions before the rotation",
-        "查询、键和值在旋转之前经过短的因果卷积",
-    )
+    keys.note("cca_time0", say("queries, keys and values pass short causal convolutions before the rotation"))
     uses = per_kind(keys, kinds, known=("hybrid", "hybrid_sliding"), partial=True)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     window = keys.whole("sliding_window", None)

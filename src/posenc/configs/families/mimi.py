@@ -7,11 +7,11 @@ from dataclasses import replace
 from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
-FRAMES = Words("0, 1, 2, … over frames after the convolutions", "对卷积之后的帧 0, 1, 2, …")
+FRAMES = say("0, 1, 2, … over frames after the convolutions")
 
 
 @family(
@@ -52,9 +52,11 @@ def moshi(keys: Keys) -> PositionSpec:
     if window is not None:
         keys.warning(
             "sliding_window",
-            "masks of a forward pass are fully causal, but caches built from this configuration keep "
-            f"{window} tokens: generation has a window, a forward pass has none",
-            f"前向计算的掩码是完全因果的，而由此配置建的缓存只保留 {window} 个词元：生成时有窗口，前向计算没有",
+            say(
+                "masks of a forward pass are fully causal, but caches built from this configuration keep "
+                "{window} tokens: generation has a window, a forward pass has none",
+                window=window,
+            ),
         )
     use = rope(keys, d_head=head_width(keys))
     inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
@@ -66,8 +68,5 @@ def moshi(keys: Keys) -> PositionSpec:
 def moshi_depth(keys: Keys) -> PositionSpec:
     """No positions in attention: each codebook, which is a position here, has its own weights."""
     keys.get("sliding_window", None)
-    why = Words(
-        "0, 1, 2, … over codebooks, which select the weights of every layer; attention itself has no positions",
-        "对码本 0, 1, 2, …，由它选定每层的权重；注意力本身没有位置",
-    )
+    why = say("0, 1, 2, … over codebooks, which select the weights of every layer; attention itself has no positions")
     return decoder(keys, None, kinds=[FULL] * keys.whole("num_hidden_layers"), coordinates=why)

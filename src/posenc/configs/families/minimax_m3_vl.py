@@ -7,8 +7,9 @@ from posenc.configs.family import decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.patches import axial, even_head, in_blocks, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("minimax_m3_vl_text")
@@ -23,9 +24,8 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
         keys.remark(
             "note" if said == turning else "error",
             "rotary_dim",
-            Words(
-                f"not read: {turning} of {d_head} channels rotate, by partial_rotary_factor",
-                f"不读：按 partial_rotary_factor，{d_head} 个通道中有 {turning} 个旋转",
+            say(
+                "not read: {turning} of {d_head} channels rotate, by partial_rotary_factor", turning=turning, d_head=d_head
             ),
         )
     count, sparse = keys.whole("num_hidden_layers"), keys.table("sparse_attention_config")
@@ -36,10 +36,11 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
     if "minimax_m3_sparse" in kinds:
         keys.note(
             "layer_types",
-            "sparse layers attend to blocks that an indexer selects. The indexer rotates its queries "
-            "and keys by the same angles, and counts blocks from the start of the row, so left padding "
-            "shifts them",
-            "稀疏层只看索引器选出的块。索引器按同样的角度旋转自己的查询和键，并从行首起数块，因此左填充会使块移位",
+            say(
+                "sparse layers attend to blocks that an indexer selects. The indexer rotates its queries "
+                "and keys by the same angles, and counts blocks from the start of the row, so left padding "
+                "shifts them"
+            ),
         )
     return decoder(keys, use, kinds=kinds, d_head=d_head)
 
@@ -49,7 +50,5 @@ def minimax_m3_vl_vision(keys: Keys) -> PositionSpec:
     """Frame, row and column, a third of the head each, rounded down to whole pairs; remaining channels are not rotated."""
     d_head = even_head(keys, multiple=2)
     maps = (("axial", (("order", (0, 1, 2)),)),)
-    where = clauses(
-        in_blocks(Words("(frame, row, column)", "（帧, 行, 列）")), Words("a clip is one sequence", "一个片段是一个序列")
-    )
+    where = clauses(in_blocks(say("(frame, row, column)")), say("a clip is one sequence"))
     return tower(keys, [axial(keys, d_head, width=2 * (d_head // 3 // 2), maps=maps)], coordinates=where)

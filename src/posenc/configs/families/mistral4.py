@@ -11,6 +11,7 @@ from posenc.configs.families.deepseek_v32 import indexer, indexer_types
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -79,16 +80,13 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     if turning is None:
         every = keys.whole("no_rope_layer_interval", 4)
         turning = tuple(int((n + 1) % every != 0) for n in range(count))
-    keys.note(
-        "no_rope_layers",
-        "1 means that the layer uses RoPE, 0 that it does not, despite the name",
-        "虽有此名，1 表示该层用 RoPE，0 表示不用",
-    )
+    keys.note("no_rope_layers", say("1 means that the layer uses RoPE, 0 that it does not, despite the name"))
     keys.note(
         "rope_parameters",
-        "frequencies are multiplied by exp(α), a buffer of the checkpoint (rotary_emb.alpha); "
-        "the configuration alone gives those of α = 0",
-        "频率乘以 exp(α)，α 是检查点中的缓冲区（rotary_emb.alpha）；仅凭配置得到的是 α = 0 的频率",
+        say(
+            "frequencies are multiplied by exp(α), a buffer of the checkpoint (rotary_emb.alpha); "
+            "the configuration alone gives those of α = 0"
+        ),
     )
     plain = latent(keys, interleave=True)
     assert plain is not None
@@ -169,9 +167,12 @@ def ministral3(keys: Keys) -> PositionSpec:
     )
     keys.note(
         f"{name}.llama_4_scaling_beta",
-        f"the scale of queries steps at position {step}; in Llama 4, whose formula this is, at "
-        f"{step - 1}, since it counts tokens",
-        f"查询的缩放在位置 {step} 处跳变；Llama 4（公式的来源）在 {step - 1} 处，因为它按词元数计",
+        say(
+            "the scale of queries steps at position {step}; in Llama 4, whose formula this is, at "
+            "{position}, since it counts tokens",
+            step=step,
+            position=step - 1,
+        ),
     )
     kind = "full_attention" if window is None else "sliding_attention"
     spec = decoder(keys, use, kinds=[kind] * keys.whole("num_hidden_layers"))

@@ -10,8 +10,8 @@ from posenc.configs.family import decoder, family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import square_side_of
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("mllama_vision_model")
@@ -47,14 +47,12 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
     layers += [Layer(last if n == 0 else (), "global", causal=False) for n in range(count)]
     keys.note(
         "max_num_tiles",
-        "the first use of layer 0 is added before the class token is prepended, that of the first "
-        "global layer before that layer",
-        "第 0 层的第一个编码加在放入类别词元之前，第一个全局层的第一个编码加在该层之前",
+        say(
+            "the first use of layer 0 is added before the class token is prepended, that of the first "
+            "global layer before that layer"
+        ),
     )
-    where = Words(
-        "(index of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)",
-        "（宽高比的编号，从 1 起, 拼块, 拼块中的图块：0 为类别词元，然后从 1 起逐行）",
-    )
+    where = say("(index of the aspect ratio, from 1, tile, patch in the tile: 0 the class token, then row by row from 1)")
     return stack_of(keys, layers, length=None, coordinates=where)
 
 
@@ -69,8 +67,6 @@ def mllama_text_model(keys: Keys) -> PositionSpec:
     layers = tuple(to_image if n in crossing else layer for n, layer in enumerate(spec.layers))
     if any(n >= count for n in crossing):
         keys.warning(
-            "cross_attention_layers",
-            f"names layers beyond the last of {count}; these do not exist",
-            f"列出的层超过了最后一层（共 {count} 层）；这些层不存在",
+            "cross_attention_layers", say("names layers beyond the last of {count}; these do not exist", count=count)
         )
     return replace(spec, layers=layers)

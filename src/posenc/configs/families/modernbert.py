@@ -9,6 +9,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import bidirectional, decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec
 
@@ -36,9 +37,7 @@ def modernbert_decoder(keys: Keys) -> PositionSpec:
     """As ModernBERT, but causal: a window of local_attention / 2, whatever sliding_window is."""
     window = keys.whole("local_attention") // 2
     if keys.has("sliding_window") and keys.whole("sliding_window") != window:
-        keys.error(
-            "sliding_window", f"the class uses local_attention / 2 = {window}", f"类用 local_attention / 2 = {window}"
-        )
+        keys.error("sliding_window", say("the class uses local_attention / 2 = {window}", window=window))
     keys.get("sliding_window", None)
     return _modernbert(keys, window)
 
@@ -70,11 +69,7 @@ def ultrabert(keys: Keys) -> PositionSpec:
             f"{keys.where('attention_windows')}: expected a whole number or null for each layer, got {windows}"
         )
     if len({w for w in windows if w}) > 1:
-        keys.error(
-            "attention_windows",
-            "the class uses the first of these windows for all layers that have one",
-            "类把其中第一个窗口用于所有带窗口的层",
-        )
+        keys.error("attention_windows", say("the class uses the first of these windows for all layers that have one"))
     half = next((w for w in windows if w), None) or keys.whole("sliding_window")
     if windows and len(windows) != keys.whole("num_hidden_layers"):
         raise ConfigError(
@@ -99,10 +94,6 @@ def _bases_of_kinds(keys: Keys, kinds: tuple[str, ...]) -> Keys:
         return with_assumed(keys, both)
     numbers = dict(zip(kinds, keys.numbers("rope_theta"), strict=False))
     if any(numbers[kind] != base for kind, base in zip(kinds, bases, strict=False)):
-        keys.error(
-            "rope_theta",
-            "layers of one kind have different bases: the class uses the last one for all",
-            "同一种层有不同的基数：类对所有这些层用最后一个",
-        )
+        keys.error("rope_theta", say("layers of one kind have different bases: the class uses the last one for all"))
     settings = {kind: {"rope_type": "default", "rope_theta": base} for kind, base in numbers.items()}
     return keys.replaced({"rope_parameters": settings}, without=("rope_theta",))

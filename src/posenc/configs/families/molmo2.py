@@ -11,8 +11,8 @@ from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import pair, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("molmo2_vision")
@@ -31,7 +31,7 @@ def molmo2_vision(keys: Keys) -> PositionSpec:
         keys,
         [],
         embedding=[table],
-        coordinates=Words("the index of the patch, from 0, row by row", "图块的下标，从 0 起，逐行"),
+        coordinates=say("the index of the patch, from 0, row by row"),
         d_head=keys.whole("head_dim"),
     )
 

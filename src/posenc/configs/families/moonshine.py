@@ -9,8 +9,8 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("moonshine")
@@ -20,9 +20,12 @@ def moonshine(keys: Keys) -> PositionSpec:
     if heads != other:
         keys.warning(
             "decoder_num_attention_heads",
-            f"{other} is ignored: building the encoder writes its {heads} heads into the configuration "
-            "under the name that the decoder reads",
-            f"{other} 被忽略：构造编码器时，它的 {heads} 个头被写进配置，而解码器读的正是这个名字",
+            say(
+                "{other} is ignored: building the encoder writes its {heads} heads into the configuration under "
+                "the name that the decoder reads",
+                other=other,
+                heads=heads,
+            ),
         )
     d_model = keys.whole("hidden_size")
     d_head = keys.whole("head_dim", None) or d_model // heads
@@ -53,15 +56,9 @@ def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
     fits = isinstance(windows, (list, tuple)) and len(windows) >= count
     if not fits or not all(isinstance(pair, (list, tuple)) and len(pair) == 2 for pair in windows):
         raise ConfigError(f"{keys.where('sliding_windows')}: expected {count} pairs (behind, ahead), got {windows!r}"[:160])
-    keys.warning(
-        "sliding_windows",
-        "applied only if an attention mask is given; without one every frame sees all",
-        "只有给了注意力掩码才生效；否则每帧都看到全部",
-    )
+    keys.warning("sliding_windows", say("applied only if an attention mask is given; without one every frame sees all"))
     keys.note(
-        "sliding_windows",
-        "(behind, ahead): a frame sees itself, behind - 1 frames before it and ahead - 1 after it",
-        "（后, 前）：每帧看到自身、之前 behind - 1 帧和之后 ahead - 1 帧",
+        "sliding_windows", say("(behind, ahead): a frame sees itself, behind - 1 frames before it and ahead - 1 after it")
     )
     layers = [Layer((), "sliding_attention", behind + max(ahead - 1, 0), causal=ahead < 2) for behind, ahead in windows]
     return PositionSpec(
@@ -70,7 +67,7 @@ def moonshine_streaming_encoder(keys: Keys) -> PositionSpec:
         d_model=keys.whole("hidden_size"),
         n_heads=keys.whole("num_attention_heads"),
         trained_length=keys.whole("max_position_embeddings"),
-        coordinates=Words("none: order comes from convolutions and windows", "无：次序来自卷积和窗口"),
+        coordinates=say("none: order comes from convolutions and windows"),
     )
 
 
@@ -91,9 +88,10 @@ def moonshine_streaming(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "max_position_embeddings",
-        "the table is added in place: a second call of the decoder with the same encoder output "
-        "adds it again, with or without cache",
-        "表是原地相加的：用同一编码器输出第二次调用解码器时会再加一次，无论有无缓存",
+        say(
+            "the table is added in place: a second call of the decoder with the same encoder output "
+            "adds it again, with or without cache"
+        ),
     )
     memory = PositionSpec(
         keys.family,
@@ -101,9 +99,7 @@ def moonshine_streaming(keys: Keys) -> PositionSpec:
         layers=(Layer((table,), "cross_attention", causal=False),),
         d_model=encoder.d_model,
         trained_length=rows,
-        coordinates=Words(
-            "frames of the encoder's output, from 0, before cross-attention", "编码器输出的帧，从 0 起，在交叉注意力之前"
-        ),
+        coordinates=say("frames of the encoder's output, from 0, before cross-attention"),
     )
     spec = decoder(keys, use, d_head=d_head)
     return PositionSpec(keys.family, parts=(encoder, memory, replace(spec, part="decoder")))

@@ -12,9 +12,10 @@ from posenc.configs.family import bidirectional, decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.patches import axial, even_head, grid, tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("muse_glimmer_text", "muse_spark_text")
@@ -34,9 +35,7 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
     base = use.rotation.base if use and use.rotation else None
     if said and any(one not in (0, base) for one in said):
         keys.error(
-            "layer_rope_theta",
-            f"only whether it is 0 matters: all other layers use the base {base:g}",
-            f"只看它是否为 0：其余的层都用基数 {base:g}",
+            "layer_rope_theta", say("only whether it is 0 matters: all other layers use the base {base:g}", base=base)
         )
     spec = decoder(keys, use, kinds=kinds)
     return rope_where(spec, [bool(one) for one in bases])
@@ -49,8 +48,7 @@ def muse_glimmer_assistant(keys: Keys) -> PositionSpec:
     kinds = schedule(keys, lambda n: SLIDING)
     keys.note(
         "block_size",
-        "keys are those of the context, then of the block; queries are those of the block, at the last positions",
-        "键先是上下文的，再是块的；查询是块的，位于最后的位置",
+        say("keys are those of the context, then of the block; queries are those of the block, at the last positions"),
     )
     spec = decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
     return bidirectional(with_window(spec, 2 * keys.whole("sliding_window") + 1))
@@ -71,28 +69,27 @@ def muse_glimmer_vision(keys: Keys) -> PositionSpec:
             f"{keys.where('pos_emb_width')}: {wide} beside pos_emb_height={side}; the code takes the grid for a square one"
         )
     keys.get(UNUSED, None)
-    reads = Words("(row, column, height, width) from 0", "（行, 列, 高, 宽），从 0 起")
+    reads = say("(row, column, height, width) from 0")
     if keys.family == "muse_spark_vision":
-        reads = Words("for patch n of H × W: (n // H, n % H, W, H)", "H × W 中的图块 n 为 (n // H, n % H, W, H)")
+        reads = say("for patch n of H × W: (n // H, n % H, W, H)")
         keys.warning(
             "pos_emb_height",
-            "patch n of an image of H × W patches reads the learned grid as patch n of W × H: positions "
-            "are wrong for images that are not square, as they were in training",
-            "H × W 个图块的图像中，图块 n 读学习的网格时按 W × H 计：非正方形图像的位置是错的，训练时也是如此",
+            say(
+                "patch n of an image of H × W patches reads the learned grid as patch n of W × H: positions "
+                "are wrong for images that are not square, as they were in training"
+            ),
         )
     keys.note(
         "layer_types",
-        f"window_attention has windows of {side} × {side} patches; tokens are in window order, "
-        "with their coordinates in the image",
-        f"window_attention 的窗口为 {side} × {side} 个图块；词元按窗口排列，坐标是图像中的坐标",
+        say(
+            "window_attention has windows of {side} × {side} patches; tokens are in window order, with their "
+            "coordinates in the image",
+            side=side,
+        ),
     )
     kinds = schedule(keys, lambda n: FULL if (n + 1) % 4 == 0 or n == count - 1 else WINDOWED, (FULL, WINDOWED))
     table = grid(
         keys, "position_embedding_table.weight", side, side, keys.said_by("pos_emb_height"), mode="bilinear", border="zero"
     )
-    where = clauses(
-        Words(f"rotation: {FROM_ONE.en}", f"旋转：{FROM_ONE.zh}"),
-        Words(f"learned grid: {reads.en}", f"学习的网格：{reads.zh}"),
-        SAME_FRAMES,
-    )
+    where = clauses(say("rotation: {from_one}", from_one=FROM_ONE), say("learned grid: {reads}", reads=reads), SAME_FRAMES)
     return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_ROWS)], embedding=[table], kinds=kinds, coordinates=where)

@@ -6,13 +6,12 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
-WHERE = Words(
+WHERE = say(
     "(seconds from the start, index of the window, index of the frame in its window); a frame "
-    "lasts 4·audio_frame_step seconds; seconds count from the start of the clip",
-    "（距开头的秒数, 窗口的编号, 帧在窗口中的编号）；一帧长 4·audio_frame_step 秒；秒数从片段开头算起",
+    "lasts 4·audio_frame_step seconds; seconds count from the start of the clip"
 )
 
 
@@ -34,14 +33,13 @@ def musicflamingo(keys: Keys) -> PositionSpec:
     longest = keys.number("max_position_embeddings", None)
     if longest is not None and longest != turning.rotation.base:
         keys.warning(
-            "max_position_embeddings",
-            f"the class replaces it by rope_theta={turning.rotation.base:g}",
-            f"类以 rope_theta={turning.rotation.base:g} 取代它",
+            "max_position_embeddings", say("the class replaces it by rope_theta={base:g}", base=turning.rotation.base)
         )
     keys.note(
         "rope_parameters.rope_theta",
-        "it is the base of the frequencies, the largest number of windows, and the largest number of frames in a window",
-        "它是频率的基数，也是窗口数和每个窗口帧数的上限",
+        say(
+            "it is the base of the frequencies, the largest number of windows, and the largest number of frames in a window"
+        ),
     )
     said = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))

@@ -7,6 +7,7 @@ from posenc.configs.families.bert import learned_table
 from posenc.configs.families.marian import sinusoid
 from posenc.configs.family import family, head_width, parts, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 from posenc.support.languages import Words
 
@@ -31,7 +32,7 @@ def musicgen_decoder(keys: Keys) -> PositionSpec:
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        Words("0, 1, 2, … over steps; codebook n is delayed by n steps", "对各步 0, 1, 2, …；码本 n 延迟 n 步"),
+        say("0, 1, 2, … over steps; codebook n is delayed by n steps"),
     )
 
 
@@ -41,7 +42,7 @@ def musicgen_melody_decoder(keys: Keys) -> PositionSpec:
     return _decoder(
         keys,
         sinusoid(keys, "hidden_size", layout="cos_sin", denominator="d/2-1", odd="zero"),
-        Words("0, 1, 2, … over melody and text, then audio steps", "对旋律和文本、然后对音频的各步 0, 1, 2, …"),
+        say("0, 1, 2, … over melody and text, then audio steps"),
     )
 
 

@@ -7,9 +7,9 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.jamba import CACHE_ONLY
 from posenc.configs.family import decoder, family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, OLD, RECURRENT, attention_among
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("nemo_speechlm")
@@ -23,11 +23,7 @@ def nemo_speechlm(keys: Keys) -> PositionSpec:
 @family("nemotron_h_omni")
 def nemotron_h_omni(keys: Keys) -> PositionSpec:
     names = ["text_config", "vision_config", *(["audio_config"] if keys.has("audio_config") else [])]
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, *names),
-        coordinates=Words("0, 1, 2, … over text, patches and frames", "对文本、图块和帧 0, 1, 2, …"),
-    )
+    return PositionSpec(keys.family, parts=parts(keys, *names), coordinates=say("0, 1, 2, … over text, patches and frames"))
 
 
 @family("nemotron_h")
@@ -41,12 +37,6 @@ def nemotron_h(keys: Keys) -> PositionSpec:
         )
     kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
-        keys.warning(
-            "num_hidden_layers",
-            f"the list of layers has {len(kinds)}, which is used",
-            f"层的列表有 {len(kinds)} 项，以它为准",
-        )
-    kept = attention_among(
-        keys, kinds, (RECURRENT, "moe", "mlp"), Words("state space models or MLPs", "状态空间模型或 MLP")
-    )
+        keys.warning("num_hidden_layers", say("the list of layers has {n_kinds}, which is used", n_kinds=len(kinds)))
+    kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), say("state space models or MLPs"))
     return decoder(keys, None, kinds=kept, coordinates=CACHE_ONLY)

@@ -10,9 +10,9 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import bidirectional, decoder, family
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec, Use
-from posenc.support.languages import Words
 
 LABELS = (SLIDING, FULL)
 
@@ -39,12 +39,7 @@ def neomme(keys: Keys) -> PositionSpec:
             maps=(("cycling", (("order", (0, 1)),)),),
         )
     spec = decoder(
-        keys,
-        None,
-        kinds=kinds,
-        by_kind=uses,
-        d_head=d_head,
-        coordinates=Words("(row, column); for text both are 0, 1, 2, …", "（行, 列）；文本的两者都是 0, 1, 2, …"),
+        keys, None, kinds=kinds, by_kind=uses, d_head=d_head, coordinates=say("(row, column); for text both are 0, 1, 2, …")
     )
     halves = _halves(keys, kinds)
     layers = [

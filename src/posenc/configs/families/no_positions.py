@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Grade, Layer, PositionSpec
-from posenc.support.languages import Words
 
 # Where order comes from, and the model types.
 TABLE = {
-    Words("convolutions", "卷积"): """
+    say("convolutions"): """
         align_vision_model bit chameleon_vqgan convnext convnextv2 dac dinov3_convnext efficientnet emu3_vqgan
         fastspeech2_conformer_hifigan flava_image_codebook focalnet glm_image_vqmodel hgnet_v2 janus_vqgan mobilenet_v1
         mobilenet_v2 muse_spark_audio poolformer pp_lcnet pp_lcnet_v3 pp_lcnet_v4 pp_ocrv5_mobile_det pp_ocrv5_server_det
         pp_ocrv6_medium_det pp_ocrv6_small_det qwen2_5_omni_bigvgan regnet resnet rt_detr_resnet sapiens2_head
         speecht5_hifigan superpoint textnet univnet uvdoc uvdoc_backbone vibevoice_acoustic_tokenizer
         vibevoice_acoustic_tokenizer_decoder vibevoice_acoustic_tokenizer_encoder""",
-    Words("convolutions and recurrent layers", "卷积和循环层"): "encodec",
-    Words("the input features, which learned queries attend to", "输入特征，学习的查询对它们做注意力"): "idefics_perciever",
-    Words("linear layers that merge the pixels of each patch in order", "按次序合并每个图块像素的线性层"): "inkling_vision",
-    Words("each token is processed alone", "每个词元单独处理"): "gemma4_unified_audio inkling_audio vibevoice_diffusion",
+    say("convolutions and recurrent layers"): "encodec",
+    say("the input features, which learned queries attend to"): "idefics_perciever",
+    say("linear layers that merge the pixels of each patch in order"): "inkling_vision",
+    say("each token is processed alone"): "gemma4_unified_audio inkling_audio vibevoice_diffusion",
 }
 ORDER = {name: why for why, names in TABLE.items() for name in names.split()}
 
@@ -27,16 +27,14 @@ ORDER = {name: why for why, names in TABLE.items() for name in names.split()}
 @family(*ORDER)
 def no_positions(keys: Keys) -> PositionSpec:
     keys.get("out_point_positions2D", None)  # UVDoc: sizes of convolutions
-    return PositionSpec(keys.family, coordinates=Words(f"none: {ORDER[keys.family].en}", f"无：{ORDER[keys.family].zh}"))
+    return PositionSpec(keys.family, coordinates=say("none: {order}", order=ORDER[keys.family]))
 
 
 @family("molmo2_adapter")
 def molmo2_adapter(keys: Keys) -> PositionSpec:
     """One attention layer pools a few patches into one; their order has no effect."""
     return PositionSpec(
-        keys.family,
-        layers=(Layer((), "pooling", causal=False),),
-        coordinates=Words("none: a set of patches", "无：图块的集合"),
+        keys.family, layers=(Layer((), "pooling", causal=False),), coordinates=say("none: a set of patches")
     )
 
 
@@ -46,12 +44,5 @@ def timm_backbone(keys: Keys) -> PositionSpec:
     key = "backbone" if keys.family == "timm_backbone" else "architecture"
     grade: Grade = "note" if keys.family == "gemma3n_vision" else "warning"  # a convolutional MobileNetV5
     name = keys.text(key, None)
-    keys.remark(
-        grade,
-        key,
-        Words(
-            f"{name or 'no name'}: a model of timm; its positions are not read here",
-            f"{name or '没有名字'}：timm 库的模型；这里不读它的位置",
-        ),
-    )
-    return PositionSpec(keys.family, coordinates=Words("not read: a model of timm", "不读：timm 库的模型"))
+    keys.remark(grade, key, say("{name}: a model of timm; its positions are not read here", name=name or say("no name")))
+    return PositionSpec(keys.family, coordinates=say("not read: a model of timm"))

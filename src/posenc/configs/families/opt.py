@@ -5,32 +5,24 @@ from __future__ import annotations
 from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("opt", "biogpt")
 def opt(keys: Keys) -> PositionSpec:
     """position_ids count non-padding tokens; a padding token is at -1 and reads row 1."""
-    rows = Words(
-        "the table has two more rows than positions: position p reads row p + 2",
-        "表的行数比位置多两行：位置 p 读第 p + 2 行",
-    )
-    keys.note("max_position_embeddings", *rows)
-    where = Words(
-        "0, 1, 2, … over non-padding tokens: Positions.from_mask(attention_mask)",
-        "对非填充词元 0, 1, 2, …：Positions.from_mask(attention_mask)",
-    )
+    rows = say("the table has two more rows than positions: position p reads row p + 2")
+    keys.note("max_position_embeddings", rows)
+    where = say("0, 1, 2, … over non-padding tokens: Positions.from_mask(attention_mask)")
     if keys.family == "biogpt":
-        where = Words(
-            "0, 1, 2, … along the sequence; over non-padding tokens if position_ids are given, as in generate()",
-            "沿序列 0, 1, 2, …；给了 position_ids 时（如在 generate() 中）只对非填充词元计数",
-        )
+        where = say("0, 1, 2, … along the sequence; over non-padding tokens if position_ids are given, as in generate()")
         keys.warning(
             "max_position_embeddings",
-            "a forward pass without position_ids counts padding, generate() does not: left-padded "
-            "rows get different positions",
-            "没有 position_ids 的前向计算把填充也计数，generate() 不计：左填充的行会得到不同的位置",
+            say(
+                "a forward pass without position_ids counts padding, generate() does not: left-padded "
+                "rows get different positions"
+            ),
         )
     use = learned_table(keys, "embed_positions.weight", row_offset=2, padding_row=1)
     return stack_of(keys, [Layer()] * keys.whole("num_hidden_layers"), embedding=[use], coordinates=where)
@@ -41,9 +33,10 @@ def nystromformer(keys: Keys) -> PositionSpec:
     """Bidirectional; position_ids of a call are rows, two more than positions."""
     keys.note(
         "max_position_embeddings",
-        "the table has two more rows than positions: position p reads row p + 2; position_ids "
-        "of a call are rows, so 0 is two before the first token",
-        "表的行数比位置多两行：位置 p 读第 p + 2 行；调用时的 position_ids 是行号，因此 0 是第一个词元之前两位",
+        say(
+            "the table has two more rows than positions: position p reads row p + 2; position_ids "
+            "of a call are rows, so 0 is two before the first token"
+        ),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[learned_table(keys, BERT_TABLE, row_offset=2)])

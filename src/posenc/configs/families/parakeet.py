@@ -5,17 +5,15 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-SUBSAMPLED = Words("0, 1, 2, … over frames after subsampling, including padding", "对降采样后的帧 0, 1, 2, …，填充也计数")
+SUBSAMPLED = say("0, 1, 2, … over frames after subsampling, including padding")
 
 
 @family("parakeet_encoder")
 def parakeet_encoder(keys: Keys) -> PositionSpec:
-    keys.note(
-        "max_position_embeddings", "no limit: sinusoids are computed for any length", "没有上限：任何长度都计算正余弦"
-    )
+    keys.note("max_position_embeddings", say("no limit: sinusoids are computed for any length"))
     return _nvidia(keys, Layer((_terms(keys),), causal=False))
 
 
@@ -26,20 +24,18 @@ def nemotron_asr_streaming_encoder(keys: Keys) -> PositionSpec:
     behind = (window - 1) // (ahead + 1)
     keys.note(
         "default_num_lookahead_tokens",
-        f"chunks of {ahead + 1} frames: a frame sees its own chunk and {behind} chunks before it; "
-        "callers may set other chunks",
-        f"每块 {ahead + 1} 帧：每帧看到自己的块和之前的 {behind} 块；调用者可以设别的块",
+        say(
+            "chunks of {ahead} frames: a frame sees its own chunk and {behind} chunks before it; callers may "
+            "set other chunks",
+            ahead=ahead + 1,
+            behind=behind,
+        ),
     )
     keys.warning(
         "sliding_window",
-        "with eager attention the mask is inverted: frames see only what should be hidden; sdpa is correct",
-        "用 eager 注意力时掩码反了：各帧只看到本应遮蔽的；sdpa 正确",
+        say("with eager attention the mask is inverted: frames see only what should be hidden; sdpa is correct"),
     )
-    keys.note(
-        "max_position_embeddings",
-        "longer inputs, including what is cached, are an error",
-        "更长的输入（含缓存的部分）会出错",
-    )
+    keys.note("max_position_embeddings", say("longer inputs, including what is cached, are an error"))
     return _nvidia(keys, Layer((_terms(keys),), "chunked_attention", window, causal=False))
 
 
@@ -77,16 +73,10 @@ def _terms(keys: Keys) -> Use:
 def fastspeech2_conformer(keys: Keys) -> PositionSpec:
     """Phonemes, then frames: the decoder counts frames after each phoneme is repeated by its duration."""
     keys.get("max_source_positions", None)
-    keys.note(
-        "max_source_positions",
-        "not read: the table has 5000 distances on each side, and grows",
-        "不读：表在两侧各有 5000 个距离，并会增长",
-    )
+    keys.note("max_source_positions", say("not read: the table has 5000 distances on each side, and grows"))
     where = {
-        "encoder": Words("0, 1, 2, … over phonemes", "对音素 0, 1, 2, …"),
-        "decoder": Words(
-            "0, 1, 2, … over frames, after phonemes are repeated by their durations", "音素按时长重复之后，对帧 0, 1, 2, …"
-        ),
+        "encoder": say("0, 1, 2, … over phonemes"),
+        "decoder": say("0, 1, 2, … over frames, after phonemes are repeated by their durations"),
     }
     made = []
     for part, coordinates in where.items():

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 def _patches(keys: Keys) -> int:
@@ -16,12 +16,8 @@ def _patches(keys: Keys) -> int:
 
 def _rows(keys: Keys, rows: int, weight: str) -> Use:
     kind = keys.text("positional_encoding_type", "sincos", among=("sincos", "random"))
-    how = (
-        Words("fixed sinusoids, centred and scaled", "固定的正余弦，去均值并缩放")
-        if kind == "sincos"
-        else Words("trained random numbers", "经过训练的随机数")
-    )
-    keys.note("positional_encoding_type", f"a stored table of {rows} rows: {how}", f"存储的 {rows} 行的表：{how.zh}")
+    how = say("fixed sinusoids, centred and scaled") if kind == "sincos" else say("trained random numbers")
+    keys.note("positional_encoding_type", say("a stored table of {rows} rows: {how}", rows=rows, how=how))
     return Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("d_model")), ("max_positions", rows)),
@@ -40,18 +36,14 @@ def patchtst(keys: Keys) -> PositionSpec:
         layers.append(Layer(causal=False))
         if keys.flag("channel_attention", False):
             layers.append(Layer((), "channel_attention", causal=False))
-    where = (
-        Words("the class token at 0, then 1, 2, … over patches", "类别词元在 0，然后对图块 1, 2, …")
-        if classed
-        else Words("0, 1, 2, … over patches", "对图块 0, 1, 2, …")
-    )
+    where = say("the class token at 0, then 1, 2, … over patches") if classed else say("0, 1, 2, … over patches")
     return stack_of(
         keys,
         layers,
         embedding=[use],
         width="d_model",
         length=patches,
-        coordinates=Words(f"{where.en}, the same in every channel of the series", f"{where.zh}，序列的各通道相同"),
+        coordinates=say("{where}, the same in every channel of the series", where=where),
     )
 
 
@@ -71,7 +63,5 @@ def patchtsmixer(keys: Keys) -> PositionSpec:
         width="d_model",
         heads="self_attn_heads",
         length=patches,
-        coordinates=Words(
-            "0, 1, 2, … over patches, each with its own mixing weights", "对图块 0, 1, 2, …，各有自己的混合权重"
-        ),
+        coordinates=say("0, 1, 2, … over patches, each with its own mixing weights"),
     )

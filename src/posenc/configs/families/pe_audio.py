@@ -6,10 +6,10 @@ from posenc.configs.family import family, head_width, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import tower
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
-COUNTED = Words("frames from 1; the class token before them is at 0", "帧从 1 起；其前的类别词元在 0")
+COUNTED = say("frames from 1; the class token before them is at 0")
 
 
 @family("pe_audio_encoder", "pe_video_encoder", "pe_audio_video_encoder")
@@ -19,11 +19,7 @@ def pe_audio_encoder(keys: Keys) -> PositionSpec:
     use = rope(keys, d_head=d_head, layout="interleaved")
     below = parts(keys, "audio_config", "video_config") if keys.family == "pe_audio_video_encoder" else ()
     if keys.family == "pe_video_encoder":
-        keys.note(
-            "vision_config",
-            "turns each frame into one vector before positions are added; not read here",
-            "在加位置之前把每帧变成一个向量；这里不读",
-        )
+        keys.note("vision_config", say("turns each frame into one vector before positions are added; not read here"))
     return tower(
         keys,
         [use] if use else [],

@@ -9,6 +9,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.bert import learned_table
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
@@ -36,14 +37,14 @@ def perceiver(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('num_self_attends_per_block')}: {count} is more than any model has")
     layers = [Layer((), "latents", causal=False)] * count
     d_model, n_heads = keys.whole("d_latents", 1280), keys.whole("num_self_attention_heads", 8)
-    keys.note("num_blocks", "the same layers are applied this many times to the latents", "同样的层对潜在向量应用这么多次")
+    keys.note("num_blocks", say("the same layers are applied this many times to the latents"))
     return PositionSpec(
         keys.family,
         layers=tuple(layers),
         d_model=d_model,
         n_heads=n_heads,
         parts=inputs,
-        coordinates=Words("none: latents are learned vectors", "无：潜在向量是学习得到的"),
+        coordinates=say("none: latents are learned vectors"),
     )
 
 
@@ -61,15 +62,9 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             ("mode", CONSTANT),
         ),
         (Weight("table", "input_preprocessor.position_embeddings.position_embeddings", reshape=True),),
-        note=Words(
-            "concatenated to the channels after a linear layer, positions_projection",
-            "经线性层 positions_projection 之后与通道拼接",
-        ),
+        note=say("concatenated to the channels after a linear layer, positions_projection"),
     )
-    spread = Words(
-        "(row, column), each from -1 to 1: posenc.encodings.bases.fourier.spread(height, width)",
-        "（行, 列），各从 -1 到 1：posenc.encodings.bases.fourier.spread(height, width)",
-    )
+    spread = say("(row, column), each from -1 to 1: posenc.encodings.bases.fourier.spread(height, width)")
     queries = "decoder.output_position_encodings.position_embeddings"
     return [
         _part(
@@ -79,39 +74,33 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
             keys,
             "text_queries",
             learned_table(keys, queries, width="d_model"),
-            clauses(SEQUENCE, Words("output queries only", "只用于输出查询")),
+            clauses(SEQUENCE, say("output queries only")),
         ),
-        _part(keys, "image_learned", image, Words("(row, column) of the pixel", "像素的（行, 列）")),
+        _part(keys, "image_learned", image, say("(row, column) of the pixel")),
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
         _part(
             keys,
             "image_convolved",
             _bands(64, (56, 56), CONSTANT),
-            clauses(spread, Words("after a convolution", "在卷积之后")),
+            clauses(spread, say("after a convolution")),
         ),
         _part(
             keys,
             "flow",
             _bands(64, train, "train_size"),
-            clauses(spread, Words("both frames are in the channels; queries too", "两帧都在通道中；查询也如此")),
+            clauses(spread, say("both frames are in the channels; queries too")),
         ),
         _part(
             keys,
             "video",
             _bands(32, (frames, side, side), "num_frames, image_size"),
-            Words(
-                "(frame, row, column), each from -1 to 1 over patches of 4·4 pixels, for queries over output_shape",
-                "（帧, 行, 列），各从 -1 到 1，以 4·4 像素的图块计，查询以 output_shape 计",
-            ),
+            say("(frame, row, column), each from -1 to 1 over patches of 4·4 pixels, for queries over output_shape"),
         ),
         _part(
             keys,
             "audio",
             _bands(192, (samples,), "num_frames · audio_samples_per_frame"),
-            Words(
-                "patches of samples_per_patch, from -1 to 1; queries too",
-                "每块 samples_per_patch 个样本，从 -1 到 1；查询也如此",
-            ),
+            say("patches of samples_per_patch, from -1 to 1; queries too"),
         ),
     ]
 
@@ -121,7 +110,7 @@ def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
         "encodings.bases.fourier.FourierBands",
         (("n_bands", count), ("resolution", resolution)),
         (("n_bands", CONSTANT), ("resolution", said)),
-        note=Words("concatenated to the channels of the input", "与输入的通道拼接"),
+        note=say("concatenated to the channels of the input"),
     )
 
 

@@ -9,6 +9,7 @@ from posenc.configs.families.llama import same_kind
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
 
 
@@ -37,9 +38,10 @@ def phimoe(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "rope_scaling.long_factor",
-        "never used: the code computes frequencies without a length, and so with short_factor; "
-        "only long_mscale depends on length",
-        "从不使用：代码计算频率时不带长度，因此总用 short_factor；只有 long_mscale 取决于长度",
+        say(
+            "never used: the code computes frequencies without a length, and so with short_factor; "
+            "only long_mscale depends on length"
+        ),
     )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
     return decoder(keys, use, kinds=window_kinds(keys))
@@ -55,9 +57,7 @@ def longrope(keys: Keys) -> Use | None:
     settings = keys.table(where)
     kind = settings.get("rope_type", settings.get("type", "default"))
     if kind == "yarn":
-        keys.warning(
-            f"{where}.rope_type", "yarn is read as longrope, its old name here", "yarn 按 longrope 读，这里是它的旧名"
-        )
+        keys.warning(f"{where}.rope_type", say("yarn is read as longrope, its old name here"))
         keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
     elif kind not in ("default", "longrope", "su"):
         raise ConfigError(

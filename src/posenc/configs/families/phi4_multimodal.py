@@ -7,8 +7,8 @@ from posenc.configs.families.phi3 import longrope, window_kinds
 from posenc.configs.family import decoder, family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import WITH_IMAGE, grid, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 @family("phi4_multimodal")
@@ -23,9 +23,7 @@ def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
     height, width, said = side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
     keys.note(
-        "image_size",
-        "cells are computed in fp32 fractions, which misses some by one; padding reads the first cell",
-        "单元格按 fp32 小数计算，有些会差一格；填充读第一个单元格",
+        "image_size", say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
     )
     return tower(keys, [], embedding=[table], coordinates=WITH_IMAGE)
 
@@ -44,9 +42,10 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
         )
     keys.warning(
         "chunk_size",
-        "the mask is added as numbers, 1 for visible frames and 0 for hidden ones: padding stays "
-        "visible, with scores lower by 1",
-        "掩码作为数相加，可见的帧加 1，遮蔽的加 0：填充仍可见，注意力分数低 1",
+        say(
+            "the mask is added as numbers, 1 for visible frames and 0 for hidden ones: padding stays "
+            "visible, with scores lower by 1"
+        ),
     )
     arguments = {"n_heads": heads, "max_distance": far, "right": far - 1}
     said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
@@ -60,8 +59,5 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
         keys,
         [Layer((use,), causal=False)] * keys.whole("num_blocks", 24),
         length=500,
-        coordinates=Words(
-            "0, 1, 2, … over frames after time_reduction; again from 0 every 500 frames, processed separately",
-            "对 time_reduction 之后的帧 0, 1, 2, …；每 500 帧重新从 0 起，各自处理",
-        ),
+        coordinates=say("0, 1, 2, … over frames after time_reduction; again from 0 every 500 frames, processed separately"),
     )

@@ -8,13 +8,10 @@ from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.own_parts import own_parts
 from posenc.configs.patches import tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-CARRIED = Words(
-    "(row, column) of the patch, from 1, stored in its first two channels; padding at (0, 0)",
-    "图块的（行, 列），从 1 起，存在它的前两个通道中；填充在 (0, 0)",
-)
+CARRIED = say("(row, column) of the patch, from 1, stored in its first two channels; padding at (0, 0)")
 
 
 @family("pix2struct_vision_model", "kosmos_2_5_vision_model")
@@ -35,8 +32,10 @@ def pix2struct_vision_model(keys: Keys) -> PositionSpec:
     )
     keys.note(
         key,
-        "an image is scaled to at most this many patches, so the same row or column is a different place in another image",
-        "图像缩放到最多这么多图块，因此同一行或列在另一图像中是不同的地方",
+        say(
+            "an image is scaled to at most this many patches, so the same row or column is a different place in "
+            "another image"
+        ),
     )
     return tower(keys, [], embedding=[use], coordinates=CARRIED, d_head=width)
 
@@ -47,14 +46,8 @@ def pix2struct_text_model(keys: Keys) -> PositionSpec:
     use = bucketed(keys, "layer.0.self_attention.attention.relative_attention_bias.weight", both_ways=False)
     causal = bool(keys.flag("is_decoder"))
     if not causal:
-        keys.warning(
-            "is_decoder",
-            "false: later tokens are visible, and all share the bucket of distance 0",
-            "false：后面的词元可见，且都在距离 0 的桶中",
-        )
-    keys.note(
-        "relative_attention_num_buckets", "cross-attention to image patches has no bias", "对图块的交叉注意力没有偏置"
-    )
+        keys.warning("is_decoder", say("false: later tokens are visible, and all share the bucket of distance 0"))
+    keys.note("relative_attention_num_buckets", say("cross-attention to image patches has no bias"))
     layers = (Layer((use,), causal=causal),) * keys.whole("num_layers")
     return PositionSpec(
         keys.family,

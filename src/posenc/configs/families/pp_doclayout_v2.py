@@ -7,8 +7,8 @@ from posenc.configs.families.roberta import TOKENS, padded_table
 from posenc.configs.families.rt_detr import hybrid_encoder
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 # What the class of the section assumes, which has no model type of its own.
 ASSUMED = {
@@ -30,9 +30,7 @@ def pp_doclayout_v2(keys: Keys) -> PositionSpec:
     order = keys.section("reading_order_config", "pp_doclayout_v2_reading_order")
     order.facts = {"class": "PPDocLayoutV2ReadingOrderConfig", "names": {}, "defaults": ASSUMED, "parts": {}, "base": None}
     return PositionSpec(
-        keys.family,
-        parts=(*hybrid_encoder(keys), reading_order(order)),
-        coordinates=Words("each part's own", "各部分自己的"),
+        keys.family, parts=(*hybrid_encoder(keys), reading_order(order)), coordinates=say("each part's own")
     )
 
 
@@ -63,27 +61,19 @@ def reading_order(keys: Keys) -> PositionSpec:
         arguments,
         said,
         weights,
-        Words("goes through spatial_proj before it is added", "相加之前经过 spatial_proj"),
+        say("goes through spatial_proj before it is added"),
     )
-    corners = Words(
-        "(x0, y0, x1, y1, height, width) of the box, from 0 to 1000: with_sizes(boxes)",
-        "框的 (x0, y0, x1, y1, 高, 宽)，从 0 到 1000：with_sizes(boxes)",
-    )
+    corners = say("(x0, y0, x1, y1, height, width) of the box, from 0 to 1000: with_sizes(boxes)")
     boxes_of = PositionSpec(
         keys.family, part="boxes", layers=(Layer((tables,), "boxes", causal=False),), coordinates=corners
     )
     count = keys.whole("num_hidden_layers")
     if keys.flag("has_relative_attention_bias", False):
-        keys.error(
-            "has_relative_attention_bias",
-            "the code gives these layers no positions, and fails",
-            "代码没有给这些层位置，会出错",
-        )
+        keys.error("has_relative_attention_bias", say("the code gives these layers no positions, and fails"))
     if keys.flag("has_spatial_attention_bias", True):
         keys.warning(
             "has_spatial_attention_bias",
-            "scores get a network of sinusoids of the distances and sizes of two boxes; posenc has no encoding for it",
-            "两个框的距离和大小的正余弦经过网络后加到注意力分数上；posenc 没有这种编码",
+            say("scores get a network of sinusoids of the distances and sizes of two boxes; posenc has no encoding for it"),
         )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))

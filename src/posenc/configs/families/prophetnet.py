@@ -8,8 +8,9 @@ from posenc.configs.coordinates import WITH_PADDING
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 
@@ -17,16 +18,13 @@ WEIGHT = "decoder.layers.{layer}.self_attn.relative_pos_embeddings"
 @family("prophetnet")
 def prophetnet(keys: Keys) -> PositionSpec:
     if keys.whole("num_decoder_layers") > keys.whole("num_encoder_layers"):
-        keys.warning(
-            "num_decoder_layers",
-            "more than num_encoder_layers: caches have only that many layers, and fail",
-            "大于 num_encoder_layers：缓存只有那么多层，会出错",
-        )
+        keys.warning("num_decoder_layers", say("more than num_encoder_layers: caches have only that many layers, and fail"))
     keys.warning(
         "ngram",
-        "the code mixes up tokens, streams and heads in the bias of the predicting streams for "
-        "whole sequences; step by step with a cache it is correct, as here",
-        "处理整段序列时，代码在预测流的偏置中混淆了词元、流和头；带缓存逐步计算时是对的，这里也是",
+        say(
+            "the code mixes up tokens, streams and heads in the bias of the predicting streams for "
+            "whole sequences; step by step with a cache it is correct, as here"
+        ),
     )
     d_model, heads = keys.whole("hidden_size"), keys.whole("num_decoder_attention_heads")
     rows, padding = keys.whole("max_position_embeddings"), keys.whole("pad_token_id", least=0)
@@ -34,12 +32,11 @@ def prophetnet(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('max_position_embeddings')}: {rows} rows leave none after pad_token_id={padding}")
     keys.warning(
         "max_position_embeddings",
-        f"{padding + 1} rows precede position 0; positions beyond {rows - padding - 2} read the "
-        "last row, but a single step with a cache fails there; padding is counted, whatever the "
-        "mask is",
-        (
-            f"位置 0 之前有 {padding + 1} 行；超过 {rows - padding - 2} 的位置读最后一行，"
-            "但带缓存的单步在那里出错；填充也计数，与掩码无关"
+        say(
+            "{padding} rows precede position 0; positions beyond {rows} read the last row, but a single step "
+            "with a cache fails there; padding is counted, whatever the mask is",
+            padding=padding + 1,
+            rows=rows - padding - 2,
         ),
     )
     arguments = (("d_model", d_model), ("max_positions", rows - padding - 1), ("row_offset", padding + 1), ("clamp", True))
@@ -65,7 +62,7 @@ def prophetnet(keys: Keys) -> PositionSpec:
             ("reads", "constant of the code"),
         ),
         (Weight("project", f"{WEIGHT}.weight", order=(1, 0, 2)), Weight("offset", f"{WEIGHT}.bias", order=(1, 0))),
-        note=Words("call read(hidden states) once per layer", "每层调用一次 read(hidden states)"),
+        note=say("call read(hidden states) once per layer"),
     )
     parts = []
     for side, table, uses in (("encoder", tables[0], ()), ("decoder", tables[1], (bias,))):
@@ -76,10 +73,10 @@ def prophetnet(keys: Keys) -> PositionSpec:
             ahead = keys.whole("ngram", 2)
             where = clauses(
                 where,
-                Words(
-                    f"{ahead} predicting streams: the token after position p is at p + 1, and attends to the main "
+                say(
+                    "{ahead} predicting streams: the token after position p is at p + 1, and attends to the main "
                     "stream up to p and to itself",
-                    f"{ahead} 个预测流：位置 p 之后的词元在 p + 1，看到主流中到 p 为止的词元和自身",
+                    ahead=ahead,
                 ),
             )
         width = keys.whole(f"num_{side}_attention_heads")

@@ -6,8 +6,9 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import WITHIN
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("pvt")
@@ -31,11 +32,10 @@ def pvt(keys: Keys) -> PositionSpec:
         layers += [Layer((table,) if n == 0 else (), f"stage {stage}", causal=False) for n in range(depth)]
     keys.warning(
         "image_size",
-        "images must have as many patches as this one: for another shape, the code reads the table "
-        "row by row without interpolation",
-        "图像的图块数必须与此相同：形状不同时，代码逐行读表而不插值",
+        say(
+            "images must have as many patches as this one: for another shape, the code reads the table "
+            "row by row without interpolation"
+        ),
     )
-    where = clauses(
-        WITHIN, Words("in the last stage the class token first, at (-1, 0)", "最后阶段中类别词元在前，位于 (-1, 0)")
-    )
+    where = clauses(WITHIN, say("in the last stage the class token first, at (-1, 0)"))
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)

@@ -9,6 +9,7 @@ from posenc.configs.families.llama import same_kind
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, sliding_where
 from posenc.configs.spec import PositionSpec
 
@@ -48,7 +49,7 @@ def _if_used(keys: Keys) -> int | None:
     if keys.flag("use_sliding_window", False):
         return window
     if window and keys.has("sliding_window"):
-        keys.note("sliding_window", "not used: use_sliding_window is false", "不使用：use_sliding_window 为 false")
+        keys.note("sliding_window", say("not used: use_sliding_window is false"))
     return None
 
 
@@ -76,7 +77,9 @@ def _before_chunks(keys: Keys, length: int | None) -> int | None:
     original: int | None = Keys(chunks, "", keys.where(CHUNKS)).whole("original_max_position_embeddings", length)
     keys.warning(
         CHUNKS,
-        f"vLLM reads it; transformers does not, so that distances beyond {original} are outside training there",
-        f"vLLM 读取它，transformers 不读：在后者中，超过 {original} 的距离未经训练",
+        say(
+            "vLLM reads it; transformers does not, so that distances beyond {original} are outside training there",
+            original=original,
+        ),
     )
     return original

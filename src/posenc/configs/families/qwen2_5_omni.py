@@ -8,8 +8,9 @@ from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.family import decoder, family, head_width, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("qwen2_5_omni_audio_encoder", "qwen3_omni_moe_audio_encoder")
@@ -32,14 +33,15 @@ def _encoder(keys: Keys, length: str) -> PositionSpec:
     attended = keys.whole("n_window_infer", window)
     keys.note(
         "n_window",
-        f"a chunk is {window} mel frames, counted from 0; attention spans {attended} of them; the table has {rows} rows",
-        f"每块 {window} 个 mel 帧，从 0 计数；注意力跨 {attended} 块；表有 {rows} 行",
+        say(
+            "a chunk is {window} mel frames, counted from 0; attention spans {attended} of them; the table has {rows} rows",
+            window=window,
+            attended=attended,
+            rows=rows,
+        ),
     )
     layers = [Layer((), "window_attention", causal=False)] * keys.whole("encoder_layers")
-    where = Words(
-        "0, 1, 2, … over frames after the convolutions, again from 0 in each chunk of 2·n_window mel frames",
-        "对卷积之后的帧 0, 1, 2, …，每块 2·n_window 个 mel 帧重新从 0 起",
-    )
+    where = say("0, 1, 2, … over frames after the convolutions, again from 0 in each chunk of 2·n_window mel frames")
     return stack_of(
         keys, layers, embedding=[added], width="d_model", heads="encoder_attention_heads", length=rows, coordinates=where
     )
@@ -57,23 +59,20 @@ def qwen2_5_omni_dit(keys: Keys) -> PositionSpec:
         arguments=(*use.arguments, ("turning_heads", 1)),
         said_by=(*use.said_by, ("turning_heads", "constant of the code")),
     )
-    keys.warning(
-        "rope_parameters",
-        "only the first head is rotated, an error of training that the code keeps",
-        "只旋转第一个头，这是训练时的错误，代码予以保留",
-    )
+    keys.warning("rope_parameters", say("only the first head is rotated, an error of training that the code keeps"))
     ahead, back = keys.numbers("look_ahead_layers", (10,)), keys.numbers("look_backward_layers", (0, 20))
     size = keys.whole("block_size", 24)
     keys.note(
         "block_size",
-        f"a frame sees its block of {size} frames, in layers {list(ahead)} the next one too, in "
-        f"layers {list(back)} the one before",
-        f"每帧看到自己的块（{size} 帧），第 {list(ahead)} 层还看到下一块，第 {list(back)} 层还看到上一块",
+        say(
+            "a frame sees its block of {size} frames, in layers {ahead} the next one too, in layers {back} the one before",
+            size=size,
+            ahead=list(ahead),
+            back=list(back),
+        ),
     )
     layers = [Layer((use,), "block_attention", causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(
-        keys, layers, d_head=head_width(keys), coordinates=Words("frames of sound, from 0", "声音的帧，从 0 起")
-    )
+    return stack_of(keys, layers, d_head=head_width(keys), coordinates=say("frames of sound, from 0"))
 
 
 @family("qwen3_omni_moe_talker_code_predictor")
@@ -84,23 +83,16 @@ def qwen3_omni_moe_talker_code_predictor(keys: Keys) -> PositionSpec:
     assumed = tuple("sliding_attention" if window and n >= first else "full_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
     if "sliding_attention" in kinds:
-        keys.error("layer_types", "the code makes no mask for sliding layers and fails", "代码没有给滑动窗口层掩码，会出错")
+        keys.error("layer_types", say("the code makes no mask for sliding layers and fails"))
     return decoder(
-        keys,
-        rope(keys, d_head=head_width(keys)),
-        kinds=kinds,
-        coordinates=Words("0, 1, 2, … within one frame of speech", "在一个语音帧之内 0, 1, 2, …"),
+        keys, rope(keys, d_head=head_width(keys)), kinds=kinds, coordinates=say("0, 1, 2, … within one frame of speech")
     )
 
 
-OMNI = Words(
+OMNI = say(
     "text and audio: (time, row, column) are equal and increase by one; an image or clip starts "
     "after everything before it, time in 1/position_id_per_seconds of a second; text continues "
-    "after its largest coordinate",
-    (
-        "文本和音频的（时间, 行, 列）相等，逐一递增；图像或片段从之前的一切之后起，"
-        "时间以 1/position_id_per_seconds 秒计；文本从最大的坐标之后继续"
-    ),
+    "after its largest coordinate"
 )
 
 
@@ -118,21 +110,20 @@ def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
     if not whole:
         keys.note(
             "position_id_per_seconds",
-            "frames have fractional positions if their times are fractional, and so does the text after them",
-            "若帧的时间是小数，则位置也是小数，其后的文本也如此",
+            say("frames have fractional positions if their times are fractional, and so does the text after them"),
         )
     found = parts(keys, "text_config", "vision_config", "audio_config")
     return PositionSpec(
         keys.family,
         parts=found,
-        coordinates=clauses(OMNI, *[Words("times are rounded down to whole numbers", "时间向下取整")] * whole),
+        coordinates=clauses(OMNI, *[say("times are rounded down to whole numbers")] * whole),
     )
 
 
 @family("qwen2_5_omni_token2wav")
 def qwen2_5_omni_token2wav(keys: Keys) -> PositionSpec:
     found = parts(keys, "dit_config", "bigvgan_config")
-    return PositionSpec(keys.family, parts=found, coordinates=Words("frames of sound, from 0", "声音的帧，从 0 起"))
+    return PositionSpec(keys.family, parts=found, coordinates=say("frames of sound, from 0"))
 
 
 @family("qwen3_omni_moe")

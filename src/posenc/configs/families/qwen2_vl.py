@@ -15,19 +15,16 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts, read_section
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import is_nested, rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use
 from posenc.support.languages import Words
 
-COORDINATES = Words(
+COORDINATES = say(
     "(time, row, column): equal for text, increasing by one; an image or frame starts at the "
-    "next position, and text continues after the larger of its height and width",
-    "（时间, 行, 列）：文本的三者相等，逐一递增；图像或帧从下一个位置起，文本从其高和宽中较大者之后继续",
+    "next position, and text continues after the larger of its height and width"
 )
 
-LAYOUT_NOTE = Words(
-    "interleaved pairs, as in GLM-4; the sections are Qwen's, the order of the rows of q and k is not",
-    "按 interleaved 成对，与 GLM-4 相同；分段与 Qwen 相同，q 和 k 各行的次序不同",
-)
+LAYOUT_NOTE = say("interleaved pairs, as in GLM-4; the sections are Qwen's, the order of the rows of q and k is not")
 
 READ = ("mrope_section", "mrope_interleaved", "interleaved")
 
@@ -52,8 +49,13 @@ def interleaved(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> M
     if dealt != sizes:
         keys.warning(
             "mrope_section",
-            f"{where} is {list(sizes)}; of {pairs} pairs the code assigns {list(dealt)}",
-            f"{where} 为 {list(sizes)}；{pairs} 对中代码分配 {list(dealt)}",
+            say(
+                "{where} is {sizes}; of {pairs} pairs the code assigns {dealt}",
+                where=where,
+                sizes=list(sizes),
+                pairs=pairs,
+                dealt=list(dealt),
+            ),
         )
     return (("interleaved_sections", (("sizes", dealt),)),)
 
@@ -106,16 +108,12 @@ def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved
     for key in ("mrope_interleaved", "interleaved"):
         if isinstance(settings.get(key), bool) and settings[key] != interleaved:
             keys.error(
-                f"{name}.{key}",
-                f"{settings[key]}, but this family's code supports only the other",
-                f"{settings[key]}，但该家族的代码只支持另一种",
+                f"{name}.{key}", say("{settings}, but this family's code supports only the other", settings=settings[key])
             )
     fails = not knows_mrope and settings.get("rope_type", settings.get("type")) == "mrope"
     if fails:
         keys.error(
-            f"{name}.rope_type",
-            "this family's code does not support 'mrope' and fails; 'default' means the same",
-            "该家族的代码不支持 'mrope'，会出错；'default' 意思相同",
+            f"{name}.rope_type", say("this family's code does not support 'mrope' and fails; 'default' means the same")
         )
 
 
@@ -138,7 +136,7 @@ def paddleocr_vl_text(keys: Keys) -> PositionSpec:
 @family("glm4v_text", "glm_ocr_text")
 def glm4v_text(keys: Keys) -> PositionSpec:
     """Interleaved pairs; without partial_rotary_factor the whole head rotates, unlike in GLM-4."""
-    keys.note("rope_parameters", *LAYOUT_NOTE)
+    keys.note("rope_parameters", LAYOUT_NOTE)
     return _full_layers(keys, mrope(keys, bands, (8, 12, 12), layout="interleaved", partial=True))
 
 
@@ -157,7 +155,7 @@ def glm_image_text(keys: Keys) -> PositionSpec:
 @family("qwen3_vl_text", "qwen3_vl_moe_text", "qwen3_omni_moe_text", "qwen3_omni_moe_talker_text")
 def qwen3_vl_text(keys: Keys) -> PositionSpec:
     if keys.has("sliding_window"):
-        keys.note("sliding_window", "all layers have full attention in the code", "代码中所有层都是完整注意力")
+        keys.note("sliding_window", say("all layers have full attention in the code"))
     return _full_layers(keys, mrope(keys, interleaved, (24, 20, 20)))
 
 
@@ -178,9 +176,10 @@ def qwen4_exp_text(keys: Keys) -> PositionSpec:
     """Attention over tokens that an indexer selects; its queries and keys rotate by the same angles."""
     keys.note(
         "indexer_head_dim",
-        "the indexer's queries rotate the first channels of its heads by the same angles; the "
-        "selection of tokens is not compared",
-        "索引器的查询按同样的角度旋转头的前部通道；词元的选择不作比较",
+        say(
+            "the indexer's queries rotate the first channels of its heads by the same angles; the "
+            "selection of tokens is not compared"
+        ),
     )
     return _among_linear(keys, mrope(keys, interleaved, (11, 11, 10), partial=True), "indexed_attention")
 
@@ -192,18 +191,10 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
     kinds = keys.names("layer_types", ("full_attention",) * count, length=count)
     d_model, n_heads = keys.whole("hidden_size"), keys.whole("num_attention_heads")
     if keys.whole("head_dim", d_model // n_heads) != d_model // n_heads:
-        keys.error(
-            "head_dim",
-            "the class overwrites it with hidden_size / num_attention_heads",
-            "类用 hidden_size / num_attention_heads 取代它",
-        )
+        keys.error("head_dim", say("the class overwrites it with hidden_size / num_attention_heads"))
     labels = tuple(dict.fromkeys(kinds))
     if not is_nested(keys, labels):
-        keys.error(
-            "rope_parameters",
-            "the code requires an entry for each kind of layer, and fails without",
-            "代码要求每种层各有一项，否则出错",
-        )
+        keys.error("rope_parameters", say("the code requires an entry for each kind of layer, and fails without"))
     by_kind = {kind: mrope(keys, interleaved, (24, 20, 20), label=kind, labels=labels) for kind in labels}
     return decoder(keys, None, kinds=kinds, by_kind=by_kind, d_head=d_model // n_heads, coordinates=COORDINATES)
 
@@ -212,9 +203,7 @@ def cohere_compass_text(keys: Keys) -> PositionSpec:
 def ernie4_5_vl_moe_text(keys: Keys) -> PositionSpec:
     """Interleaved pairs; rows and columns have the fast pairs, time the slowest. Only "default" is supported."""
     keys.note(
-        "rope_parameters",
-        "mrope_section is in the order rows, columns, time; positions are (time, row, column)",
-        "mrope_section 的次序是行、列、时间；位置的次序是（时间, 行, 列）",
+        "rope_parameters", say("mrope_section is in the order rows, columns, time; positions are (time, row, column)")
     )
     return _full_layers(keys, mrope(keys, ernie, (22, 22, 20), layout="interleaved"))
 
@@ -242,11 +231,7 @@ def _among_linear(keys: Keys, use: Use | None, attention: str) -> PositionSpec:
     count, every = keys.whole("num_hidden_layers"), keys.whole("full_attention_interval", 4)
     assumed = tuple("full_attention" if not (n + 1) % every else "linear_attention" for n in range(count))
     kinds = keys.names("layer_types", assumed, length=count)
-    keys.note(
-        "layer_types",
-        "recurrent layers (gated delta rule) have no positions: order comes from the recurrence",
-        "递推层（gated delta rule）没有位置：次序来自递推",
-    )
+    keys.note("layer_types", say("recurrent layers (gated delta rule) have no positions: order comes from the recurrence"))
     spec = decoder(keys, None, kinds=["full_attention"] * count, coordinates=COORDINATES)
     turning = Layer((use,) if use else (), attention)
     layers = tuple(Layer((), kind) if kind == "linear_attention" else turning for kind in kinds)

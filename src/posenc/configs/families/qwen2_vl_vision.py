@@ -19,8 +19,9 @@ from posenc.configs.patches import (
     square_side_of,
     tower,
 )
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("exaone4_5_vision")
@@ -33,9 +34,12 @@ def exaone4_5_vision(keys: Keys) -> PositionSpec:
     side = keys.whole("window_size")
     keys.note(
         "window_size",
-        f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-        "are in window order, with their coordinates in the image",
-        f"除 {list(whole)} 外的各层只在 {side} × {side} 像素的窗口内做注意力；词元按窗口排列，坐标是图像中的坐标",
+        say(
+            "all layers except {layers} attend within windows of {side} × {side} pixels; tokens are in "
+            "window order, with their coordinates in the image",
+            layers=list(whole),
+            side=side,
+        ),
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys, heads="num_heads"))], kinds=kinds, coordinates=BLOCKS)
@@ -50,9 +54,7 @@ def lfm3_vl_vision(keys: Keys) -> PositionSpec:
     spec = tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
     size = keys.whole("conv_kernel_size")
     keys.note(
-        "conv_kernel_size",
-        f"conv layers mix {size} × {size} neighbouring patches and have no positions",
-        f"conv 层混合 {size} × {size} 个相邻图块，没有位置",
+        "conv_kernel_size", say("conv layers mix {size} × {size} neighbouring patches and have no positions", size=size)
     )
     layers = tuple(Layer((), "conv", causal=False) if layer.kind == "conv" else layer for layer in spec.layers)
     return replace(spec, layers=layers)
@@ -69,15 +71,8 @@ def mlcd(keys: Keys) -> PositionSpec:
         said_by=said,
         weights=(Weight("angles", "class_pos_emb"),),
     )
-    keys.note("rope_parameters", "the class token is rotated by learned angles", "类别词元按学习的角度旋转")
-    return tower(
-        keys,
-        [use],
-        coordinates=Words(
-            "(row, column) of the patch, from 0, row by row; the class token at (-1, 0)",
-            "图块的（行, 列），从 0 起，逐行；类别词元在 (-1, 0)",
-        ),
-    )
+    keys.note("rope_parameters", say("the class token is rotated by learned angles"))
+    return tower(keys, [use], coordinates=say("(row, column) of the patch, from 0, row by row; the class token at (-1, 0)"))
 
 
 @family("qwen2_vl_vision")
@@ -101,9 +96,12 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
     side = keys.whole("window_size", 112)
     keys.note(
         "window_size",
-        f"all layers except {list(whole)} attend within windows of {side} × {side} pixels; tokens "
-        "are in window order, with their coordinates in the image",
-        f"除 {list(whole)} 外的各层只在 {side} × {side} 像素的窗口内做注意力；词元按窗口排列，坐标是图像中的坐标",
+        say(
+            "all layers except {layers} attend within windows of {side} × {side} pixels; tokens are in "
+            "window order, with their coordinates in the image",
+            layers=list(whole),
+            side=side,
+        ),
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     return tower(keys, [axial(keys, even_head(keys))], kinds=kinds, coordinates=BLOCKS)
@@ -112,11 +110,7 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
 @family("video_llama_3_vision")
 def video_llama_3_vision(keys: Keys) -> PositionSpec:
     """The size of blocks is an input, merge_sizes: 1 for images, 2 for videos."""
-    said = clauses(
-        in_blocks(size="merge_sizes × merge_sizes"),
-        Words("merge_sizes is an input for each image", "merge_sizes 是每张图像的输入"),
-        SAME_FRAMES,
-    )
+    said = clauses(in_blocks(size="merge_sizes × merge_sizes"), say("merge_sizes is an input for each image"), SAME_FRAMES)
     return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from posenc.configs.families.jamba import DELTA, nope_among, rotary_among, with_window
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, RECURRENT, schedule
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("qwen3_next")
@@ -23,9 +23,7 @@ def qwen3_next(keys: Keys) -> PositionSpec:
 def minimax(keys: Keys) -> PositionSpec:
     """Layers 0, 2, 4, … are full attention with RoPE; linear attention decays with distance."""
     kinds = schedule(keys, lambda n: RECURRENT if n % 2 else FULL, (FULL, RECURRENT))
-    spec = rotary_among(
-        keys, kinds, Words("linear attention with a fixed decay for each head", "每个头衰减固定的线性注意力")
-    )
+    spec = rotary_among(keys, kinds, say("linear attention with a fixed decay for each head"))
     window = keys.whole("sliding_window", None)
     return with_window(spec, window)
 
@@ -38,6 +36,6 @@ def olmo_hybrid(keys: Keys) -> PositionSpec:
     settings = keys.table("rope_scaling") or keys.table("rope_parameters")
     null = "rope_theta" in settings and settings["rope_theta"] is None
     if null or ("rope_theta" in keys.data and keys.data["rope_theta"] is None and not settings.get("rope_theta")):
-        keys.note("rope_theta", "null: attention layers have no positions", "null：注意力层没有位置")
+        keys.note("rope_theta", say("null: attention layers have no positions"))
         return nope_among(keys, kinds, DELTA, "rope_theta", "rope_scaling", "rope_parameters")
     return rotary_among(keys, kinds, DELTA)

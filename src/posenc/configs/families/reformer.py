@@ -7,6 +7,7 @@ import math
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 
@@ -38,11 +39,7 @@ def reformer(keys: Keys) -> PositionSpec:
         )
         weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
         use, length = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
-        keys.note(
-            "axial_pos_shape",
-            f"in training a text must have exactly {length} tokens",
-            f"训练时文本必须正好有 {length} 个词元",
-        )
+        keys.note("axial_pos_shape", say("in training a text must have exactly {length} tokens", length=length))
     else:
         length = keys.whole("max_position_embeddings")
         use = Use(
@@ -55,9 +52,13 @@ def reformer(keys: Keys) -> PositionSpec:
     after = keys.whole("local_num_chunks_after", 0, least=0)
     keys.note(
         "local_attn_chunk_length",
-        f"local layers see a token's own chunk of {chunk}, {before} before it and {after} after; "
-        "lsh layers see tokens with equal hashes",
-        f"local 层看到自己的块（{chunk} 个词元）、之前 {before} 块和之后 {after} 块；lsh 层看到哈希值相同的词元",
+        say(
+            "local layers see a token's own chunk of {chunk}, {before} before it and {after} after; lsh "
+            "layers see tokens with equal hashes",
+            chunk=chunk,
+            before=before,
+            after=after,
+        ),
     )
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((), kind, causal=causal) for kind in kinds]

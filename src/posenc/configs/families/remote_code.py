@@ -14,9 +14,9 @@ from posenc.configs.families.llama import llama, same_kind
 from posenc.configs.family import bidirectional, decoder, family, head_width, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, RECURRENT, attention_among
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 
 @family("chatglm")
@@ -37,11 +37,7 @@ def baichuan(keys: Keys) -> PositionSpec:
     if keys.has("max_position_embeddings"):
         keys.get("model_max_length", None)
         return llama(keys)
-    keys.note(
-        "model_max_length",
-        "ALiBi, as in the code of the 13B models: the file has no max_position_embeddings",
-        "ALiBi，与 13B 模型的代码相同：文件没有 max_position_embeddings",
-    )
+    keys.note("model_max_length", say("ALiBi, as in the code of the 13B models: the file has no max_position_embeddings"))
     layers = [Layer((linear(keys, "num_attention_heads"),))] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, length="model_max_length")
 
@@ -56,14 +52,12 @@ def qwen(keys: Keys) -> PositionSpec:
     if keys.flag("use_dynamic_ntk", False):
         keys.warning(
             "use_dynamic_ntk",
-            f"past {length} tokens the base grows in steps; the frequencies here are those before",
-            f"超过 {length} 个词元后，基数分级增大；这里的频率是此前的",
+            say("past {length} tokens the base grows in steps; the frequencies here are those before", length=length),
         )
     if keys.flag("use_logn_attn", False):
         keys.warning(
             "use_logn_attn",
-            f"past {length} tokens queries are multiplied by ln(p)/ln({length}); not read here",
-            f"超过 {length} 个词元后，查询乘以 ln(p)/ln({length})；这里不读",
+            say("past {length} tokens queries are multiplied by ln(p)/ln({length}); not read here", length=length),
         )
     keys.get("max_position_embeddings", None)
     return decoder(keys, use, kinds=same_kind(keys), d_head=d_head, length="seq_length")
@@ -143,10 +137,7 @@ def minimax_m1(keys: Keys) -> PositionSpec:
     """RoPE over the first rotary_dim channels in layers of attn_type_list 1; the others are linear attention."""
     types = keys.wholes("attn_type_list", length=keys.whole("num_hidden_layers"), least=0)
     kinds = attention_among(
-        keys,
-        [FULL if kind else RECURRENT for kind in types],
-        (RECURRENT,),
-        Words("linear attention with a fixed decay", "衰减固定的线性注意力"),
+        keys, [FULL if kind else RECURRENT for kind in types], (RECURRENT,), say("linear attention with a fixed decay")
     )
     use = rope(keys, d_head=head_width(keys), rotary_dim=keys.whole("rotary_dim"))
     return decoder(keys, _said(use, rotary_dim=keys.said_by("rotary_dim")), kinds=kinds)
@@ -160,10 +151,9 @@ def internvl_chat(keys: Keys) -> PositionSpec:
 
 @family("intern_vit_6b")
 def intern_vit_6b(keys: Keys) -> PositionSpec:
-    said = Words(
-        f"a learned vector for each patch of {keys.whole('patch_size', 14)} pixels, resized for other images: "
-        "not read here",
-        f"每个 {keys.whole('patch_size', 14)} 像素的图块一个学习的向量，图像不同时重新插值：这里不读",
+    said = say(
+        "a learned vector for each patch of {size} pixels, resized for other images: not read here",
+        size=keys.whole("patch_size", 14),
     )
     return PositionSpec(keys.family, coordinates=said)
 

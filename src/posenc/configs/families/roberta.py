@@ -10,8 +10,8 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.bert import BERT_TABLE, absolute_only
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 PADDING, BUCKETS = 1, 32  # whatever the configuration says
 
@@ -25,19 +25,13 @@ def mpnet(keys: Keys) -> PositionSpec:
     if buckets != BUCKETS:
         keys.error(
             "relative_attention_num_buckets",
-            f"the table has {buckets} rows, but the code always uses {BUCKETS} buckets",
-            f"表有 {buckets} 行，而代码总是用 {BUCKETS} 个桶",
+            say("the table has {buckets} rows, but the code always uses {fixed} buckets", buckets=buckets, fixed=BUCKETS),
         )
     if keys.whole("pad_token_id", PADDING, least=0) != PADDING:
-        keys.error(
-            "pad_token_id",
-            f"not read: positions count tokens other than {PADDING}",
-            f"不读：位置按不等于 {PADDING} 的词元计数",
-        )
+        keys.error("pad_token_id", say("not read: positions count tokens other than {padding}", padding=PADDING))
     keys.note(
         "max_position_embeddings",
-        f"{rows} rows are {usable} positions: two rows precede position 0",
-        f"{rows} 行对应 {usable} 个位置：位置 0 之前有两行",
+        say("{rows} rows are {usable} positions: two rows precede position 0", rows=rows, usable=usable),
     )
     constant = "constant of the code"
     table = Use(
@@ -71,17 +65,14 @@ def mpnet(keys: Keys) -> PositionSpec:
             ("bidirectional", constant),
         ),
         (Weight("table", "encoder.relative_attention_bias.weight"),),
-        note=Words("counts all tokens; the same for one text without gaps", "对所有词元计数；没有空缺的单个文本结果相同"),
+        note=say("counts all tokens; the same for one text without gaps"),
     )
     layers = [Layer((bias,), causal=False)] * keys.whole("num_hidden_layers")
     spec = stack_of(keys, layers, embedding=[table], length=usable)
     return replace(spec, coordinates=TOKENS)
 
 
-TOKENS = Words(
-    "0, 1, 2, … over non-padding tokens: Positions.from_mask(input_ids != pad_token_id)",
-    "对非填充词元 0, 1, 2, …：Positions.from_mask(input_ids != pad_token_id)",
-)
+TOKENS = say("0, 1, 2, … over non-padding tokens: Positions.from_mask(input_ids != pad_token_id)")
 
 
 def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weight", width: str = "hidden_size") -> Use:
@@ -107,9 +98,13 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
     )
     keys.warning(
         "max_position_embeddings",
-        f"{rows} rows are {usable} positions: {padding + 1} rows precede position 0; a content "
-        "token equal to the padding token shifts the positions after it",
-        f"{rows} 行对应 {usable} 个位置：位置 0 之前有 {padding + 1} 行；与填充词元相同的内容词元会使其后的位置移位",
+        say(
+            "{rows} rows are {usable} positions: {padding} rows precede position 0; a content token equal to "
+            "the padding token shifts the positions after it",
+            rows=rows,
+            usable=usable,
+            padding=padding + 1,
+        ),
     )
     return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import even_head
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use, Weight
-from posenc.support.languages import Words
 
-VALUES_ROTATE = Words(
-    "values are rotated too and outputs are not rotated back: absolute positions reach the output",
-    "值也旋转，而输出不转回：绝对位置会进入输出",
-)
+VALUES_ROTATE = say("values are rotated too and outputs are not rotated back: absolute positions reach the output")
 
 
 def rotary_sides(
@@ -29,20 +26,11 @@ def roformer(keys: Keys) -> PositionSpec:
     d_head = even_head(keys, multiple=2)
     values = keys.flag("rotary_value", False)
     if values:
-        keys.note("rotary_value", *VALUES_ROTATE)
-    keys.note(
-        "max_position_embeddings",
-        "the code reads a table with this many rows; positions beyond it fail",
-        "代码读这么多行的表；超出的位置会出错",
-    )
+        keys.note("rotary_value", VALUES_ROTATE)
+    keys.note("max_position_embeddings", say("the code reads a table with this many rows; positions beyond it fail"))
     use = rotary_sides(d_head, d_head, "interleaved", bool(values), {"sides": keys.said_by("rotary_value")})
     causal = bool(keys.flag("is_decoder", False))
     layers = [Layer((use,), causal=causal)] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys,
-        layers,
-        coordinates=Words(
-            "0, 1, 2, … along the sequence, including padding; position_ids are not supported",
-            "沿序列 0, 1, 2, …，填充也计数；不支持 position_ids",
-        ),
+        keys, layers, coordinates=say("0, 1, 2, … along the sequence, including padding; position_ids are not supported")
     )

@@ -5,13 +5,11 @@ from __future__ import annotations
 from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, even_head, grid, side_of, square_side_of
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
-LINEARLY = Words(
-    "for images of another size the vectors are interpolated linearly: DecomposedBias.resized",
-    "图像尺寸不同时，向量按线性插值：DecomposedBias.resized",
-)
+LINEARLY = say("for images of another size the vectors are interpolated linearly: DecomposedBias.resized")
 
 
 def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], own: str) -> list[Layer]:
@@ -50,7 +48,7 @@ def vitdet(keys: Keys) -> PositionSpec:
     if not keys.flag("use_relative_position_embeddings"):
         layers = _plain(layers)
     else:
-        keys.note("image_size", *LINEARLY)
+        keys.note("image_size", LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
         height, width, said = square_side_of(keys, "pretrain_image_size")
@@ -59,7 +57,7 @@ def vitdet(keys: Keys) -> PositionSpec:
         keys,
         table,
         layers,
-        clauses(RASTER, Words("the table reads (row, column, height, width)", "表读（行, 列, 高, 宽）")),
+        clauses(RASTER, say("the table reads (row, column, height, width)")),
     )
 
 
@@ -70,11 +68,7 @@ def seggpt(keys: Keys) -> PositionSpec:
     said = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
     table = grid(keys, "embeddings.position_embeddings", side, side, said, reshape=True, prefix=1, mode="bicubic")
     layers = decomposed(keys, keys.whole("num_hidden_layers"), 0, (), "layers.{}.attention")
-    where = clauses(
-        RASTER,
-        Words("prompt and input together", "提示和输入合在一起"),
-        Words("the table reads (row, column, height, width)", "表读（行, 列, 高, 宽）"),
-    )
+    where = clauses(RASTER, say("prompt and input together"), say("the table reads (row, column, height, width)"))
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
 
 
@@ -94,19 +88,13 @@ def sam_vision_model(keys: Keys) -> PositionSpec:
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
     height, width, said = square_side_of(keys)
     table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
-    keys.note(
-        "window_size",
-        "windows are padded to their size, and padding is attended to",
-        "窗口填充到固定大小，填充也参与注意力",
-    )
+    keys.note("window_size", say("windows are padded to their size, and padding is attended to"))
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
 
-POINTS = Words(
-    "(x, y) of the point in pixels plus 0.5, divided by the image size", "点的 (x, y)（像素）加 0.5，除以图像尺寸"
-)
+POINTS = say("(x, y) of the point in pixels plus 0.5, divided by the image size")
 
-PLACES = Words("(column, row) of the cell plus 0.5, divided by their number", "单元格的（列, 行）加 0.5，除以其数目")
+PLACES = say("(column, row) of the cell plus 0.5, divided by their number")
 
 
 def _fourier(keys: Keys) -> Use:
@@ -136,9 +124,10 @@ def sam_mask_decoder(keys: Keys) -> PositionSpec:
     """Image positions are added again in every layer, to queries and keys, not to values."""
     keys.note(
         "hidden_size",
-        "image tokens get the encoding in every layer as queries or keys; prompt tokens get their "
-        "own embedding again, except in the self-attention of the first layer",
-        "图像词元在每一层作查询或键时都得到编码；提示词元再次得到自己的嵌入，第一层的自注意力除外",
+        say(
+            "image tokens get the encoding in every layer as queries or keys; prompt tokens get their "
+            "own embedding again, except in the self-attention of the first layer"
+        ),
     )
     layers = (Layer((_fourier(keys),), "two_way", causal=False),) * keys.whole("num_hidden_layers")
     last = Layer((_fourier(keys),), "token_to_image", causal=False)

@@ -9,20 +9,14 @@ from typing import Any
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import Maps, axial, grid
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 COLUMNS_ROWS: Maps = (("axial", (("order", (1, 0)),)),)
 
-PIXELS = Words(
-    "(row, column) of each feature map, from 1, divided by the last one, times 2π: Positions.pixels",
-    "每张特征图的（行, 列），从 1 起，除以最后一个，乘以 2π：Positions.pixels",
-)
+PIXELS = say("(row, column) of each feature map, from 1, divided by the last one, times 2π: Positions.pixels")
 
-PROMPTS = Words(
-    "(x, y) of a point plus half a pixel, divided by the image size: from 0 to 1",
-    "点的 (x, y) 加半个像素，除以图像尺寸：从 0 到 1",
-)
+PROMPTS = say("(x, y) of a point plus half a pixel, divided by the image size: from 0 to 1")
 
 
 @family("sam2_hiera_det_model")
@@ -45,13 +39,9 @@ def sam2_hiera_det_model(keys: Keys) -> PositionSpec:
         mode="tile",
     )
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(sum(counts))]
-    keys.note(
-        "window_size_per_stage", "attention within windows has no positions of its own", "窗口内的注意力没有自己的位置"
-    )
+    keys.note("window_size_per_stage", say("attention within windows has no positions of its own"))
     layers = [Layer((large, small) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
-    where = Words(
-        "(row, column, height, width) of the patch, from 0, row by row", "图块的（行, 列, 高, 宽），从 0 起，逐行"
-    )
+    where = say("(row, column, height, width) of the patch, from 0, row by row")
     return PositionSpec(keys.family, layers=tuple(layers), d_model=d_model, coordinates=where)
 
 
@@ -65,11 +55,7 @@ def sam2_vision_model(keys: Keys) -> PositionSpec:
     neck = Layer((sine(keys, width, "fpn_hidden_size"),), "neck", causal=False)
     foreign = (keys.table("backbone_config") or keys.facts["parts"].get("backbone_config", {})).get("model_type")
     if foreign == "timm_wrapper":
-        keys.note(
-            "backbone_config",
-            "a model of timm, which is not read; EdgeTAM's RepViT has convolutions only",
-            "timm 库的模型，不读；EdgeTAM 的 RepViT 只有卷积",
-        )
+        keys.note("backbone_config", say("a model of timm, which is not read; EdgeTAM's RepViT has convolutions only"))
     inside = () if foreign == "timm_wrapper" else parts(keys, "backbone_config")
     return PositionSpec(keys.family, layers=(neck,), parts=inside, d_model=width, coordinates=PIXELS)
 
@@ -114,10 +100,7 @@ def sam2_prompt_encoder(keys: Keys) -> PositionSpec:
 def sam2_mask_decoder(keys: Keys) -> PositionSpec:
     """No positions of its own: the prompt encoder's output is added to queries and keys in every layer."""
     kinds = ["prompts", "prompts_to_image", "image_to_prompts"] * keys.whole("num_hidden_layers") + ["prompts_to_image"]
-    where = Words(
-        "none of its own: the Fourier features of prompts and image are added to queries and keys in every layer",
-        "没有自己的：每一层把提示和图像的傅里叶特征加到查询和键上",
-    )
+    where = say("none of its own: the Fourier features of prompts and image are added to queries and keys in every layer")
     return PositionSpec(keys.family, layers=tuple(Layer((), kind, causal=False) for kind in kinds), coordinates=where)
 
 
@@ -133,15 +116,15 @@ def sam2_video(keys: Keys) -> PositionSpec:
     keys.number("memory_attention_rope_dropout", None, positive=False)  # dropout, no position
     keys.note(
         "num_maskmem",
-        "the neck's sinusoids, times 0.1, are added to this frame, and unscaled to remembered "
-        "frames, with a learned vector for their age; object pointers have sinusoids of time",
-        "颈部的正余弦乘以 0.1 后加到当前帧，不缩放地加到记住的帧，并带表示其远近的学习向量；物体指针有时间的正余弦",
+        say(
+            "the neck's sinusoids, times 0.1, are added to this frame, and unscaled to remembered "
+            "frames, with a learned vector for their age; object pointers have sinusoids of time"
+        ),
     )
     kinds = ["memory_self", "memory_cross"] * keys.whole("memory_attention_num_layers")
-    where = Words(
+    where = say(
         "(row, column) of a patch, from 0, the same in every frame; object pointers and EdgeTAM's "
-        "frame latents are at (0, 0), where nothing rotates",
-        "图块的（行, 列），从 0 起，每帧相同；物体指针和 EdgeTAM 的帧潜在向量在 (0, 0)，那里不旋转",
+        "frame latents are at (0, 0), where nothing rotates"
     )
     return PositionSpec(
         keys.family,

@@ -9,8 +9,9 @@ from posenc.configs.families.sam2 import COLUMNS_ROWS, sine
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, SIZED, axial, even_head, grid, pair, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("sam3_vit_model")
@@ -24,19 +25,13 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
     side, _, said = side_of(keys)
     whole, count = keys.numbers("global_attn_indexes", (7, 15, 23, 31)), keys.whole("num_hidden_layers")
     if len(set(pair(keys, "image_size"))) > 1:
-        keys.error(
-            "image_size",
-            "the code swaps height and width for images that are not square",
-            "对非正方形图像，代码把高和宽弄反了",
-        )
+        keys.error("image_size", say("the code swaps height and width for images that are not square"))
     inside = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
     across = _slowed(inside, side / window, said) if side != window else inside
     uses = [across if n in whole else inside for n in range(count)]
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     layers = [Layer((table, use) if n == 0 else (use,), kinds[n], causal=False) for n, use in enumerate(uses)]
-    where = clauses(
-        RASTER, Words("in window_attention from the corner of each window", "window_attention 中从每个窗口的角起"), SIZED
-    )
+    where = clauses(RASTER, say("in window_attention from the corner of each window"), SIZED)
     return stack_of(keys, layers, length=None, d_head=d_head, coordinates=where)
 
 
@@ -55,16 +50,11 @@ def sam3_geometry_encoder(keys: Keys) -> PositionSpec:
     width = keys.whole("hidden_size")
     boxes = sine(keys, width, "hidden_size", scale=6.283185307179586)
     keys.note(
-        "hidden_size",
-        "height and width of a box are concatenated to the sinusoids, and all go through a projection",
-        "框的高和宽与正余弦拼接，一起经过投影",
+        "hidden_size", say("height and width of a box are concatenated to the sinusoids, and all go through a projection")
     )
     kinds = ["boxes", "boxes_to_image"] * keys.whole("num_layers")
     layers = [Layer((boxes,) if n == 0 else (), kind, causal=False) for n, kind in enumerate(kinds)]
-    where = Words(
-        "(row, column) of the centre of a box, from 0 to 1; the neck's sinusoids are added to the image's keys",
-        "框中心的（行, 列），从 0 到 1；颈部的正余弦加到图像的键上",
-    )
+    where = say("(row, column) of the centre of a box, from 0 to 1; the neck's sinusoids are added to the image's keys")
     return PositionSpec(keys.family, layers=tuple(layers), d_model=width, coordinates=where)
 
 
@@ -72,10 +62,7 @@ def sam3_geometry_encoder(keys: Keys) -> PositionSpec:
 def sam3_detr_encoder(keys: Keys) -> PositionSpec:
     """No positions of its own: the neck's sinusoids are added to queries and keys in every layer."""
     kinds = ["image", "image_to_prompts"] * keys.whole("num_layers")
-    where = Words(
-        "none of its own: the neck's sinusoids are added to queries and keys of the image in every layer",
-        "没有自己的：每一层把颈部的正余弦加到图像的查询和键上",
-    )
+    where = say("none of its own: the neck's sinusoids are added to queries and keys of the image in every layer")
     return PositionSpec(keys.family, layers=tuple(Layer((), kind, causal=False) for kind in kinds), coordinates=where)
 
 
@@ -100,17 +87,17 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
     sides = Use("encodings.of_families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
     keys.note(
         "num_queries",
-        "the first query, which says whether anything is present, has neither; all layers share "
-        "the bias, which is for one feature map only",
-        "第一个查询（判断有没有目标）两者都没有；各层共用偏置，它只对应一张特征图",
+        say(
+            "the first query, which says whether anything is present, has neither; all layers share "
+            "the bias, which is for one feature map only"
+        ),
     )
     uses = {"queries": (boxes,), "queries_to_text": (), "queries_to_image": (sides,)}
     count = keys.whole("num_layers")
     layers = tuple(Layer(added, kind, causal=False) for _ in range(count) for kind, added in uses.items())
-    where = Words(
+    where = say(
         "(x, y, width, height) of each query's box, from 0 to 1; the channels are those of y, x, width, height; "
-        "patches at (row / rows, column / columns), their upper left corners",
-        "每个查询的框 (x, y, 宽, 高)，从 0 到 1；通道的次序是 y、x、宽、高；图块在（行 / 行数, 列 / 列数），即其左上角",
+        "patches at (row / rows, column / columns), their upper left corners"
     )
     return PositionSpec(keys.family, layers=layers, d_model=width, coordinates=where)
 
@@ -119,7 +106,7 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
 def sam3_mask_decoder(keys: Keys) -> PositionSpec:
     """One attention to the prompt, then convolutions."""
     layer = Layer((), "image_to_prompts", causal=False)
-    return PositionSpec(keys.family, layers=(layer,), coordinates=Words("none: convolutions", "无：卷积"))
+    return PositionSpec(keys.family, layers=(layer,), coordinates=say("none: convolutions"))
 
 
 @family("sam3_lite_text_text_model")
@@ -128,9 +115,11 @@ def sam3_lite_text_text_model(keys: Keys) -> PositionSpec:
     rows, width, count = keys.whole("max_position_embeddings"), keys.whole("hidden_size"), keys.whole("num_hidden_layers")
     keys.warning(
         "max_position_embeddings",
-        f"for a text of another length the table of {rows} rows is interpolated (Learned.resize(n, "
-        "'centres')): the encoding of a token depends on the length",
-        f"文本长度不同时，{rows} 行的表会插值（Learned.resize(n, 'centres')）：词元的编码因此取决于长度",
+        say(
+            "for a text of another length the table of {rows} rows is interpolated (Learned.resize(n, "
+            "'centres')): the encoding of a token depends on the length",
+            rows=rows,
+        ),
     )
     mixing = {0, count - 1} if keys.flag("use_repmixer_blocks", True) else set()
     said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))

@@ -6,6 +6,7 @@ from posenc.configs.coordinates import NOT_PADDING
 from posenc.configs.families.wav2vec2_conformer import FRAMES, layer_of, of_kind
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words
 
@@ -17,11 +18,7 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
     """The unit encoder adds no positions: its input is a decoder's output."""
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.note(
-        "num_conv_pos_embeddings",
-        "the class of this convolution exists, but no model uses it",
-        "有这种卷积的类，但没有模型使用",
-    )
+    keys.note("num_conv_pos_embeddings", say("the class of this convolution exists, but no model uses it"))
     speech = _speech(keys, ("relative", "rotary"))
     units = _waves(keys, "t2u_pad_token_id")
     return _made(keys, speech, units, causal=True)
@@ -31,24 +28,26 @@ def seamless_m4t(keys: Keys) -> PositionSpec:
 def seamless_m4t_v2(keys: Keys) -> PositionSpec:
     """Frames see their own chunk and some chunks to its left. The unit decoder is bidirectional and counts padding."""
     size, left = keys.whole("speech_encoder_chunk_size", None), keys.number("speech_encoder_left_chunk_num", positive=False)
+    chunks = say("{left:g} chunks", left=left) if left >= 0 else say("all")
     keys.note(
         "speech_encoder_chunk_size",
-        f"a frame sees its own chunk of {size} frames and {f'{left:g} chunks' if left >= 0 else 'all'} to its left",
-        f"每帧看到自己的块（{size} 帧）及其左侧的{f' {left:g} 块' if left >= 0 else '全部'}",
+        say("a frame sees its own chunk of {size} frames and {chunks} to its left", size=size, chunks=chunks),
     )
     if size is not None:
         keys.warning(
             "speech_encoder_chunk_size",
-            "the chunk mask is boolean: sdpa hides False, but eager attention adds 1 to the scores "
-            "of True and hides nothing",
-            "分块掩码是布尔值：sdpa 遮蔽 False，而 eager 注意力给 True 的分数加 1，什么也不遮蔽",
+            say(
+                "the chunk mask is boolean: sdpa hides False, but eager attention adds 1 to the scores "
+                "of True and hides nothing"
+            ),
         )
     speech = _speech(keys, ("relative_key",))
     units = _waves(keys, "t2u_pad_token_id", scaled=True)
     keys.note(
         "t2u_pad_token_id",
-        "characters get the same sinusoids, scaled by a learned number of their own, before they are repeated as units",
-        "字符得到同样的正余弦，乘以各自学习得到的数，然后重复成单元",
+        say(
+            "characters get the same sinusoids, scaled by a learned number of their own, before they are repeated as units"
+        ),
     )
     return _made(keys, speech, units, causal=False)
 
@@ -89,16 +88,14 @@ def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> Posi
     """All five stacks; the unit decoder adds `units` and is causal if `causal`."""
     for name in ("max_position_embeddings", "t2u_max_position_embeddings"):
         keys.get(name, None)
-    keys.note(
-        "max_position_embeddings", "no limit: sinusoids are computed for any length", "没有上限：任何长度都计算正余弦"
-    )
+    keys.note("max_position_embeddings", say("no limit: sinusoids are computed for any length"))
     words = _waves(keys, "pad_token_id")
     made = [speech]
-    counted = TOKENS if causal else Words("0, 1, 2, … over all units", "对所有单元 0, 1, 2, …")
+    counted = TOKENS if causal else say("0, 1, 2, … over all units")
     stacks: list[tuple[str, str, list[Use], bool, Words]] = [
         ("text_encoder", "encoder", [words], False, TOKENS),
         ("text_decoder", "decoder", [words], True, TOKENS),
-        ("t2u_encoder", "t2u_encoder", [], False, Words("none of its own", "没有自己的")),
+        ("t2u_encoder", "t2u_encoder", [], False, say("none of its own")),
         ("t2u_decoder", "t2u_decoder", [units], causal, counted),
     ]
     for part, stem, embedding, hides, where in stacks:

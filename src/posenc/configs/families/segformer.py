@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
-CONVOLUTIONS = Words("none: order comes from the convolutions between attention layers", "无：次序来自注意力层之间的卷积")
+CONVOLUTIONS = say("none: order comes from the convolutions between attention layers")
 
 
 def unordered(keys: Keys, kinds: list[str], **about: object) -> PositionSpec:
@@ -54,9 +54,7 @@ def pp_ocrv5_server_rec(keys: Keys) -> PositionSpec:
 def superglue(keys: Keys) -> PositionSpec:
     """A network of a point's coordinates and score is added to its descriptor; attention has no positions."""
     keys.note(
-        "keypoint_encoder_sizes",
-        "coordinates are features: a network of (x, y, score); posenc has no encoding for it",
-        "坐标是特征：(x, y, 分数) 的网络；posenc 没有这种编码",
+        "keypoint_encoder_sizes", say("coordinates are features: a network of (x, y, score); posenc has no encoding for it")
     )
     kinds = keys.names("gnn_layers_types", ("self", "cross") * 9)
     return unordered(keys, list(kinds), parts=parts(keys, "keypoint_detector_config"))

@@ -6,8 +6,9 @@ from posenc.configs.coordinates import OTHER_SIZES, SAME_FRAMES
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, WITH_SIZE, grid, in_blocks, square_side, square_side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 # Sides up to 99 for which fp32 misses a cell in images of up to 200 patches to a side: measured, torch 2.13 on x86.
 ROUNDED = (
@@ -65,11 +66,7 @@ ROUNDED = (
 def siglip_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated bicubically with interpolate_pos_encoding; otherwise images must have its size."""
     height, width, said = square_side_of(keys)
-    keys.note(
-        "image_size",
-        "images of another size only if the call sets interpolate_pos_encoding=True",
-        "其他尺寸的图像只有在调用时设 interpolate_pos_encoding=True 才行",
-    )
+    keys.note("image_size", say("images of another size only if the call sets interpolate_pos_encoding=True"))
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
     return tower(keys, [], embedding=[table], coordinates=clauses(RASTER, OTHER_SIZES))
 
@@ -79,10 +76,7 @@ def siglip2_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated to the size of each image, bilinearly with antialiasing."""
     height, width, said = square_side(keys, "num_patches")
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
-    where = Words(
-        "(row, column, height, width) of the patch in its own image, row by row; padding as the first patch",
-        "图块在自己图像中的（行, 列, 高, 宽），逐行；填充与第一个图块相同",
-    )
+    where = say("(row, column, height, width) of the patch in its own image, row by row; padding as the first patch")
     return tower(keys, [], embedding=[table], coordinates=where)
 
 
@@ -112,15 +106,14 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
     if height in ROUNDED:
         keys.warning(
             "image_size",
-            f"{height} cells per side: the code divides in fp32, and for some image sizes (such as "
-            "the same number of patches) patches on a border read the cell before",
-            f"每边 {height} 格：代码用 fp32 做除法，对某些图像尺寸（例如图块数相同的），边上的图块会读前一格",
+            say(
+                "{height} cells per side: the code divides in fp32, and for some image sizes (such as the same "
+                "number of patches) patches on a border read the cell before",
+                height=height,
+            ),
         )
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
-    where = Words(
-        "(row, column, height, width) of the patch in its own image, row by row",
-        "图块在自己图像中的（行, 列, 高, 宽），逐行",
-    )
+    where = say("(row, column, height, width) of the patch in its own image, row by row")
     return tower(keys, [], embedding=[table], coordinates=where)
 
 
@@ -135,15 +128,11 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
             ("base", "constant of the code"),
         )
         added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
-        keys.note(
-            "is_native",
-            "columns come first: [sin column | cos column | sin row | cos row]",
-            "列在前：[sin 列 | cos 列 | sin 行 | cos 行]",
-        )
+        keys.note("is_native", say("columns come first: [sin column | cos column | sin row | cos row]"))
         return tower(keys, [], embedding=[added], coordinates=RASTER)
     height, width, said_by = square_side_of(keys)
     table = grid(keys, "embeddings.position_embedding.weight", height, width, said_by)
-    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
+    keys.note("image_size", say("images must have this size: the table is never interpolated"))
     return tower(keys, [], embedding=[table], coordinates=RASTER)
 
 
@@ -158,9 +147,10 @@ def aimv2_text_model(keys: Keys) -> PositionSpec:
     """Causal like CLIP, if the call gives an attention mask."""
     keys.warning(
         "model_type",
-        "later tokens are hidden only if the call gives attention_mask; without one the code makes "
-        "no mask, and attention is bidirectional",
-        "只有调用时给了 attention_mask，后面的词元才被遮蔽；否则代码不建掩码，注意力是双向的",
+        say(
+            "later tokens are hidden only if the call gives attention_mask; without one the code makes "
+            "no mask, and attention is bidirectional"
+        ),
     )
     return _stack(keys, causal=True)
 

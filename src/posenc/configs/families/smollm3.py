@@ -9,6 +9,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec, Use
 
@@ -23,9 +24,10 @@ def smollm3(keys: Keys) -> PositionSpec:
     if SLIDING in kinds and not window:
         keys.warning(
             "layer_types",
-            "layer_types has sliding layers although use_sliding_window is off: their mask has the "
-            "window, but kernels that make their own mask get none",
-            "use_sliding_window 关闭时 layer_types 仍有滑动窗口层：它们的掩码有窗口，而自建掩码的算子没有",
+            say(
+                "layer_types has sliding layers although use_sliding_window is off: their mask has the "
+                "window, but kernels that make their own mask get none"
+            ),
         )
     return rope_where(decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds), turning)
 
@@ -40,7 +42,7 @@ def rope_layers(keys: Keys) -> tuple[bool, ...]:
             raise ConfigError(
                 f"{keys.where('no_rope_layers')}: expected {count} of 1 (RoPE) and 0 (none), got {list(said)}"
             )
-        keys.note("no_rope_layers", "1 means that a layer uses RoPE, 0 that it does not", "1 表示该层用 RoPE，0 表示不用")
+        keys.note("no_rope_layers", say("1 means that a layer uses RoPE, 0 that it does not"))
         return tuple(bool(one) for one in said)
     every = keys.whole("no_rope_layer_interval")
     return tuple((n + 1) % every != 0 for n in range(count))

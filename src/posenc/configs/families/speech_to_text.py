@@ -8,10 +8,11 @@ from posenc.configs.coordinates import NOT_PADDING
 from posenc.configs.families.marian import fairseq, sinusoid
 from posenc.configs.family import family, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 from posenc.support.languages import Words, clauses
 
-FRAMES = Words("0, 1, 2, … over non-padding frames after the convolutions", "对卷积之后的非填充帧 0, 1, 2, …")
+FRAMES = say("0, 1, 2, … over non-padding frames after the convolutions")
 
 
 @family("speech_to_text")
@@ -21,25 +22,19 @@ def speech_to_text(keys: Keys) -> PositionSpec:
     frames, where = words, FRAMES
     if padding != 1:
         frames = sinusoid(keys, layout="sin_cos", denominator="d/2-1", offset=padding + 1, odd="zero")
-        where = Words(
-            "0, 1, 2, … over frames after the convolutions, including padding", "对卷积之后的帧 0, 1, 2, …，填充也计数"
-        )
+        where = say("0, 1, 2, … over frames after the convolutions, including padding")
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
             clauses(
-                Words(
-                    f"{padding}: the encoder compares it with 0 for frames and 1 for padding",
-                    f"{padding}：编码器把它与 0（帧）和 1（填充）比较",
-                ),
-                Words("padding is recognised only if it is 1", "只有它是 1 时才能认出填充"),
-                *[Words("with 0 all real frames get row 0, which is zero", "为 0 时，所有真实的帧都得到第 0 行，即零")]
-                * (padding == 0),
+                say("{padding}: the encoder compares it with 0 for frames and 1 for padding", padding=padding),
+                say("padding is recognised only if it is 1"),
+                *[say("with 0 all real frames get row 0, which is zero")] * (padding == 0),
             ),
         )
     for name in ("max_source_positions", "max_target_positions"):
         keys.get(name, None)
-        keys.note(name, "no limit: sinusoids are computed for any length", "没有上限：任何长度都计算正余弦")
+        keys.note(name, say("no limit: sinusoids are computed for any length"))
     both = two_stacks(keys, None if padding == 0 else frames, words, length=None)
     return with_coordinates(both, where, NOT_PADDING)
 

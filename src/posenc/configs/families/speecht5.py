@@ -7,6 +7,7 @@ from posenc.configs.families.marian import fairseq, sinusoid
 from posenc.configs.families.wav2vec2 import convolution
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 from posenc.support.languages import Words
 
@@ -38,35 +39,27 @@ def speecht5(keys: Keys) -> PositionSpec:
         keys.remark(
             "error" if padding == 0 else "warning",
             "pad_token_id",
-            Words(
-                f"{padding}: compared with 0 for frames and 1 for padding; padding is recognised only if it is 1",
-                f"{padding}：与 0（帧）和 1（填充）比较；只有它是 1 时才能认出填充",
+            say(
+                "{padding}: compared with 0 for frames and 1 for padding; padding is recognised only if it is 1",
+                padding=padding,
             ),
         )
     keys.warning(
         "num_conv_pos_embeddings",
-        "padding is not zeroed before the convolution and affects the last frames; posenc takes padding as absent",
-        "卷积之前填充没有清零，会影响最后几帧；posenc 视填充为不存在",
+        say("padding is not zeroed before the convolution and affects the last frames; posenc takes padding as absent"),
     )
     for name in ("max_speech_positions", "max_text_positions"):
         keys.whole(name)
     keys.note(
         "max_text_positions",
-        "the tables of the text encoder and the speech decoder have these lengths; the other sinusoids grow",
-        "文本编码器和语音解码器的表有这些长度；其他正余弦会增长",
+        say("the tables of the text encoder and the speech decoder have these lengths; the other sinusoids grow"),
     )
-    real = Words("0, 1, 2, … over non-padding tokens or frames", "对非填充的词元或帧 0, 1, 2, …")
+    real = say("0, 1, 2, … over non-padding tokens or frames")
     made = [
         _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),
         _stack(keys, "text_decoder", [fairseq(keys, "hidden_size")], None, real),
-        _stack(
-            keys,
-            "speech_decoder",
-            [_scaled(keys, "decoder")],
-            None,
-            Words("0, 1, 2, … over groups of mel frames", "对各组 mel 帧 0, 1, 2, …"),
-        ),
+        _stack(keys, "speech_decoder", [_scaled(keys, "decoder")], None, say("0, 1, 2, … over groups of mel frames")),
     ]
     return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))
 
@@ -110,6 +103,4 @@ def vits(keys: Keys) -> PositionSpec:
             )
         ]
     layers = [Layer(tuple(uses), causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(
-        keys, layers, length=None, coordinates=Words("0, 1, 2, … over characters or phonemes", "对字符或音素 0, 1, 2, …")
-    )
+    return stack_of(keys, layers, length=None, coordinates=say("0, 1, 2, … over characters or phonemes"))

@@ -10,6 +10,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec
 
@@ -58,18 +59,12 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if all(isinstance(said.get(kind), Mapping) for kind in there):
         for name in ("rope_scaling", "rope_theta", "partial_rotary_factors"):
             if keys.has(name):
-                keys.warning(
-                    name,
-                    "not read: rope_parameters has an entry for each kind of layer",
-                    "不读：rope_parameters 已为每种层各设一项",
-                )
+                keys.warning(name, say("not read: rope_parameters has an entry for each kind of layer"))
             keys.get(name, None)
         return _with_parameters(keys, {kind: said[kind] for kind in there})
     if said:
         keys.error(
-            "rope_parameters",
-            f"has no entry for each of {', '.join(sorted(there))}, and is not read",
-            f"没有为 {', '.join(sorted(there))} 各设一项，因此不读",
+            "rope_parameters", say("has no entry for each of {kinds}, and is not read", kinds=", ".join(sorted(there)))
         )
     bases, parts = _listed(keys, "rope_theta", kinds), _listed(keys, "partial_rotary_factors", kinds)
     if bases is None and not keys.base_may_be_default:
@@ -78,9 +73,7 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
             "something else. Add it to the file, or read without defaults=False"
         )
     if bases is None:
-        keys.note(
-            "rope_theta", f"missing: {keys.facts['class']} assumes 10000", f"缺失：{keys.facts['class']} 默认为 10000"
-        )
+        keys.note("rope_theta", say("missing: {owner} assumes 10000", owner=keys.facts["class"]))
     settings: dict[str, Any] = {}
     for kind in there:
         first = list(kinds).index(kind)
@@ -90,9 +83,7 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     if FULL in settings:
         settings[FULL] |= keys.table("rope_scaling")
         if isinstance(settings[FULL].get("type"), str) and "rope_type" not in keys.table("rope_scaling"):
-            keys.error(
-                "rope_scaling.type", "the class reads rope_type only: nothing is scaled", "类只读 rope_type：不做任何缩放"
-            )
+            keys.error("rope_scaling.type", say("the class reads rope_type only: nothing is scaled"))
             settings[FULL].pop("type")
     return _with_parameters(keys, settings)
 
@@ -105,11 +96,7 @@ def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | 
     numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
     for kind in dict.fromkeys(kinds):
         if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
-            keys.error(
-                name,
-                f"differs among {kind} layers: the class uses the first one's for all of them",
-                f"在 {kind} 层之间不同：类对所有这些层用第一层的值",
-            )
+            keys.error(name, say("differs among {kind} layers: the class uses the first one's for all of them", kind=kind))
     return numbers
 
 

@@ -8,8 +8,9 @@ from posenc.configs.families.vit import ON_REQUEST, patch_table
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import WITHIN, side_of
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("dinat")
@@ -24,32 +25,23 @@ def dinat(keys: Keys) -> PositionSpec:
             "encodings.bases.window_bias.WindowBias",
             arguments,
             said,
-            note=Words(
-                "stored [heads, rows, columns] by key - query, the reverse of the order here",
-                "按 键 - 查询 存储 [头, 行, 列]，与这里的次序相反",
-            ),
+            note=say("stored [heads, rows, columns] by key - query, the reverse of the order here"),
         )
         layers += [Layer((use,), "neighbourhood", causal=False)] * depth
     keys.warning(
         "kernel_size",
-        "the neighbours and their bias are chosen by the natten library, which is not read here: "
-        "with dilations, differences count in steps",
-        "邻域及其偏置由 natten 库选取，这里不读：有膨胀时，差值按步计",
+        say(
+            "the neighbours and their bias are chosen by the natten library, which is not read here: "
+            "with dilations, differences count in steps"
+        ),
     )
-    where = clauses(
-        WITHIN,
-        Words("at borders the neighbourhood keeps its size and shifts inwards", "在边上，邻域大小不变而向内移"),
-    )
+    where = clauses(WITHIN, say("at borders the neighbourhood keeps its size and shifts inwards"))
     return stack_of(keys, layers, width="embed_dim", heads="no one number", length=None, coordinates=where)
 
 
-WHERE = Words(
+WHERE = say(
     "(row, column) of the patch within its stage; windows are documents of their own, see "
-    "posenc.encodings.bases.window_bias.windows; odd layers of a stage shift them by half a window",
-    (
-        "图块在其阶段中的（行, 列）；每个窗口自成一个文档，见 posenc.encodings.bases.window_bias.windows；"
-        "阶段中的奇数层把窗口移半个"
-    ),
+    "posenc.encodings.bases.window_bias.windows; odd layers of a stage shift them by half a window"
 )
 
 BIAS = "relative_position_bias_table"
@@ -71,11 +63,12 @@ def swin(keys: Keys) -> PositionSpec:
         if min(sides) < size and not padded:
             keys.error(
                 "window_size",
-                f"stage {stage} has {sides[0]} × {sides[1]} patches: the code takes a smaller window there "
-                "and fails, since its table has the full window's size",
-                (
-                    f"第 {stage} 阶段有 {sides[0]} × {sides[1]} 个图块：代码在那里取更小的窗口而出错，"
-                    "因为表仍是完整窗口的大小"
+                say(
+                    "stage {stage} has {rows} × {columns} patches: the code takes a smaller window there and fails, "
+                    "since its table has the full window's size",
+                    stage=stage,
+                    rows=sides[0],
+                    columns=sides[1],
                 ),
             )
         for block in range(depth):
@@ -93,9 +86,10 @@ def swin(keys: Keys) -> PositionSpec:
     if not padded:
         keys.warning(
             "image_size",
-            "the first image whose stage is no larger than a window removes the shift from these layers, "
-            "for later images as well",
-            "若第一张图像某阶段不大于一个窗口，这些层的移位就被去掉，之后的图像也如此",
+            say(
+                "the first image whose stage is no larger than a window removes the shift from these layers, "
+                "for later images as well"
+            ),
         )
     return _stages(keys, layers, usable=keys.family == "swin")
 
@@ -165,34 +159,29 @@ def levit(keys: Keys) -> PositionSpec:
             fewer = widths[stage] // keyed[0]
             layers.append(layer(fewer, f"{own}{each * depth}.attention_biases", "subsampling"))
             side = (side - 1) // 2 + 1
-    keys.note("image_size", "images must have this size", "图像必须是这个尺寸")
-    where = clauses(
-        WITHIN,
-        Words("queries of subsampling layers are at every second row and column", "降采样层的查询在每隔一行一列处"),
-    )
+    keys.note("image_size", say("images must have this size"))
+    where = clauses(WITHIN, say("queries of subsampling layers are at every second row and column"))
     return stack_of(keys, layers, width="no one number", heads="no one number", length=None, coordinates=where)
 
 
 def _stages(keys: Keys, layers: Sequence[Layer], *, usable: bool) -> PositionSpec:
     absolute, table = keys.flag("use_absolute_embeddings", False), []
     if absolute and usable:
-        keys.note("use_absolute_embeddings", *ON_REQUEST)
+        keys.note("use_absolute_embeddings", ON_REQUEST)
         table = [patch_table(keys, prefix=0, d_model="embed_dim", mode="bicubic")]
     elif absolute:
-        keys.error(
-            "use_absolute_embeddings",
-            "the code makes one row more than there are patches, and fails",
-            "代码的行数比图块多一行，会出错",
-        )
+        keys.error("use_absolute_embeddings", say("the code makes one row more than there are patches, and fails"))
     return stack_of(keys, layers, embedding=table, width="embed_dim", heads="no one number", length=None, coordinates=WHERE)
 
 
 def _about_masks(keys: Keys, low: str) -> None:
     keys.note(
         "window_size",
-        f"shifted windows: pairs from two sides of the image get {low}, not minus infinity; padding "
-        "to a multiple of the window is attended to",
-        f"移位窗口：来自图像两侧的对得到 {low}，而不是负无穷；填充到窗口倍数的部分也参与注意力",
+        say(
+            "shifted windows: pairs from two sides of the image get {low}, not minus infinity; padding to a "
+            "multiple of the window is attended to",
+            low=low,
+        ),
     )
 
 

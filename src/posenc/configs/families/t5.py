@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 BLOCK = "{side}.block.{layer}.layer.0.{attention}.relative_attention_bias.weight"
 
@@ -56,8 +56,7 @@ def t5(keys: Keys) -> PositionSpec:
     weights = {side: BLOCK.format(side=side, layer=layer, attention="SelfAttention") for side in ("encoder", "decoder")}
     keys.note(
         "relative_attention_num_buckets",
-        "the encoder uses half of the buckets for tokens after the query, the decoder none",
-        "编码器把一半的桶用于查询之后的词元，解码器不用",
+        say("the encoder uses half of the buckets for tokens after the query, the decoder none"),
     )
     return PositionSpec(
         keys.family,
@@ -86,14 +85,11 @@ def longt5(keys: Keys) -> PositionSpec:
                 layers=layers,
                 n_heads=keys.whole("num_heads"),
                 d_head=keys.whole("d_kv"),
-                coordinates=Words(
-                    f"query: the index of its block of {size} tokens, where tokens of an incomplete last block "
-                    "belong to the one before it; key: the index of the block that it summarises; one softmax "
-                    "over these keys and the encoder's own",
-                    (
-                        f"查询：所在块（{size} 个词元）的下标，不完整的最后一块算入前一块；键：所概括的块的下标；"
-                        "这些键与编码器自己的键共用一个 softmax"
-                    ),
+                coordinates=say(
+                    "query: the index of its block of {size} tokens, where tokens of an incomplete last block belong "
+                    "to the one before it; key: the index of the block that it summarises; one softmax over these "
+                    "keys and the encoder's own",
+                    size=size,
                 ),
             )
         )

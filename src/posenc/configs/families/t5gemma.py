@@ -6,9 +6,9 @@ from posenc.configs.families.gemma3 import bidirectional_within
 from posenc.configs.family import decoder, family, head_width, parts, read_section
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import sliding_where
 from posenc.configs.spec import PositionSpec
-from posenc.support.languages import Words
 
 
 @family("t5_gemma_module")
@@ -29,11 +29,7 @@ def t5gemma(keys: Keys) -> PositionSpec:
         inner = keys.section(name)
         inner.data["is_decoder"] = is_decoder  # the class sets it, whatever the file says
         stacks.append(read_section(inner, name))
-    return PositionSpec(
-        keys.family,
-        parts=tuple(stacks),
-        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
-    )
+    return PositionSpec(keys.family, parts=tuple(stacks), coordinates=say("0, 1, 2, … in each stack separately"))
 
 
 @family("t5gemma2_encoder")
@@ -41,10 +37,7 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
     return PositionSpec(
         keys.family,
         parts=parts(keys, "text_config", "vision_config"),
-        coordinates=Words(
-            "0, 1, 2, … along the sequence; image tokens count like text tokens",
-            "沿序列 0, 1, 2, …；图像词元与文本词元一样计数",
-        ),
+        coordinates=say("0, 1, 2, … along the sequence; image tokens count like text tokens"),
     )
 
 
@@ -52,12 +45,11 @@ def t5gemma2_encoder(keys: Keys) -> PositionSpec:
 def t5gemma2(keys: Keys) -> PositionSpec:
     keys.note(
         "decoder",
-        "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
-        "on the decoder's position, not on a distance",
-        "旋转的解码器查询与未旋转的编码器键在同一个 softmax 中：这些分数取决于解码器的位置，而不是距离",
+        say(
+            "rotated decoder queries meet unrotated encoder keys in one softmax: those scores depend "
+            "on the decoder's position, not on a distance"
+        ),
     )
     return PositionSpec(
-        keys.family,
-        parts=parts(keys, "encoder", "decoder"),
-        coordinates=Words("0, 1, 2, … in each stack separately", "两个堆叠各自 0, 1, 2, …"),
+        keys.family, parts=parts(keys, "encoder", "decoder"), coordinates=say("0, 1, 2, … in each stack separately")
     )

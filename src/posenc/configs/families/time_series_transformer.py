@@ -7,8 +7,8 @@ from dataclasses import replace
 from posenc.configs.families.marian import sinusoid
 from posenc.configs.family import family, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("time_series_transformer", "informer", "autoformer")
@@ -20,9 +20,10 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
     length = context + prediction if context and prediction else None
     keys.note(
         "context_length",
-        f"the tables have {length or 'context_length + prediction_length'} rows and are stored: "
-        "the code reads the checkpoint's values",
-        f"这些表有 {length or 'context_length + prediction_length'} 行，并被存储：代码读检查点的值",
+        say(
+            "the tables have {length} rows and are stored: the code reads the checkpoint's values",
+            length=length or "context_length + prediction_length",
+        ),
     )
     encoder, decoder = two_stacks(keys, waves, waves, length=None).parts
     kind = _attention(keys)
@@ -30,15 +31,13 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
     if label:
         start = "context_length - label_length"
     first = f"{context - label} = {start}" if context else start
-    counted = Words(
-        f"from {first} on, one more for each step of the decoder's input", f"从 {first} 起，解码器输入的每一步加一"
-    )
+    counted = say("from {first} on, one more for each step of the decoder's input", first=first)
     made = (
         replace(
             encoder,
             layers=_of_kind(encoder.layers, kind),
             trained_length=length,
-            coordinates=Words("0, 1, 2, … over time steps", "对时间步 0, 1, 2, …"),
+            coordinates=say("0, 1, 2, … over time steps"),
         ),
         replace(decoder, layers=_of_kind(decoder.layers, kind), trained_length=length, coordinates=counted),
     )
@@ -49,15 +48,18 @@ def _attention(keys: Keys) -> str:
     if keys.family == "autoformer":
         keys.note(
             "model_type",
-            "attention by delay: values are shifted by the delays of largest autocorrelation, which depends on order too",
-            "按延迟的注意力：值按自相关最大的延迟移位，这也依赖次序",
+            say(
+                "attention by delay: values are shifted by the delays of largest autocorrelation, which depends on "
+                "order too"
+            ),
         )
         return "autocorrelation"
     if keys.family == "informer" and keys.text("attention_type", "prob") == "prob":
         keys.note(
             "attention_type",
-            "'prob': only some queries attend, chosen by random samples of keys; the others get the mean of the values",
-            "'prob'：只有按随机抽取的键选出的部分查询做注意力；其余得到值的平均",
+            say(
+                "'prob': only some queries attend, chosen by random samples of keys; the others get the mean of the values"
+            ),
         )
         return "prob_sparse"
     return "full_attention"

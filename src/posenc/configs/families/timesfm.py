@@ -6,28 +6,22 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.schedule import FULL
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words
 
 
 @family("timesfm2_5")
 def timesfm2_5(keys: Keys) -> PositionSpec:
     """RoPE in causal attention over patches of a time series; queries and keys are normalised after it."""
-    keys.note(
-        "rope_parameters",
-        "queries and keys are normalised after the rotation, so its scale has no effect",
-        "查询和键在旋转之后归一化，因此旋转的缩放不起作用",
-    )
+    keys.note("rope_parameters", say("queries and keys are normalised after the rotation, so its scale has no effect"))
     d_head = keys.whole("head_dim")
     return decoder(
         keys,
         rope(keys, d_head=d_head),
         kinds=[FULL] * keys.whole("num_hidden_layers"),
         d_head=d_head,
-        coordinates=Words(
-            "0, 1, 2, … over patches; padding in front counts down from -1", "对图块 0, 1, 2, …；前面的填充从 -1 起向下数"
-        ),
+        coordinates=say("0, 1, 2, … over patches; padding in front counts down from -1"),
     )
 
 
@@ -38,20 +32,18 @@ def timesfm(keys: Keys) -> PositionSpec:
     d_head = keys.whole("head_dim")
     if not keys.flag("use_positional_embedding", False):
         return stack_of(
-            keys,
-            layers,
-            length=None,
-            d_head=d_head,
-            coordinates=Words("none: attention is causal, without positions", "无：注意力是因果的，没有位置"),
+            keys, layers, length=None, d_head=d_head, coordinates=say("none: attention is causal, without positions")
         )
     d_model = keys.whole("hidden_size")
     shortest, longest = keys.number("min_timescale"), keys.number("max_timescale")
     if shortest != 1:
         keys.warning(
             "min_timescale",
-            f"multiplies the frequencies where it should divide them: the fastest pair rotates by {shortest:g} "
-            f"per patch, not by 1/{shortest:g}",
-            f"频率本应相除却相乘：最快的一对每个图块转 {shortest:g}，而不是 1/{shortest:g}",
+            say(
+                "multiplies the frequencies where it should divide them: the fastest pair rotates by "
+                "{shortest:g} per patch, not by 1/{shortest:g}",
+                shortest=shortest,
+            ),
         )
     if d_model % 2:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is odd: the code would add a token, not a channel")
@@ -77,9 +69,8 @@ def timesfm(keys: Keys) -> PositionSpec:
         embedding=[waves],
         length=None,
         d_head=d_head,
-        coordinates=Words(
+        coordinates=say(
             "0, 1, 2, … over patches from the first that is not padding; those before it continue "
-            "from the end, modulo the number of patches",
-            "从第一个非填充图块起 0, 1, 2, …；之前的从末尾接着数，对图块数取模",
+            "from the end, modulo the number of patches"
         ),
     )

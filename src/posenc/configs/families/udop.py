@@ -10,6 +10,7 @@ from posenc.configs.families.layoutlm import embedded, in_scores
 from posenc.configs.families.t5 import BLOCK, bucketed, stack
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use, Weight
 from posenc.support.languages import Words
 
@@ -17,9 +18,9 @@ from posenc.support.languages import Words
 ASSUMED = {"1d": (1, 128), "horizontal": (100, 100), "vertical": (100, 100)}
 
 AXIS = {
-    "1d": Words("position", "位置"),
-    "horizontal": Words("middle x of the box", "框的中点 x"),
-    "vertical": Words("middle y of the box", "框的中点 y"),
+    "1d": say("position"),
+    "horizontal": say("middle x of the box"),
+    "vertical": say("middle y of the box"),
 }
 
 
@@ -48,14 +49,12 @@ def udop(keys: Keys) -> PositionSpec:
     bias, axes = _bias(keys)
     keys.warning(
         "relative_attention_num_buckets",
-        "for the decoder only: the encoder uses relative_bias_args, or its classes' 32 buckets "
-        "and distances; its own T5 table is not read",
-        "只用于解码器：编码器用 relative_bias_args，或其类默认的 32 个桶和距离；它自己的 T5 表不读",
+        say(
+            "for the decoder only: the encoder uses relative_bias_args, or its classes' 32 buckets "
+            "and distances; its own T5 table is not read"
+        ),
     )
-    where = Words(
-        f"⌊{rows - 1}·(x0, y0, x1, y1)⌋ of boxes clipped to 0 … 1",
-        f"⌊{rows - 1}·(x0, y0, x1, y1)⌋，框限制在 0 … 1",
-    )
+    where = say("⌊{rows}·(x0, y0, x1, y1)⌋ of boxes clipped to 0 … 1", rows=rows - 1)
     encoder = replace(stack(keys, "encoder", bias), coordinates=in_scores(*axes))
     weight = BLOCK.format(side="decoder", layer=0, attention="SelfAttention")
     decoder = stack(keys, "decoder", bucketed(keys, weight, both_ways=False))
@@ -74,11 +73,7 @@ def _bias(keys: Keys) -> tuple[Use, list[Words]]:
         )
     for one in asked:
         if one.get("prefix_bucket") or one.get("bidirectional") is False:
-            keys.error(
-                "relative_bias_args",
-                "prefix_bucket and one-directional buckets are not supported",
-                "不支持 prefix_bucket 和单向的桶",
-            )
+            keys.error("relative_bias_args", say("prefix_bucket and one-directional buckets are not supported"))
     buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
     scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
     furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)

@@ -7,10 +7,11 @@ from dataclasses import replace
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import grid, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
-COUNT = Words("the index of the tubelet, from 0: frame by frame, each row by row", "时空块的下标，从 0 起：逐帧，每帧逐行")
+COUNT = say("the index of the tubelet, from 0: frame by frame, each row by row")
 
 
 @family("videomae")
@@ -32,18 +33,14 @@ def videomae(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="decoder_num_attention_heads",
         length=None,
-        coordinates=clauses(COUNT, Words("visible ones first, then the masked", "先是可见的，再是被遮蔽的")),
+        coordinates=clauses(COUNT, say("visible ones first, then the masked")),
     )
-    keys.note(
-        "num_frames",
-        "the index does not distinguish rows and columns: the next row is one image width away",
-        "下标不区分行和列：下一行相隔一个图像宽度",
-    )
+    keys.note("num_frames", say("the index does not distinguish rows and columns: the next row is one image width away"))
     spec = tower(
         keys,
         [],
         embedding=[sinusoid("hidden_size")],
-        coordinates=clauses(COUNT, Words("masked ones are left out", "略去被遮蔽的")),
+        coordinates=clauses(COUNT, say("masked ones are left out")),
     )
     return replace(spec, parts=(decoder.with_part("decoder"),))
 
@@ -80,13 +77,13 @@ def timesformer(keys: Keys) -> PositionSpec:
         uses.append(Use("encodings.bases.learned_axes.LearnedAxes", arguments, said_by, (weight,)))
     keys.warning(
         "image_size",
-        "layers split tokens into num_frames frames, image_size / patch_size patches wide: videos "
-        "of other widths or lengths fail or mix up positions",
-        "各层按 num_frames 帧、每行 image_size / patch_size 个图块切分词元：宽度或长度不同的视频会出错，或混淆位置",
+        say(
+            "layers split tokens into num_frames frames, image_size / patch_size patches wide: videos "
+            "of other widths or lengths fail or mix up positions"
+        ),
     )
-    where = Words(
+    where = say(
         "(frame, row, column, rows, columns) of the patch; patch by patch, each with its frames "
-        "in turn; the class token first, at (-1, -1, 0, rows, columns)",
-        "图块的（帧, 行, 列, 行数, 列数）；逐个图块，每个依次取各帧；类别词元在前，位于（-1, -1, 0, 行数, 列数）",
+        "in turn; the class token first, at (-1, -1, 0, rows, columns)"
     )
     return tower(keys, [], embedding=uses, kinds=[kind] * keys.whole("num_hidden_layers"), coordinates=where)

@@ -8,8 +8,9 @@ from posenc.configs.families.vit import ON_REQUEST
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, pair
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("videoprism_vision_model")
@@ -19,12 +20,10 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(tubelet)}")
     said, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     if tubelet[0] != 1:
         keys.warning(
-            "tubelet_size",
-            "the code has a row for each of num_frames frames, not for each tubelet, and fails",
-            "代码为 num_frames 的每一帧而不是每个时空块设一行，会出错",
+            "tubelet_size", say("the code has a row for each of num_frames frames, not for each tubelet, and fails")
         )
     places = grid(
         keys,
@@ -53,11 +52,8 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     where = clauses(
         RASTER,
         OTHER_SIZES,
-        Words(
-            "in temporal layers (frame, 0), or (frame, 0, frames, 1) for another number of frames",
-            "时间层中为（帧, 0），帧数不同时为（帧, 0, 帧数, 1）",
-        ),
-        Words("further layers have no positions of their own", "其余的层没有自己的位置"),
+        say("in temporal layers (frame, 0), or (frame, 0, frames, 1) for another number of frames"),
+        say("further layers have no positions of their own"),
     )
     return stack_of(keys, layers, length=None, coordinates=where)
 
@@ -70,15 +66,9 @@ def videoprism_text_model(keys: Keys) -> PositionSpec:
     use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
     keys.warning(
         "num_hidden_layers",
-        "without an attention mask attention is bidirectional: later tokens and the class token are visible",
-        "没有注意力掩码时注意力是双向的：后面的词元和类别词元可见",
+        say("without an attention mask attention is bidirectional: later tokens and the class token are visible"),
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     return stack_of(
-        keys,
-        layers,
-        embedding=[use],
-        coordinates=Words(
-            "0, 1, 2, … along the text; the class token comes last, at -1", "沿文本 0, 1, 2, …；类别词元在最后，位于 -1"
-        ),
+        keys, layers, embedding=[use], coordinates=say("0, 1, 2, … along the text; the class token comes last, at -1")
     )

@@ -9,10 +9,11 @@ from posenc.configs.family import family, parts, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.own_parts import own_parts, typed
 from posenc.configs.patches import RASTER, grid, side_of
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
-WORDS = Words("0, 1, 2, … over the words", "对词 0, 1, 2, …")
+WORDS = say("0, 1, 2, … over the words")
 
 
 @family("vilt")
@@ -32,8 +33,7 @@ def vilt(keys: Keys) -> PositionSpec:
     )
     keys.note(
         "max_image_length",
-        "patches are in random order, with their positions; if there are more than this, random ones are dropped",
-        "图块的次序是随机的，各带自己的位置；超过此数时随机丢弃",
+        say("patches are in random order, with their positions; if there are more than this, random ones are dropped"),
     )
     words = learned_table(keys, "text_embeddings.position_embeddings.weight")
     inside = (
@@ -42,17 +42,11 @@ def vilt(keys: Keys) -> PositionSpec:
             keys,
             "patches",
             use,
-            clauses(Words("(row, column, height, width) of the patch", "图块的（行, 列, 高, 宽）"), CLASS),
+            clauses(say("(row, column, height, width) of the patch"), CLASS),
         ),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    return stack_of(
-        keys,
-        layers,
-        length=None,
-        parts=inside,
-        coordinates=Words("words, then the class token, then patches", "先是词，再是类别词元，再是图块"),
-    )
+    return stack_of(keys, layers, length=None, parts=inside, coordinates=say("words, then the class token, then patches"))
 
 
 @family("tvp")
@@ -71,32 +65,28 @@ def tvp(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "max_grid_col_position_embeddings",
-        "the code makes one row of vectors into a batch, and fails for more than one video at a time",
-        "代码把一行向量变成一批，一次处理多个视频时会出错",
+        say("the code makes one row of vectors into a batch, and fails for more than one video at a time"),
     )
     keys.note(
         "max_grid_row_position_embeddings",
-        f"images with more than {rows} × {columns} cells fail, unless the call sets interpolate_pos_encoding: "
-        "sums are then interpolated bicubically, unlike here",
-        (
-            f"超过 {rows} × {columns} 格的图像会出错，除非调用时设 interpolate_pos_encoding："
-            "那时对和做双三次插值，与这里不同"
+        say(
+            "images with more than {rows} × {columns} cells fail, unless the call sets "
+            "interpolate_pos_encoding: sums are then interpolated bicubically, unlike here",
+            rows=rows,
+            columns=columns,
         ),
     )
     keys.note(
         "max_position_embeddings",
-        "the encoder's table of that name, visual_embeddings.position_embeddings, is not read",
-        "编码器中同名的表 visual_embeddings.position_embeddings 不读",
+        say("the encoder's table of that name, visual_embeddings.position_embeddings, is not read"),
     )
     words = learned_table(keys, "embeddings.position_embeddings.weight")
     inside = (
         embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
-        embedded(keys, "patches", use, clauses(RASTER, Words("the mean of all frames", "所有帧的平均"))),
+        embedded(keys, "patches", use, clauses(RASTER, say("the mean of all frames"))),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
-    where = Words(
-        "ten learned tokens without positions, then words, then patches", "先是十个没有位置的学习词元，再是词，再是图块"
-    )
+    where = say("ten learned tokens without positions, then words, then patches")
     return stack_of(keys, layers, length=None, parts=(*inside, *parts(keys, "backbone_config")), coordinates=where)
 
 
@@ -106,9 +96,10 @@ def git(keys: Keys) -> PositionSpec:
     frames = keys.whole("num_image_with_embedding", None)
     keys.warning(
         "max_position_embeddings",
-        "with a cache and without position_ids, words continue the count of the cached patches, "
-        "not of the words; generate() gives position_ids",
-        "有缓存而没有 position_ids 时，词接着缓存的图块计数，而不是接着词；generate() 会给出 position_ids",
+        say(
+            "with a cache and without position_ids, words continue the count of the cached patches, "
+            "not of the words; generate() gives position_ids"
+        ),
     )
     layers = [Layer()] * keys.whole("num_hidden_layers")
     inside: tuple[PositionSpec, ...] = (
@@ -128,21 +119,13 @@ def git(keys: Keys) -> PositionSpec:
             (("d_model", "vision_config.hidden_size"), ("max_positions", keys.said_by("num_image_with_embedding"))),
             tuple(Weight("table", f"img_temporal_embedding.{n}", reshape=True, into=(0, n)) for n in range(frames)),
         )
-        inside += (
-            embedded(
-                keys,
-                "frames",
-                use,
-                Words("the index of the frame, the same for all its patches", "帧的编号，同一帧的图块相同"),
-                frames,
-            ),
-        )
+        inside += (embedded(keys, "frames", use, say("the index of the frame, the same for all its patches"), frames),)
     else:
-        keys.note("num_image_with_embedding", "null: one image; videos fail", "null：一张图像；视频会出错")
+        keys.note("num_image_with_embedding", say("null: one image; videos fail"))
     return stack_of(
         keys,
         layers,
         length=None,
         parts=(*inside, *own_parts(keys, "vision_config")),
-        coordinates=Words("patches, without positions here, then words", "图块（这里没有位置），然后是词"),
+        coordinates=say("patches, without positions here, then words"),
     )

@@ -10,6 +10,7 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, pair, side_of, tower
+from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use, Weight
 from posenc.support.languages import Words, clauses
 
@@ -26,11 +27,8 @@ def radio(keys: Keys) -> PositionSpec:
         embedding=[table],
         coordinates=clauses(
             RASTER,
-            Words("with (longer side, longer side) of the image", "并带图像的（长边, 长边）"),
-            Words(
-                "class and register tokens come first, at (-1, -1), without positions",
-                "类别词元和寄存词元在前，位于 (-1, -1)，没有位置",
-            ),
+            say("with (longer side, longer side) of the image"),
+            say("class and register tokens come first, at (-1, -1), without positions"),
         ),
     )
 
@@ -40,11 +38,7 @@ def dpt(keys: Keys) -> PositionSpec:
     """ViT interpolated bilinearly; or a backbone alone; or (is_hybrid) ViT on the features of a backbone."""
     hybrid = bool(keys.flag("is_hybrid"))
     if keys.has("backbone_config") and not hybrid:
-        keys.note(
-            "backbone_config",
-            "depth and segmentation models are this backbone, without a ViT of their own",
-            "深度和分割模型就是这个主干，没有自己的 ViT",
-        )
+        keys.note("backbone_config", say("depth and segmentation models are this backbone, without a ViT of their own"))
         return PositionSpec(keys.family, parts=parts(keys, "backbone_config"))
     spec = image_tower(keys, patch_table(keys, mode="bilinear"), CLASS)
     return replace(spec, parts=parts(keys, backbone_config="bit")) if hybrid else spec
@@ -65,26 +59,18 @@ def audio_spectrogram_transformer(keys: Keys) -> PositionSpec:
         reshape=True,
         prefix=2,
     )
-    keys.note(
-        "max_length", "inputs must have this length: the table is never interpolated", "输入必须是这个长度：表从不插值"
-    )
+    keys.note("max_length", say("inputs must have this length: the table is never interpolated"))
     return tower(
         keys,
         [],
         embedding=[table],
-        coordinates=Words(
-            "(frequency row, time column) of the patch, row by row; class and distillation token first",
-            "图块的（频率行, 时间列），逐行；类别词元和蒸馏词元在前",
-        ),
+        coordinates=say("(frequency row, time column) of the patch, row by row; class and distillation token first"),
     )
 
 
 TABLE = "embeddings.position_embeddings"
 
-ON_REQUEST = Words(
-    "images of another size only if the call sets interpolate_pos_encoding=True",
-    "其他尺寸的图像只有在调用时设 interpolate_pos_encoding=True 才行",
-)
+ON_REQUEST = say("images of another size only if the call sets interpolate_pos_encoding=True")
 
 
 def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: str = "hidden_size", **options: Any) -> Use:
@@ -93,9 +79,12 @@ def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: st
     if height != width and options.get("mode") is not None:
         keys.warning(
             "image_size",
-            f"{height} × {width} patches: for other image sizes the code reads the table as a square, "
-            "and fails or mixes up rows",
-            f"{height} × {width} 个图块：图像尺寸不同时，代码把表当作正方形读，会出错或混淆各行",
+            say(
+                "{height} × {width} patches: for other image sizes the code reads the table as a square, and "
+                "fails or mixes up rows",
+                height=height,
+                width=width,
+            ),
         )
     more = ({"prefix": prefix} if prefix else {}) | options
     return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
@@ -106,35 +95,29 @@ def image_tower(keys: Keys, table: Use, before: Words | None = None, **about: An
     return tower(keys, [], embedding=[table], coordinates=where, **about)
 
 
-CLASS = Words("the class token comes first, at (-1, 0)", "类别词元在前，位于 (-1, 0)")
-REGISTERS = clauses(
-    CLASS, Words("the registers follow, at (-1, -1), without positions", "其后是寄存词元，位于 (-1, -1)，没有位置")
-)
+CLASS = say("the class token comes first, at (-1, 0)")
+REGISTERS = clauses(CLASS, say("the registers follow, at (-1, -1), without positions"))
 
 
 @family("vit", "vit_msn")
 def vit(keys: Keys) -> PositionSpec:
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, mode="bicubic"), CLASS)
 
 
 @family("deit")
 def deit(keys: Keys) -> PositionSpec:
     """A row each for class token and distillation token."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(
-        keys,
-        patch_table(keys, prefix=2, mode="bicubic"),
-        Words(
-            "class and distillation token first, at (-1, 0) and (-1, 1)", "类别词元和蒸馏词元在前，位于 (-1, 0) 和 (-1, 1)"
-        ),
+        keys, patch_table(keys, prefix=2, mode="bicubic"), say("class and distillation token first, at (-1, 0) and (-1, 1)")
     )
 
 
 @family("ijepa")
 def ijepa(keys: Keys) -> PositionSpec:
     """No class token."""
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     return image_tower(keys, patch_table(keys, prefix=0, mode="bicubic"))
 
 
@@ -158,7 +141,7 @@ def pixio(keys: Keys) -> PositionSpec:
     return image_tower(
         keys,
         patch_table(keys, prefix=count, mode="bicubic"),
-        Words(f"{count} class tokens first, at (-1, 0), (-1, 1), …", f"{count} 个类别词元在前，位于 (-1, 0), (-1, 1), …"),
+        say("{count} class tokens first, at (-1, 0), (-1, 1), …", count=count),
     )
 
 
@@ -167,9 +150,10 @@ def vitpose_backbone(keys: Keys) -> PositionSpec:
     """One image size; the class token's row is added to every patch, and there is no class token."""
     keys.note(
         "image_size",
-        "images must have this size; the first row of the table, the class token's in other families, "
-        "is added to every patch",
-        "图像必须是这个尺寸；表的第一行（在其他家族中属于类别词元）加到每个图块上",
+        say(
+            "images must have this size; the first row of the table, the class token's in other families, "
+            "is added to every patch"
+        ),
     )
     return tower(keys, [], embedding=[patch_table(keys)], coordinates=RASTER)
 
@@ -189,19 +173,17 @@ def vivit(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "image_size",
-        "videos must have this size: interpolate_pos_encoding treats the tubelets of all frames "
-        "as one square image, and fails",
-        "视频必须是这个尺寸：interpolate_pos_encoding 把所有帧的时空块当作一张正方形图像，会出错",
+        say(
+            "videos must have this size: interpolate_pos_encoding treats the tubelets of all frames "
+            "as one square image, and fails"
+        ),
     )
     table = Use("encodings.learned.Learned", arguments, said, (Weight("table", TABLE, reshape=True),))
     return tower(
         keys,
         [],
         embedding=[table],
-        coordinates=Words(
-            "0 for the class token, then tubelets from 1: frame by frame, each row by row",
-            "类别词元为 0，时空块从 1 起：逐帧，每帧逐行",
-        ),
+        coordinates=say("0 for the class token, then tubelets from 1: frame by frame, each row by row"),
     )
 
 
@@ -209,12 +191,8 @@ def vivit(keys: Keys) -> PositionSpec:
 def mgp_str(keys: Keys) -> PositionSpec:
     """Lines of text at one image size; a class token first."""
     if keys.flag("distilled", False):
-        keys.error(
-            "distilled",
-            "the code makes a row for a second token that it never adds, and fails",
-            "代码为一个从未加入的第二词元设了一行，会出错",
-        )
+        keys.error("distilled", say("the code makes a row for a second token that it never adds, and fails"))
     height, width, said = side_of(keys)
-    keys.note("image_size", "images must have this size: the table is never interpolated", "图像必须是这个尺寸：表从不插值")
+    keys.note("image_size", say("images must have this size: the table is never interpolated"))
     use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)
     return tower(keys, [], embedding=[use], coordinates=clauses(RASTER, CLASS))

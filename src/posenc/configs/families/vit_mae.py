@@ -9,8 +9,9 @@ from posenc.configs.families.vit import CLASS, ON_REQUEST, image_tower, patch_ta
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, side_of
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import clauses
 
 
 @family("vit_mae")
@@ -19,16 +20,17 @@ def vit_mae(keys: Keys) -> PositionSpec:
 
     For images of another size the decoder's table is read as one row of patches.
     """
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     keys.note(
         "hidden_size",
-        "tables are initialised as [sin column | cos column | sin row | cos row], base 10 000, zeros for the class token",
-        "表初始化为 [sin 列 | cos 列 | sin 行 | cos 行]，基数 10 000，类别词元为零",
+        say(
+            "tables are initialised as [sin column | cos column | sin row | cos row], base 10 000, zeros for the "
+            "class token"
+        ),
     )
     keys.warning(
         "decoder_hidden_size",
-        "for images of another size the decoder's table is interpolated as one long row: patches get wrong positions",
-        "图像尺寸不同时，解码器的表按一长行插值：图块的位置是错的",
+        say("for images of another size the decoder's table is interpolated as one long row: patches get wrong positions"),
     )
     height, width, said = side_of(keys)
     row = grid(
@@ -51,9 +53,7 @@ def vit_mae(keys: Keys) -> PositionSpec:
         heads="decoder_num_attention_heads",
         length=None,
         coordinates=clauses(
-            Words("(0, index of the patch) row by row", "（0, 图块的下标），逐行"),
-            Words("(0, index, 1, count) for images of another size", "图像尺寸不同时为（0, 下标, 1, 个数）"),
-            CLASS,
+            say("(0, index of the patch) row by row"), say("(0, index, 1, count) for images of another size"), CLASS
         ),
     )
     spec = image_tower(keys, patch_table(keys, "embeddings.position_embeddings", mode="bicubic"), CLASS)
@@ -66,16 +66,17 @@ def hiera(keys: Keys) -> PositionSpec:
     (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
     rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
     depths = keys.wholes("depths")
-    keys.note("image_size", *ON_REQUEST)
+    keys.note("image_size", ON_REQUEST)
     table = grid(
         keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
     )
     layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
     keys.note(
         "masked_unit_size",
-        "after the sum, patches are sorted by mask unit; with masked_unit_attention, attention "
-        "stays within units. No layer reads positions",
-        "求和之后，图块按掩码单元排序；设了 masked_unit_attention 时，注意力限于单元之内。没有一层读位置",
+        say(
+            "after the sum, patches are sorted by mask unit; with masked_unit_attention, attention "
+            "stays within units. No layer reads positions"
+        ),
     )
     spec = stack_of(
         keys,
@@ -106,9 +107,6 @@ def hiera(keys: Keys) -> PositionSpec:
         width="decoder_hidden_size",
         heads="no one number",
         length=None,
-        coordinates=Words(
-            "(row, column) of the cell of the coarsest stage, from 0, row by row",
-            "最粗阶段的单元格的（行, 列），从 0 起，逐行",
-        ),
+        coordinates=say("(row, column) of the cell of the coarsest stage, from 0, row by row"),
     )
     return replace(spec, parts=(of_decoder.with_part("decoder"),))

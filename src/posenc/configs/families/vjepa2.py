@@ -5,12 +5,10 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use
-from posenc.support.languages import Words
 
-WHERE = Words(
-    "(frame, row, column) of the tubelet, from 0, frame by frame, row by row", "时空块的（帧, 行, 列），从 0 起，逐帧、逐行"
-)
+WHERE = say("(frame, row, column) of the tubelet, from 0, frame by frame, row by row")
 
 
 @family("vjepa2")
@@ -19,17 +17,17 @@ def vjepa2(keys: Keys) -> PositionSpec:
     side = keys.whole("crop_size", 256) // keys.whole("patch_size")
     keys.warning(
         "crop_size",
-        f"rows and columns are counted with {side} per row, crop_size / patch_size, whatever the size of the clip",
-        f"行和列按每行 {side} 个（crop_size / patch_size）计数，无论片段的大小",
+        say(
+            "rows and columns are counted with {side} per row, crop_size / patch_size, whatever the size of the clip",
+            side=side,
+        ),
     )
     keys.warning(
         "model_type",
-        "the two channels of a pair rotate by different angles, so this is not a rotation: norms "
-        "change, and scores depend on more than distance. Reproduced, since the weights were trained "
-        "with it",
-        (
-            "一对中的两个通道按不同的角度旋转，因此这不是旋转：范数会变，注意力分数不只取决于距离。"
-            "照原样复现，因为权重就是这样训练的"
+        say(
+            "the two channels of a pair rotate by different angles, so this is not a rotation: norms "
+            "change, and scores depend on more than distance. Reproduced, since the weights were trained "
+            "with it"
         ),
     )
     encoder = _stack(keys, "encoder", "num_hidden_layers", "hidden_size", "num_attention_heads")

@@ -7,13 +7,10 @@ from dataclasses import replace
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-CONVOLUTION = Words(
-    "none: neighbours within the convolution's reach; padding is zeroed if an attention mask is given",
-    "无：卷积范围内的相邻帧；给了注意力掩码时填充清零",
-)
+CONVOLUTION = say("none: neighbours within the convolution's reach; padding is zeroed if an attention mask is given")
 
 
 def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bool = False) -> Use:
@@ -40,9 +37,10 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
         said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
         keys.warning(
             "conv_pos_batch_norm",
-            "padding is zeroed before the batch norm, which makes it nonzero again: it affects the "
-            "last frames; posenc takes padding as absent",
-            "批归一化之前填充清零，归一化又使它非零：它会影响最后几帧；posenc 视填充为不存在",
+            say(
+                "padding is zeroed before the batch norm, which makes it nonzero again: it affects the "
+                "last frames; posenc takes padding as absent"
+            ),
         )
     else:
         weights = [
@@ -52,8 +50,7 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
     weights.append(Weight("layers.0.bias", f"{inside}bias"))
     keys.note(
         "num_conv_pos_embeddings",
-        "padding is zeroed before the convolution only if an attention mask is given; otherwise it is read as sound",
-        "只有给了注意力掩码，卷积之前填充才清零；否则填充被当作声音读",
+        say("padding is zeroed before the convolution only if an attention mask is given; otherwise it is read as sound"),
     )
     return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), tuple(weights))
 
@@ -120,13 +117,12 @@ def sew_d(keys: Keys) -> PositionSpec:
 def _squeezed(keys: Keys, spec: PositionSpec) -> PositionSpec:
     """The convolution is sampled at every n-th frame and added to the mean of n frames."""
     factor = keys.whole("squeeze_factor", 2)
-    note = Words(
-        f"what it adds at frames 0, {factor}, {2 * factor}, … is added to the means of {factor} frames each",
-        f"在第 0, {factor}, {2 * factor}, … 帧加上的，加到每 {factor} 帧的平均上",
+    note = say(
+        "what it adds at frames 0, {factor}, {second}, … is added to the means of {factor} frames each",
+        factor=factor,
+        second=2 * factor,
     )
-    keys.note(
-        "squeeze_factor", f"the convolution's {note.en}; attention sees the means", f"卷积{note.zh}；注意力看到的是平均"
-    )
+    keys.note("squeeze_factor", say("the convolution's {note}; attention sees the means", note=note))
     added, *inside = spec.layers[0].uses
     layers = (replace(spec.layers[0], uses=(replace(added, note=note), *inside)), *spec.layers[1:])
     return replace(spec, layers=layers)
@@ -141,9 +137,7 @@ def _disentangled(keys: Keys) -> Use | None:
     if not keys.flag("relative_attention", True) or not terms:
         if terms:
             keys.warning(
-                "pos_att_type",
-                f"no positions, but q·k is still divided by √(d·{1 + len(terms)})",
-                f"没有位置，但 q·k 仍除以 √(d·{1 + len(terms)})",
+                "pos_att_type", say("no positions, but q·k is still divided by √(d·{terms})", terms=1 + len(terms))
             )
         return None
     limit, buckets = keys.get("max_relative_positions", -1), keys.get("position_buckets", -1)
@@ -209,8 +203,10 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
     )
     keys.warning(
         "num_conv_pos_embeddings",
-        "padding is zeroed before the first convolution only and affects the last frames; posenc takes padding as absent",
-        "只在第一个卷积之前把填充清零，填充会影响最后几帧；posenc 视填充为不存在",
+        say(
+            "padding is zeroed before the first convolution only and affects the last frames; posenc takes "
+            "padding as absent"
+        ),
     )
     use = Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), weights)
     return stack_of(
@@ -218,5 +214,5 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
         [Layer(causal=False)] * keys.whole("num_hidden_layers"),
         embedding=[use],
         length=None,
-        coordinates=Words("none: neighbours within the convolutions' reach", "无：卷积范围内的相邻帧"),
+        coordinates=say("none: neighbours within the convolutions' reach"),
     )

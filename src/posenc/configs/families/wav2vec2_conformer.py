@@ -8,10 +8,10 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
-FRAMES = Words("0, 1, 2, … over frames, including padding", "对帧 0, 1, 2, …，填充也计数")
+FRAMES = say("0, 1, 2, … over frames, including padding")
 
 KINDS = ("relative", "rotary", "relative_key")
 
@@ -32,11 +32,7 @@ def wav2vec2_conformer(keys: Keys) -> PositionSpec:
     use = of_kind(keys, "num_attention_heads")
     for name in ("num_conv_pos_embeddings", "num_conv_pos_embedding_groups"):
         keys.get(name, None)
-    keys.warning(
-        "num_conv_pos_embeddings",
-        "its convolution is in the model and the checkpoint, but is never called",
-        "模型和检查点中有它的卷积，但从不调用",
-    )
+    keys.warning("num_conv_pos_embeddings", say("its convolution is in the model and the checkpoint, but is never called"))
     return stack_of(keys, [layer_of(use)] * keys.whole("num_hidden_layers"), length=None, coordinates=FRAMES)
 
 
@@ -59,7 +55,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind == "rotary" and kind in known:
         return _input_rotation(keys, d_model, d_head)
     if kind == "relative" and kind in known:
-        keys.note("max_source_positions", "no limit: the table grows with the input", "没有上限：表随输入增长")
+        keys.note("max_source_positions", say("no limit: the table grows with the input"))
         weights = (
             Weight("u", f"{stem}.pos_bias_u"),
             Weight("v", f"{stem}.pos_bias_v"),
@@ -88,8 +84,7 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind is not None:
         keys.warning(
             "position_embeddings_type",
-            f"{kind!r} is not one of {', '.join(known)}: attention has no positions",
-            f"{kind!r} 不在 {', '.join(known)} 之中：注意力没有位置",
+            say("{kind!r} is not one of {known}: attention has no positions", kind=kind, known=", ".join(known)),
         )
     return None
 
@@ -99,14 +94,15 @@ def _input_rotation(keys: Keys, d_model: int, d_head: int) -> Use:
     assert plain is not None
     keys.warning(
         "position_embeddings_type",
-        '"rotary" rotates the input of the query and key projections, not queries and keys: scores '
-        "are no function of distance. Reproduced as trained",
-        ('"rotary" 旋转的是查询和键投影的输入，而不是查询和键：注意力分数不是距离的函数。照训练时的样子复现'),
+        say(
+            '"rotary" rotates the input of the query and key projections, not queries and keys: scores '
+            "are no function of distance. Reproduced as trained"
+        ),
     )
     arguments = (("d_model", d_model), ("d_head", d_head), ("frequencies", plain.rotation), ("layout", "half"))
     return replace(
         plain,
         encoding="configs.input_rotation.InputRotation",
         arguments=arguments,
-        note=Words("rotates hidden states before they are projected", "在投影之前旋转隐藏状态"),
+        note=say("rotates hidden states before they are projected"),
     )

@@ -9,18 +9,13 @@ from posenc.configs.families.bert import learned_table
 from posenc.configs.families.marian import sinusoid
 from posenc.configs.family import family, parts, stack_of, two_stacks
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 from posenc.support.languages import Words
 
-FRAMES = Words(
-    "0, 1, 2, … over frames after the convolutions, which halve the mel frames; silence is counted",
-    "对卷积之后的帧 0, 1, 2, …，卷积把 mel 帧减半；静音也计数",
-)
+FRAMES = say("0, 1, 2, … over frames after the convolutions, which halve the mel frames; silence is counted")
 
-STORED = Words(
-    "the encoder's sinusoids are stored as a table: the code reads the checkpoint's values",
-    "编码器的正余弦存成表：代码读检查点的值",
-)
+STORED = say("the encoder's sinusoids are stored as a table: the code reads the checkpoint's values")
 
 
 @family("whisper")
@@ -28,13 +23,13 @@ def whisper(keys: Keys) -> PositionSpec:
     """Sinusoids for frames, a learned table for text; always exactly `max_source_positions` frames."""
     frames = _exactly(keys)
     waves = sinusoid(keys, layout="sin_cos", denominator="d/2-1")
-    keys.note("max_source_positions", *STORED)
+    keys.note("max_source_positions", STORED)
     words = learned_table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
     both = two_stacks(keys, waves, words, length=None)
     encoder, decoder = both.parts
     made = [
         (encoder, frames, FRAMES),
-        (decoder, keys.whole("max_target_positions"), Words("0, 1, 2, … along the text", "沿文本 0, 1, 2, …")),
+        (decoder, keys.whole("max_target_positions"), say("0, 1, 2, … along the text")),
     ]
     parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in made]
     return _with(both, parts=tuple(parts))
@@ -59,13 +54,10 @@ def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
     waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
     rows = keys.whole("max_position_embeddings")
     kernel = keys.whole("fsmn_kernel_size", 11)
-    keys.note(
-        "max_position_embeddings", f"row p + 1 is read: {rows - 1} frames at most", f"读第 p + 1 行：最多 {rows - 1} 帧"
-    )
+    keys.note("max_position_embeddings", say("row p + 1 is read: {rows} frames at most", rows=rows - 1))
     keys.note(
         "fsmn_kernel_size",
-        f"every layer adds a convolution of the values, {kernel} wide, which depends on order too",
-        f"每一层加上对值的卷积，宽 {kernel}，它也依赖次序",
+        say("every layer adds a convolution of the values, {kernel} wide, which depends on order too", kernel=kernel),
     )
     return _encoder(
         keys,
@@ -74,7 +66,7 @@ def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
         width="hidden_size",
         heads="num_attention_heads",
         length=rows - 1,
-        where=Words("0, 1, 2, … over stacked mel frames", "对堆叠的 mel 帧 0, 1, 2, …"),
+        where=say("0, 1, 2, … over stacked mel frames"),
     )
 
 
@@ -85,9 +77,7 @@ def _with(spec: PositionSpec, **values: object) -> PositionSpec:
 def _exactly(keys: Keys) -> int:
     rows = int(keys.whole("max_source_positions"))
     keys.note(
-        "max_source_positions",
-        f"the whole table is added to exactly {rows} frames: any other length fails",
-        f"整张表加到正好 {rows} 帧上：其他长度会出错",
+        "max_source_positions", say("the whole table is added to exactly {rows} frames: any other length fails", rows=rows)
     )
     return rows
 
@@ -109,7 +99,7 @@ def fun_asr_nano(keys: Keys) -> PositionSpec:
         part="adaptor_config",
         layers=(Layer((), "adaptor", causal=False),) * count,
         d_model=adaptor.whole("hidden_size", None),
-        coordinates=Words("none of its own: the encoder's", "没有自己的：用编码器的"),
+        coordinates=say("none of its own: the encoder's"),
     )
     audio, text = parts(keys, "audio_config", "text_config")
     return PositionSpec(keys.family, parts=(audio, between, text), coordinates=LIKE_TEXT)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec
-from posenc.support.languages import Words
 
 
 @family("xcodec2", "neucodec")
@@ -16,9 +16,10 @@ def xcodec2(keys: Keys) -> PositionSpec:
     rope(keys, d_head=d_head)  # read and checked, for the file that says it
     keys.warning(
         "rope_parameters",
-        "all tokens of head n are rotated as if at position n: the rotation cancels in every score, "
-        "so attention has no positions",
-        "头 n 的所有词元都按位置 n 旋转：旋转在每个分数中抵消，因此注意力没有位置",
+        say(
+            "all tokens of head n are rotated as if at position n: the rotation cancels in every score, "
+            "so attention has no positions"
+        ),
     )
     layers = (Layer((), causal=False),) * keys.whole("num_hidden_layers")
     decoder = PositionSpec(
@@ -28,7 +29,7 @@ def xcodec2(keys: Keys) -> PositionSpec:
         d_model=keys.whole("hidden_size"),
         d_head=d_head,
         n_heads=keys.whole("num_attention_heads"),
-        coordinates=Words("none: order comes from convolutions", "无：次序来自卷积"),
+        coordinates=say("none: order comes from convolutions"),
         trained_length=keys.whole("max_position_embeddings", None),
     )
     return PositionSpec(keys.family, parts=(*parts(keys, "semantic_model_config"), decoder))

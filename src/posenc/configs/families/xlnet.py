@@ -7,8 +7,8 @@ from typing import Any
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
-from posenc.support.languages import Words
 
 
 def _sizes(keys: Keys) -> tuple[dict[str, Any], dict[str, str]]:
@@ -36,26 +36,15 @@ def xlnet(keys: Keys) -> PositionSpec:
         (*arguments.items(), ("segments", True)),
         (*said.items(), ("segments", "constant of the code")),
         weights,
-        note=Words(
-            "without token_type_ids there is no segment term: XLNet(segments=False)",
-            "没有 token_type_ids 时没有段的项：XLNet(segments=False)",
-        ),
+        note=say("without token_type_ids there is no segment term: XLNet(segments=False)"),
     )
     causal = keys.text("attn_type", "bi", among=("bi", "uni")) == "uni"
     if keys.flag("bi_data", False):
-        keys.error(
-            "bi_data",
-            "the second half of a batch reads distances in reverse, which is not supported here",
-            "批的后一半按相反方向读距离，这里不支持",
-        )
+        keys.error("bi_data", say("the second half of a batch reads distances in reverse, which is not supported here"))
     clamp = keys.get("clamp_len", -1)
     if isinstance(clamp, int) and clamp > 0:
-        keys.error(
-            "clamp_len",
-            f"distances beyond {clamp} count as {clamp}, which is not supported here",
-            f"超过 {clamp} 的距离按 {clamp} 计，这里不支持",
-        )
-    keys.note("mem_len", "memory has positions -mlen … -1 and segment 0", "记忆的位置是 -mlen … -1，段为 0")
+        keys.error("clamp_len", say("distances beyond {clamp} count as {clamp}, which is not supported here", clamp=clamp))
+    keys.note("mem_len", say("memory has positions -mlen … -1 and segment 0"))
     layers = [Layer((use,), causal=causal)] * keys.whole("n_layer")
     return stack_of(
         keys,
@@ -64,10 +53,7 @@ def xlnet(keys: Keys) -> PositionSpec:
         heads="n_head",
         length=None,
         d_head=arguments["d_head"],
-        coordinates=Words(
-            "(position, segment); only whether segments (token_type_ids) are equal matters",
-            "（位置, 段）；只看段（token_type_ids）是否相同",
-        ),
+        coordinates=say("(position, segment); only whether segments (token_type_ids) are equal matters"),
     )
 
 
@@ -94,7 +80,7 @@ def funnel(keys: Keys) -> PositionSpec:
             tuple(arguments.items()),
             tuple(said.items()),
             weights,
-            note=Words("without token_type_ids there is no segment term", "没有 token_type_ids 时没有段的项"),
+            note=say("without token_type_ids there is no segment term"),
         )
         return Layer((use,), kind, causal=False)
 
@@ -111,13 +97,15 @@ def funnel(keys: Keys) -> PositionSpec:
         for _ in range(repeats[block])
     ]
     decoder = [layer(f"decoder.layers.{n}.attention.", "block_0") for n in range(keys.whole("num_decoder_layers", 2))]
-    cls = Words("at 1 - 2^block", "位于 1 - 2^块") if arguments["separate"] else Words("like any token", "与其他词元相同")
+    cls = say("at 1 - 2^block") if arguments["separate"] else say("like any token")
     cut = bool(keys.flag("truncate_seq", True)) and arguments["separate"]
     keys.note(
         "separate_cls",
-        f"the class token (token type 2, segment -1 here) is {cls.en}; pooling keeps every other "
-        f"position of the rest{' but the last' * cut}",
-        f"类别词元（词元类型 2，这里段为 -1）{cls.zh}；池化在其余位置中每隔一个保留一个{'，最后一个除外' * cut}",
+        say(
+            "the class token (token type 2, segment -1 here) is {cls}; pooling keeps every other position of the rest{cut}",
+            cls=cls,
+            cut=say(" but the last") if cut else "",
+        ),
     )
     keys.text("attention_type", "relative_shift", among=("relative_shift", "factorized"))
     keys.flag("pool_q_only", True)
@@ -125,10 +113,7 @@ def funnel(keys: Keys) -> PositionSpec:
         "d_model": arguments["d_model"],
         "n_heads": arguments["n_heads"],
         "d_head": arguments["d_head"],
-        "coordinates": Words(
-            "(position, segment), the class token in segment -1; pooled tokens keep theirs",
-            "（位置, 段），类别词元在段 -1；池化后的词元保持自己的",
-        ),
+        "coordinates": say("(position, segment), the class token in segment -1; pooled tokens keep theirs"),
     }
     return PositionSpec(
         keys.family,

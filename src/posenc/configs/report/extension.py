@@ -13,8 +13,9 @@ from posenc.configs import ConfigError, PositionSpec, Rotation, read_config
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import scaling
 from posenc.configs.report.spellings import spellings, standard
+from posenc.configs.say import say
 from posenc.frequencies import Frequencies
-from posenc.support.languages import Words
+from posenc.support.languages import Words, joined
 
 
 @dataclass(frozen=True)
@@ -79,14 +80,7 @@ def extend(
             now = rotation.frequencies().at_length(trained)
             made.append(
                 Extension(
-                    method,
-                    length,
-                    length / trained,
-                    {},
-                    {},
-                    now,
-                    now,
-                    Words(f"not for this family: {error}", f"不适用于该家族：{error}"),
+                    method, length, length / trained, {}, {}, now, now, say("not for this family: {error}", error=error)
                 )
             )
     return [
@@ -142,7 +136,7 @@ def _extension(
         standard(config, fragment, changed),
         before.at_length(trained),
         after.at_length(length),
-        Words(" ".join((note.en, *(one.en for one in more))), "".join((note.zh, *(one.zh for one in more)))),
+        joined((note, *more), " ", ""),
     )
 
 

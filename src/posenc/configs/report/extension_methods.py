@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.configs import ConfigError, Rotation
+from posenc.configs.say import say
 from posenc.support.languages import Words
 
 
@@ -19,19 +20,9 @@ def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
     """What becomes of the scaling that the file has already."""
     kind, given = rotation.kind, dict(rotation.parameters)
     if kind == settings["rope_type"] == "yarn" and "attention_factor" in given:
-        return [
-            Words(
-                "The file's attention_factor was for its own factor and is left out.",
-                "文件中的 attention_factor 只适用于原来的倍数，这里去掉。",
-            )
-        ]
+        return [say("The file's attention_factor was for its own factor and is left out.")]
     if kind in ("yarn", "llama3", "longrope") and kind != settings["rope_type"]:
-        return [
-            Words(
-                f"Replaces the file's {kind}, with which the model was trained: fine-tune.",
-                f"取代文件中的 {kind}，模型是用它训练的：需要微调。",
-            )
-        ]
+        return [say("Replaces the file's {kind}, with which the model was trained: fine-tune.", kind=kind)]
     return []
 
 
@@ -41,10 +32,7 @@ def _factor_of_linear(rotation: Rotation) -> float:
 
 def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     return {"rope_type": "linear", "factor": factor * _factor_of_linear(rotation)}, (
-        Words(
-            "Position interpolation: distances between near tokens shrink too, so fine-tune.",
-            "位置插值：近处词元的距离也被压缩，需要微调。",
-        )
+        say("Position interpolation: distances between near tokens shrink too, so fine-tune.")
     )
 
 
@@ -55,10 +43,7 @@ def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any
     before = _factor_of_linear(rotation)  # a model that was trained with linear scaling keeps it
     kind = {"rope_type": "default"} if before == 1 else {"rope_type": "linear", "factor": before}
     return {**kind, "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
-        Words(
-            "A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4.",
-            "只加大基数，任何程序都能读。倍数不超过 4 左右时常不经微调直接使用。",
-        )
+        say("A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4.")
     )
 
 
@@ -73,15 +58,11 @@ def _without_linear(rotation: Rotation, method: str) -> None:
 def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     _without_linear(rotation, "yarn")
     return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
-        Words(
-            "cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length.",
-            "cos 和 sin 乘以 0.1 ln(factor) + 1；忽略这一点的程序在任何长度都不对。",
-        )
+        say("cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length.")
         if not any("mscale" in name for name in (*dict(rotation.parameters), *dict(rotation.maps)))
-        else Words(
+        else say(
             "mscale and mscale_all_dim are kept: they scale cos, sin and the softmax for the new factor; programs that "
-            "ignore this are wrong at every length.",
-            "保留 mscale 和 mscale_all_dim：它们按新的倍数缩放 cos、sin 和 softmax；忽略这一点的程序在任何长度都不对。",
+            "ignore this are wrong at every length."
         )
     )
 
@@ -97,9 +78,9 @@ def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, 
         "high_freq_factor": high,
         "original_max_position_embeddings": trained,
     }, (
-        Words("The file's own constants; train with it.", "沿用文件中的常数；要用它训练。")
+        say("The file's own constants; train with it.")
         if rotation.kind == "llama3"
-        else Words("Llama 3's constants 1 and 4; train with it.", "Llama 3 的常数 1 和 4；要用它训练。")
+        else say("Llama 3's constants 1 and 4; train with it.")
     )
 
 
@@ -117,11 +98,9 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
         "factor": factor,
         "original_max_position_embeddings": trained,
     }, (
-        Words(
+        say(
             "LongRoPE's factors are searched for each model; these are yarn's, as a start of the search. "
-            "The set changes at the trained length: cached keys must be recomputed there.",
-            "LongRoPE 的系数要为每个模型搜索；这里取 yarn 的系数作为起点。"
-            "到训练长度时换一组系数，缓存的键须在那里重新计算。",
+            "The set changes at the trained length: cached keys must be recomputed there."
         )
     )
 

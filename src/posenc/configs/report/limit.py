@@ -11,19 +11,20 @@ import math
 from dataclasses import dataclass
 
 from posenc.configs import Layer, PositionSpec, Rotation, Use
+from posenc.configs.say import say
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Words
 
 # Their files give the length with the factor of their linear scaling included; other files give the length before it.
 LENGTH_AFTER_LINEAR = ("gemma3_text", "t5gemma2_text", "t5gemma2_decoder")
 NAMES = {
-    "dynamic": Words("dynamic NTK", "动态 NTK"),
-    "linear": Words("linear", "线性缩放"),
-    "llama3": Words("Llama 3's scaling", "Llama 3 的缩放"),
-    "longrope": Words("LongRoPE", "LongRoPE"),
-    "yarn": Words("YaRN", "YaRN"),
+    "dynamic": say("dynamic NTK"),
+    "linear": say("linear"),
+    "llama3": say("Llama 3's scaling"),
+    "longrope": Words("LongRoPE"),
+    "yarn": Words("YaRN"),
 }
-UNSCALED = Words("", "")
+UNSCALED = Words("")
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     original, factor = int(given.get("original_length", 0)), float(given.get("factor") or 1)
     kind = "longrope" if "short_factor" in given else rotation.kind
     times = f" ×{factor:g}" if given.get("factor") else ""
-    by = Words(*(name + times for name in NAMES.get(kind, Words(kind, kind))))
+    by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)
     if kind == "yarn":
         return original, _times(original, factor), by
     if kind in ("llama3", "longrope"):
@@ -102,8 +103,8 @@ def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tup
     if rows:
         n = min(rows)
         return n, *(
-            Words(f"position {n} and later have no row in the learned table", f"位置 {n} 及以后在学习的表中没有对应的行"),
-            Words("a longer input needs a longer table, trained or interpolated", "更长的输入需要更长的表：重新训练或插值"),
+            say("position {n} and later have no row in the learned table", n=n),
+            say("a longer input needs a longer table, trained or interpolated"),
         )
     usable = trained if scaled is None else scaled
     every = rotations(spec, everywhere=True)
@@ -112,13 +113,13 @@ def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tup
         return _rotary_failure(spec, wide, trained, usable)
     if wide:
         return None, *(
-            Words("the file does not say for which length it was trained", "文件没有给出训练长度"),
-            Words("give --length to see a length", "用 --length 查看某个长度"),
+            say("the file does not say for which length it was trained"),
+            say("give --length to see a length"),
         )
     return (
         None,
         _harmless(spec),
-        Words("evaluate the model at a longer length before you use it there", "使用更长的输入前先评测"),
+        say("evaluate the model at a longer length before you use it there"),
     )
 
 
@@ -132,10 +133,7 @@ def _harmless(spec: PositionSpec) -> Words:
     turning = rotations(spec, everywhere=True)
     if turning:
         reach = max(layer.reach or 0 for layer, _ in turning)
-        return Words(
-            f"no new angle: layers that rotate see at most {reach:,} tokens",
-            f"没有新的角度：旋转的层最多看 {reach:,} 个词元",
-        )
+        return say("no new angle: layers that rotate see at most {reach:,} tokens", reach=reach)
     far = [
         int(n)
         for layer in spec.layers
@@ -144,12 +142,10 @@ def _harmless(spec: PositionSpec) -> Words:
     ]
     if far:
         n = max(far)
-        return Words(
-            f"no length is an error: distances from {n} on share a bucket", f"任何长度都不出错：距离 {n} 以上共用一个桶"
-        )
+        return say("no length is an error: distances from {n} on share a bucket", n=n)
     if any(layer.uses for layer in spec.layers):
-        return Words("the encoding is defined for any length", "编码对任何长度都有定义")
-    return Words("attention has no positions that could run out", "注意力没有会用尽的位置")
+        return say("the encoding is defined for any length")
+    return say("attention has no positions that could run out")
 
 
 def _rotary_failure(
@@ -159,14 +155,8 @@ def _rotary_failure(
     if grows is not None:
         n = int(dict(grows.parameters)["trained_length"])
         return n, *(
-            Words(
-                f"all frequencies change with the length of the request past {n:,}",
-                f"请求超过 {n:,} 后，所有频率随长度改变",
-            ),
-            Words(
-                "choose the frequencies once per request: encoding.at_length(n)",
-                "每个请求只选一次频率：encoding.at_length(n)",
-            ),
+            say("all frequencies change with the length of the request past {n:,}", n=n),
+            say("choose the frequencies once per request: encoding.at_length(n)"),
         )
     first: int | None = None
     pairs = moving = layers = 0
@@ -179,15 +169,17 @@ def _rotary_failure(
             layers += spec.layers.count(layer)
     if first is None:
         return None, *(
-            Words("every pair completes a turn in training: no new angle beyond", "训练中每对都转满一圈：之后没有新的角度"),
-            Words("evaluate the model at a longer length before you use it there", "使用更长的输入前先评测"),
+            say("every pair completes a turn in training: no new angle beyond"),
+            say("evaluate the model at a longer length before you use it there"),
         )
     return first, *(
-        Words(
-            f"{pairs} of {moving} pairs in {layers} layers reach angles not seen in training",
-            f"{layers} 层中，{moving} 对里有 {pairs} 对出现训练中没有的角度",
+        say(
+            "{pairs} of {moving} pairs in {layers} layers reach angles not seen in training",
+            pairs=pairs,
+            moving=moving,
+            layers=layers,
         ),
-        Words("posenc inspect … --extend-to N writes settings for N", "posenc inspect … --extend-to N 给出 N 的设置"),
+        say("posenc inspect … --extend-to N writes settings for N"),
     )
 
 

@@ -15,6 +15,7 @@ from posenc.configs.report.limit import limit
 from posenc.configs.report.meaning import leaving, meaning
 from posenc.configs.report.names import origin, sentence
 from posenc.configs.report.remarks import facts, remarks
+from posenc.configs.say import say
 from posenc.configs.spec import GRADES
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Language, Words
@@ -182,14 +183,12 @@ def _beyond(use: Use, length: int) -> Words:
     rows = arguments.get("max_positions")
     if isinstance(rows, int):
         if length <= rows:
-            return Words("within the table", "在表的范围内")
-        return Words(
-            f"the table ends at {rows}: position {rows} and later are errors", f"表到 {rows} 为止：位置 {rows} 及以后会出错"
-        )
+            return say("within the table")
+        return say("the table ends at {rows}: position {rows} and later are errors", rows=rows)
     if "max_distance" in arguments:
         far = arguments["max_distance"]
-        return Words(f"distances from {far} on share one bucket", f"距离 {far} 以上共用一个桶")
-    return Words("defined for any length", "对任何长度都有定义")
+        return say("distances from {far} on share one bucket", far=far)
+    return say("defined for any length")
 
 
 def _rotation(rotation: Rotation, made: Frequencies, language: Language) -> dict[str, Any]:

@@ -12,10 +12,11 @@ from typing import Any
 
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
+from posenc.configs.say import say
 from posenc.support.languages import Words
 
-NOTHING = Words("nothing", "无")
-FILE_ONLY = Words("settings on the command line: write them into config.json", "命令行上的设置：请写入 config.json")
+NOTHING = say("nothing")
+FILE_ONLY = say("settings on the command line: write them into config.json")
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,7 @@ def _transformers(extension: Extension) -> Runtime:
         "transformers",
         "5.23",
         f'AutoModelForCausalLM.from_pretrained("MODEL", {given})',
-        Words(
-            f"{NOTHING.en}; every request gets the scaled angles, short ones too",
-            f"{NOTHING.zh}；所有请求都用缩放后的角度，短请求也一样",
-        ),
+        say("{nothing}; every request gets the scaled angles, short ones too", nothing=NOTHING),
     )
 
 
@@ -75,15 +73,9 @@ def _vllm(extension: Extension, settings: dict[str, Any], nested: bool) -> Runti
         return Runtime("vLLM", "0.33", "", FILE_ONLY)
     given = extension.standard if nested else {"rope_parameters": settings}
     command = f"vllm serve MODEL --hf-overrides {shlex.quote(json.dumps(given))} --max-model-len {extension.length}"
-    ignores = Words(
-        "max_position_embeddings: --max-model-len is the limit; --rope-scaling is gone",
-        "max_position_embeddings：上限由 --max-model-len 决定；--rope-scaling 已取消",
-    )
+    ignores = say("max_position_embeddings: --max-model-len is the limit; --rope-scaling is gone")
     if extension.method == "longrope":
-        ignores = Words(
-            "factor; one set of factors serves all requests, chosen by --max-model-len",
-            "factor；所有请求共用一组系数，由 --max-model-len 选定",
-        )
+        ignores = say("factor; one set of factors serves all requests, chosen by --max-model-len")
     return Runtime("vLLM", "0.33", command, ignores)
 
 
@@ -93,22 +85,14 @@ def _sglang(extension: Extension) -> Runtime:
         f"--json-model-override-args {shlex.quote(json.dumps(extension.fragment))} --context-length {extension.length}"
     )
     return Runtime(
-        "SGLang",
-        "0.5.23",
-        command,
-        Words(
-            "nothing; without the variable it refuses a length above that of config.json",
-            "无；不设这个环境变量，就会拒绝超过 config.json 的长度",
-        ),
+        "SGLang", "0.5.23", command, say("nothing; without the variable it refuses a length above that of config.json")
     )
 
 
 def _llama_cpp(extension: Extension, settings: dict[str, Any]) -> Runtime:
     start = f"llama-server -m MODEL.gguf -c {extension.length}"
     factor = f"{settings.get('factor', extension.factor):g}"
-    ignores = Words(
-        "config.json: the options replace the GGUF file's own keys", "config.json：这些选项替换 GGUF 文件中的键"
-    )
+    ignores = say("config.json: the options replace the GGUF file's own keys")
     if extension.method == "yarn":
         original = settings["original_max_position_embeddings"]
         command = f"{start} --rope-scaling yarn --rope-scale {factor} --yarn-orig-ctx {original}"
@@ -122,8 +106,7 @@ def _llama_cpp(extension: Extension, settings: dict[str, Any]) -> Runtime:
         command = f"{start} --rope-scaling {kept} --rope-freq-base {settings['rope_theta']:.10g}"
     else:
         command = ""
-        ignores = Words(
-            f"no option for {extension.method}: change config.json and run convert_hf_to_gguf.py again",
-            f"没有 {extension.method} 的选项：修改 config.json 后重新运行 convert_hf_to_gguf.py",
+        ignores = say(
+            "no option for {method}: change config.json and run convert_hf_to_gguf.py again", method=extension.method
         )
     return Runtime("llama.cpp", "gguf 0.19", command, ignores)

@@ -10,23 +10,24 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from posenc.configs.say import say
 from posenc.support.languages import Language, Words
 from posenc.terminal.wrapped import Wrapped
 
 ABREAST, NARROWEST = 4, 16  # columns beside each other, and the width of one in characters
 ROWS = {
-    "family": Words("family", "家族"),
-    "layers": Words("layers", "层"),
-    "heads": Words("heads", "头"),
-    "encoding": Words("encoding", "编码"),
-    "base": Words("base", "基数"),
-    "scaling": Words("scaling", "缩放"),
-    "windows": Words("windows", "窗口"),
-    "trained": Words("trained", "训练长度"),
-    "usable": Words("usable", "可用长度"),
-    "fails": Words("first failure", "最先出错"),
-    "why": Words("because", "原因"),
-    "findings": Words("findings", "发现"),
+    "family": say("family"),
+    "layers": say("layers"),
+    "heads": say("heads"),
+    "encoding": say("encoding"),
+    "base": say("base"),
+    "scaling": say("scaling"),
+    "windows": say("windows"),
+    "trained": say("trained"),
+    "usable": say("usable"),
+    "fails": say("first failure"),
+    "why": say("because"),
+    "findings": say("findings"),
 }
 
 
@@ -60,7 +61,7 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
     windows = {group["window"] or group["chunk"]: None for group in part["groups"] if group["window"] or group["chunk"]}
     grades = [remark["grade"] for remark in data["remarks"]]
     counted = {grade: grades.count(grade) for grade in ("error", "warning", "note") if grade in grades}
-    none = Words("none", "无").in_language(language)
+    none = say("none").in_language(language)
     return {
         "family": data["family"],
         "layers": _layers(part),
@@ -78,11 +79,14 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
     }
 
 
-GRADES = {"error": Words("error", "错误"), "warning": Words("warning", "警告"), "note": Words("note", "说明")}
+GRADES = {"error": say("error"), "warning": say("warning"), "note": say("note")}
 
 
 def counted_words(grade: str, count: int) -> Words:
-    return Words(f"{count} {GRADES[grade].en}{'s' * (count > 1)}", f"{count} 个{GRADES[grade].zh}")
+    said = GRADES[grade]
+    return (
+        say("{count} {grade}", count=count, grade=said) if count == 1 else say("{count} {grade}s", count=count, grade=said)
+    )
 
 
 def _layers(part: dict[str, Any]) -> str:

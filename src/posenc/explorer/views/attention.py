@@ -19,7 +19,8 @@ from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed,
 from posenc.encoding import Seam
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
-from posenc.explorer.parameters import Refused, encodings, only
+from posenc.explorer.parameters import Refused, bilingual, encodings, only
+from posenc.explorer.say import say
 from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
 from posenc.learn.notes import compare
@@ -154,10 +155,8 @@ def data(asked: Parameters) -> Data:
     case = case_of(asked.sentence)
     entry = BY_NAME[asked.encoding]
     if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
-        raise Refused(
-            f"{entry.title} rotates channels in pairs, and this example has {case.d_head} · "
-            f"{entry.title} 成对旋转通道，而这个例子只有 {case.d_head} 个通道"
-        )
+        said = say("{name} rotates channels in pairs, and this example has {d_head}", name=entry.title, d_head=case.d_head)
+        raise Refused(bilingual(said))
     options = _options(asked, case)
     encoding = posenc.create(asked.encoding, **options)
     causal = asked.causal or "causal_only" in encoding.traits

@@ -24,7 +24,8 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.measured_table import table
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
-from posenc.support.languages import LANGUAGES, Words
+from posenc.explorer.say import say
+from posenc.support.languages import LANGUAGES
 
 ORDER = 150
 POSITION = "i"
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     Method = str
     MethodOrNone = str
 else:
-    Method, MethodOrNone = encodings(), encodings(none=Words("none", "无"))
+    Method, MethodOrNone = encodings(), encodings(none=say("none"))
 MOVED_BY = 37
 
 ARRAYS = ("plain", "added", "distance", "mean", "lowest", "highest")
@@ -115,9 +116,9 @@ def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     traits = sorted(encoding.traits)
     return {
         "name": name,
-        "title": entry.page.title._asdict(),
+        "title": entry.page.title.as_dict(),
         "formula": entry.formula,
-        "idea": entry.page.idea._asdict(),
+        "idea": entry.page.idea.as_dict(),
         "used_by": {language: entry.users(language) for language in LANGUAGES},
         "source": entry.page.source,
         "seams": {language: [SEAMS[seam].in_language(language) for seam in seams] for language in LANGUAGES},

@@ -52,22 +52,22 @@ def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
 
     return {
         **{name: described[name] for name in TAKEN},
-        "title": entry.label._asdict(),
+        "title": entry.label.as_dict(),
         "published": described["published"][:4],
-        "how": KINDS[entry.kind]._asdict(),
+        "how": KINDS[entry.kind].as_dict(),
         "seams": words(described["seams"], SEAMS),
         "traits": words(described["traits"], TRAITS),
         "needs": words(described["needs"], NEEDS),
         "in_a_row": entry.in_a_row,
         "example": "\n".join(lines for lines in (program(described), page.example) if lines),
-        "breaks": page.breaks._asdict(),
-        "differs": page.differs and page.differs._asdict(),
+        "breaks": page.breaks.as_dict(),
+        "differs": page.differs and page.differs.as_dict(),
         "code": page.code,
         "options": [
             {
                 "name": name,
                 "default": repr(described["options"][name]) if name in described["options"] else None,
-                "means": said._asdict(),
+                "means": said.as_dict(),
             }
             for name, said in options_of(entry).items()
         ],

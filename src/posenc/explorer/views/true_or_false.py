@@ -32,10 +32,10 @@ def data(asked: Parameters) -> Data:
     claim = LEDGER[asked.claim]
     evidence = claim.check()
     about = {
-        "words": claim.words._asdict(),
+        "words": claim.words.as_dict(),
         "verdict": str(evidence.verdict),
-        "verdict_words": evidence.verdict.words._asdict(),
-        "value": evidence.value._asdict(),
+        "verdict_words": evidence.verdict.words.as_dict(),
+        "value": evidence.value.as_dict(),
     }
     return Data({"numbers": evidence.flat()}, _python(asked), {"claim": about, "ids": list(LEDGER)})
 

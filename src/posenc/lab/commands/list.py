@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.lab.say import say
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
@@ -15,20 +16,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from posenc.lab.commands.folder import Line
-    from posenc.support.languages import Language
+    from posenc.support.languages import Language, Words
 
-HEADINGS = {
-    "en": {
-        "presets": ("preset", "encodings", "tasks", "seeds", "trials", "tokens", "what it is for"),
-        "tasks": ("task", "title", "scored by", "a length counts"),
-        "trials": ("trial", "scores by length", "minutes", "key"),
-    },
-    "zh": {
-        "presets": ("预设", "编码数", "任务数", "种子数", "试验数", "词元数", "用途"),
-        "tasks": ("任务", "名称", "评分", "长度的单位"),
-        "trials": ("试验", "各长度的分数", "分钟", "键"),
-    },
-}
+PRESETS = (
+    *(say("preset"), say("encodings", context="number"), say("tasks", context="number"), say("seeds", context="number")),
+    *(say("trials", context="number"), say("tokens", context="number"), say("what it is for")),
+)
+TASKS = (say("task"), say("title"), say("scored by"), say("a length counts"))
+TRIALS = (say("trial"), say("scores by length"), say("minutes"), say("key"))
 
 
 def command(
@@ -93,8 +88,8 @@ def task_list() -> list[dict[str, Any]]:
     return [
         {
             "name": name,
-            "title": task.title._asdict(),
-            "unit": task.unit._asdict(),
+            "title": task.title.as_dict(),
+            "unit": task.unit.as_dict(),
             "measure": task.measure,
             "causal": task.causal,
             "reads_text": task.reads_text,
@@ -121,7 +116,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
     from posenc.lab.commands.table import UNIT
     from posenc.terminal.wrapped import Wrapped
 
-    table = _table(HEADINGS[language]["presets"], range(1, 6))
+    table = _table(PRESETS, language, range(1, 6))
     for one in described["presets"]:
         table.add_row(
             f"[bold]{one['name']}[/bold]",
@@ -133,7 +128,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
             Wrapped(one["about"][language]),
         )
     console.print(table)
-    table = _table(HEADINGS[language]["tasks"])
+    table = _table(TASKS, language)
     for one in described["tasks"]:
         table.add_row(
             f"[bold]{one['name']}[/bold]",
@@ -147,7 +142,7 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
 def _show_trials(described: dict[str, Any], language: Language, console: Console) -> None:
     from posenc.terminal.wrapped import Wrapped
 
-    table = _table(HEADINGS[language]["trials"], [2], fixed=[2, 3])
+    table = _table(TRIALS, language, [2], fixed=[2, 3])
     for one in described["trials"]:
         words = f"{one['task']} {one['encoding']} seed\u00a0{one['seed']}{' oracle' * one['oracle']}"
         scores = "  ".join(f"{length}:\u00a0{value:.2f}" for length, value in one["scores"].items())
@@ -156,14 +151,14 @@ def _show_trials(described: dict[str, Any], language: Language, console: Console
     console.print(table)
 
 
-def _table(headings: tuple[str, ...], right: Any = (), fixed: Any = None) -> Table:
+def _table(headings: tuple[Words, ...], language: Language, right: Any = (), fixed: Any = None) -> Table:
     from rich import box
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, heading in enumerate(headings):
         whole = place in ((0, *right) if fixed is None else fixed)
-        table.add_column(heading, justify="right" if place in right else "left", no_wrap=whole)
+        table.add_column(heading.in_language(language), justify="right" if place in right else "left", no_wrap=whole)
     return table
 
 

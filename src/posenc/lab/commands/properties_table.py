@@ -9,6 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def _fitting(groups: list[list[Column]], width: int) -> list[list[Column]]:
 
 def _table(columns: list[Column], names: list[str], language: Language) -> Table:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    table.add_column(Words("encoding", "编码").in_language(language), min_width=FIRST, no_wrap=True)
+    table.add_column(say("encoding").in_language(language), min_width=FIRST, no_wrap=True)
     for column in columns:
         table.add_column(column.title, min_width=column.width, justify="right", no_wrap=True)
     for name in names:
@@ -65,14 +66,14 @@ def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
     from posenc.lab.findings.property_sentences import small
 
     titles = {
-        "bidirectional": Words("order, both ways\n(without: {})", "词序（双向）\n（无编码：{}）"),
-        "causal": Words("order, causal\n(without: {})", "词序（因果）\n（无编码：{}）"),
+        "bidirectional": say("order, both ways\n(without: {})"),
+        "causal": say("order, causal\n(without: {})"),
     }
 
     def column(kind: str, words: Words) -> Column:
         def write(row: Row) -> Text:
             value = row["order"][kind]
-            only = Text(Words("causal only", "仅因果").in_language(language), style="dim")
+            only = Text(say("causal only", context="column").in_language(language), style="dim")
             return only if value is None else Text(small(value))
 
         title = words.in_language(language).format(small(properties["order_without"][kind]))
@@ -82,20 +83,18 @@ def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
 
 
 def _exact(rows: Mapping[str, Row], language: Language) -> list[Column]:
-    def title(en: str, zh: str) -> str:
-        return Words(en, zh).in_language(language)
+    def title(words: Words) -> str:
+        return words.in_language(language)
 
     def held(name: str) -> Callable[[str], Text]:
         return _of(rows, lambda row: _holds(row[name], language))
 
     return [
-        Column(title("shift\ninvariant", "平移\n不变"), 9, held("shift")),
-        Column(title("decode =\nprefill", "解码＝\n预填充"), 9, held("decode")),
-        Column(title("para-\nmeters", "参数"), 6, _of(rows, lambda row: Text(f"{row['parameters']}"))),
-        Column(
-            title("bytes/\ntoken", "每词元\n字节"), 7, _of(rows, lambda row: Text(f"{row['table_bytes_per_token']:.0f}"))
-        ),
-        Column(title("largest\nposition", "最大\n位置"), 8, _of(rows, lambda row: Text(largest(row, language)))),
+        Column(title(say("shift\ninvariant")), 9, held("shift")),
+        Column(title(say("decode =\nprefill")), 9, held("decode")),
+        Column(title(say("para-\nmeters")), 6, _of(rows, lambda row: Text(f"{row['parameters']}"))),
+        Column(title(say("bytes/\ntoken")), 7, _of(rows, lambda row: Text(f"{row['table_bytes_per_token']:.0f}"))),
+        Column(title(say("largest\nposition")), 8, _of(rows, lambda row: Text(largest(row, language)))),
     ]
 
 
@@ -104,22 +103,22 @@ def _holds(difference: float, language: Language) -> Text:
     from posenc.lab.trial.fp64_properties import SAME
 
     holds = difference <= SAME
-    word = (Words("yes", "是") if holds else Words("no", "否")).in_language(language)
+    word = (say("yes") if holds else say("no")).in_language(language)
     return Text(f"{word} {small(difference)}", style="green" if holds else "red")
 
 
 def largest(row: Row, language: Language) -> str:
     """The largest position, prefixed by 0 if positions may not be negative."""
     top = row["largest_position"]
-    said = Words("any", "不限").in_language(language) if top is None else str(top)
+    said = say("any").in_language(language) if top is None else str(top)
     return f"0…{said}" if row["from_zero"] else said
 
 
 def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:
     titles = {
-        "prefill": Words("prefill\n× NoPE", "预填充\n× NoPE"),
-        "decode": Words("decode\n× NoPE", "解码\n× NoPE"),
-        "training": Words("training\n× NoPE", "训练\n× NoPE"),
+        "prefill": say("prefill\n× NoPE"),
+        "decode": say("decode\n× NoPE"),
+        "training": say("training\n× NoPE"),
     }
 
     def column(kind: str, words: Words) -> Column:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.lab.say import say
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
@@ -89,8 +90,8 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
     else:
         console = Console(highlight=False, emoji=False)
         show(found, console, language)
-        others = {"en": "and {} other files", "zh": "和另外 {} 个文件"}[language].format(len(list(out.iterdir())) - 1)
-        console.print(f"{page} {others}", style="bold", soft_wrap=True, markup=False)
+        others = say("and {others} other files", others=len(list(out.iterdir())) - 1)
+        console.print(f"{page} {others.in_language(language)}", style="bold", soft_wrap=True, markup=False)
     absent = list(missing(found, language))
     if absent:
         typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)

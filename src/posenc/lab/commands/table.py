@@ -12,28 +12,29 @@ from rich.text import Text
 from posenc.lab.commands import properties_table as lab_properties_table
 from posenc.lab.findings import criteria
 from posenc.lab.findings.wording import bounds
-from posenc.support.languages import Language, Words
+from posenc.lab.say import say
+from posenc.support.languages import Language, Words, clauses
 from posenc.terminal.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
-ENCODING, VALID_TO = Words("encoding", "编码"), Words("valid to", "有效至")
+ENCODING, VALID_TO = say("encoding"), say("valid to")
 NOT_LEARNT, MISSING, CANNOT, FAILED = (
-    Words("not learnt", "未学会"),
-    Words("missing", "缺失"),
-    Words("cannot", "不能"),
-    Words("failed", "失败"),
+    say("not learnt"),
+    say("missing"),
+    say("cannot"),
+    say("failed"),
 )
 UNIT = {
-    "bits": Words("bits per target, lower is better", "每个目标的比特数，越低越好"),
-    "exact": Words("share of rows entirely correct", "整行正确的比例"),
+    "bits": say("bits per target, lower is better"),
+    "exact": say("share of rows entirely correct"),
 }
-CHANGED = Words("RoPE, frequencies changed after training", "RoPE，训练后改变频率")
-UNCHANGED = Words("as trained", "不改")
-EXPLORATORY = Words("fewer than five seeds: exploratory", "种子少于五个：仅供探索")
-NEED = {"en": "→ {need}: {pick} ({why})", "zh": "→ {need}：{pick}（{why}）"}
+CHANGED = say("RoPE, frequencies changed after training")
+UNCHANGED = say("as trained")
+EXPLORATORY = say("fewer than five seeds: exploratory")
+NEED = say("→ {need}: {pick} ({why})")
 FIRST = 15  # width of the names, as long as rope+randomized
 
 
@@ -54,20 +55,19 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         console.print(Wrapped("· " + sentence[language]))
     for need in found["needs"]:
         said = {part: words[language] for part, words in need.items()}
-        console.print(Wrapped(NEED[language].format(**said)))
+        console.print(Wrapped(NEED.in_language(language).format(**said)))
 
 
 def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:
     """The caption: the measure, the training settings and the score at chance."""
-    trained, unit, steps = task["length"], task["unit"][language], task["training"]["steps"]
-    parts = [
-        {"en": f"trained {steps} steps at {trained} {unit}", "zh": f"训练长度 {trained}（{unit}），{steps} 步"}[language]
-    ]
+    trained, unit, steps = task["length"], Words(**task["unit"]), task["training"]["steps"]
+    parts = [UNIT[task["measure"]]]
+    parts.append(say("trained {steps} steps at {length} {unit}", steps=steps, length=trained, unit=unit))
     if len(seeds) > 1:
-        parts.append({"en": f"mean of {len(seeds)} seeds", "zh": f"{len(seeds)} 个种子的平均"}[language])
+        parts.append(say("mean of {seeds} seeds", seeds=len(seeds)))
     if (chance := task["chance"].get(str(trained))) is not None:
-        parts.append({"en": f"chance {chance:.3g}", "zh": f"随机水平 {chance:.3g}"}[language])
-    return ("; " if language == "en" else "；").join([UNIT[task["measure"]].in_language(language), *parts])
+        parts.append(say("chance {chance:.3g}", chance=chance))
+    return clauses(*parts).in_language(language)
 
 
 def reasons(task: Mapping[str, Any]) -> Iterator[str]:
@@ -83,10 +83,10 @@ def reasons(task: Mapping[str, Any]) -> Iterator[str]:
 def legend(task: Mapping[str, Any], language: Language) -> Iterator[str]:
     """The meaning of the colours, and the criterion for a learnt task."""
     if any(arm["behaviour"] for arm in task["arms"]):
-        flat, broken = (words.in_language(language) for words in bounds(task))
-        yield {"en": f"green: {flat}; red: {broken}", "zh": f"绿：{flat}；红：{broken}"}[language]
+        flat, broken = bounds(task)
+        yield say("green: {flat}; red: {broken}", flat=flat, broken=broken).in_language(language)
     if any(arm["state"] == criteria.NOT_LEARNT for arm in task["arms"]):
-        yield {"en": "learnt: ", "zh": "学会的标准："}[language] + task["gate"]["rule"][language]
+        yield say("learnt: {rule}", rule=Words(**task["gate"]["rule"])).in_language(language)
 
 
 def _of_task(task: Mapping[str, Any], seeds: int, language: Language, room: int) -> Table:

@@ -70,7 +70,7 @@ def findings(folder: Path) -> Json:
         found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
     found["published"] = published_claims(found)
     found["needs"] = needs.as_data(found)
-    found["summary"] = [words._asdict() for words in sentences.sentences(found)]
+    found["summary"] = [words.as_dict() for words in sentences.sentences(found)]
     return found
 
 

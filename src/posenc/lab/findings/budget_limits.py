@@ -29,15 +29,15 @@ from scipy.stats import t
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
-from posenc.lab.findings.wording import counted
+from posenc.lab.findings.wording import counted, numbered
+from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
 Scores = Mapping[str, Mapping[str, float]]  # by encoding and seed
 DIGEST = "ladder.json"  # report/ladder.json of the ladder's folder, shipped with the package
-NOTHING_TO_COMPARE = Words(
-    "This budget can tell nothing about which encoding is better: fewer than two learnt the trained length.",
-    "此预算无法说明哪种编码更好：学会训练长度的不足两种。",
+NOTHING_TO_COMPARE = say(
+    "This budget can tell nothing about which encoding is better: fewer than two learnt the trained length."
 )
 CHANCE = 0.95
 MOST = 6  # pairs in a sentence
@@ -144,7 +144,7 @@ def _mean(values: Sequence[float]) -> float:
 
 def sentences(limits: Json) -> list[Words]:
     """What this budget can separate, what it cannot rank, and where the evidence comes from."""
-    seen = Words("here", "此处") if limits["scale"] is None else Words("in the ladder", "在阶梯实验中")
+    seen = say("here") if limits["scale"] is None else say("in the ladder")
     told = [words for one in limits["lengths"] for words in _at_length(one, limits["seeds"], seen)]
     if limits["unknown"]:
         told.append(_not_in_the_ladder(limits["unknown"]))
@@ -153,80 +153,69 @@ def sentences(limits: Json) -> list[Words]:
 
 def _not_in_the_ladder(names: Sequence[str]) -> Words:
     rows = joined([title(name) for name in names], ", ", "、")
-    return Words(
-        f"The ladder did not train {rows.en}: whether this budget can rank them is not known.",
-        f"阶梯实验没有训练 {rows.zh}：此预算能否排出它们的先后，尚不可知。",
-    )
+    return say("The ladder did not train {rows}: whether this budget can rank them is not known.", rows=rows)
 
 
 def _evidence(limits: Json) -> Words:
     seeds, tokens = limits["seeds"], limits["tokens"] or 0
-    trained = Words(
-        f"{counted(seeds, 'seed', 'seeds')} and {tokens:,} tokens per model", f"{seeds} 个种子、每个模型 {tokens:,} 个词元"
-    )
+    trained = say("{seeds} and {tokens:,} tokens per model", seeds=numbered(seeds, "seed", "seeds"), tokens=tokens)
     if limits["scale"] is not None:
-        return Words(
-            f"What this budget ({trained.en}) can tell is taken from posenc's ladder at {limits['scale']:,} tokens per "
-            f"model and its larger scales; its text is generated prose, and its models trained at length "
-            f"{limits['scale_length']}.",
-            f"此预算（{trained.zh}）能说明什么，依据是 posenc 的阶梯实验：每个模型 {limits['scale']:,} 个词元的一级，"
-            f"及更大的各级；其文本是生成的散文，训练长度为 {limits['scale_length']}。",
+        return say(
+            "What this budget ({trained}) can tell is taken from posenc's ladder at {scale:,} tokens per "
+            "model and its larger scales; its text is generated prose, and its models trained at length "
+            "{scale_length}.",
+            trained=trained,
+            scale=limits["scale"],
+            scale_length=limits["scale_length"],
         )
     why = (
-        Words("posenc ships no results of its ladder", "posenc 未附带阶梯实验的结果")
+        say("posenc ships no results of its ladder")
         if not limits["shipped"]
-        else Words("even the smallest scale of posenc's ladder trained longer", "posenc 阶梯实验最小的一级也训练得更久")
+        else say("even the smallest scale of posenc's ladder trained longer")
     )
-    return Words(
-        f"What this budget ({trained.en}) can tell is taken from these seeds alone: {why.en}, so nothing is known here "
-        "about more training or larger models.",
-        f"此预算（{trained.zh}）能说明什么，只依据这些种子：{why.zh}，因此无法说明更多训练或更大模型时如何。",
+    return say(
+        "What this budget ({trained}) can tell is taken from these seeds alone: {why}, so nothing is "
+        "known here about more training or larger models.",
+        trained=trained,
+        why=why,
     )
 
 
 def _at_length(one: Json, seeds: int, seen: Words) -> list[Words]:
-    at = Words(f"At {one['times']:g} times the trained length", f"在训练长度的 {one['times']:g} 倍处")
+    at = say("At {times:g} times the trained length", times=one["times"])
     if one["times"] == 1:
-        at = Words("At the trained length", "在训练长度上")
+        at = say("At the trained length")
     if not (one["separates"] or one["changes"] or one["unsettled"]):
         return []  # no two encodings have a score
     told = list[Words]()
     if one["separates"]:
-        apart = [Words(f" ({by:.2f} bits)", f"（{by:.2f} 比特）") for _, _, by in one["separates"]]
-        rows = _listed([_pair(a, b, "from", "与") for a, b, _ in one["separates"]], apart)
-        told.append(Words(f"{at.en}, it can separate {rows.en}.", f"{at.zh}，它能区分：{rows.zh}。"))
+        apart = [say(" ({by:.2f} bits)", by=by) for _, _, by in one["separates"]]
+        rows = _listed([say("{a} from {b}", a=title(a), b=title(b)) for a, b, _ in one["separates"]], apart)
+        told.append(say("{at}, it can separate {rows}.", at=at, rows=rows))
     else:
-        told.append(Words(f"{at.en}, it can separate no pair of encodings.", f"{at.zh}，它不能区分任何一对编码。"))
+        told.append(say("{at}, it can separate no pair of encodings.", at=at))
     if one["unsettled"]:
-        rows = _listed([_pair(a, b, "and", "与") for a, b in one["unsettled"]])
+        rows = _listed([say("{a} and {b}", a=title(a), b=title(b)) for a, b in one["unsettled"]])
         told.append(
-            Words(
-                f"{at.en}, it cannot rank {rows.en}: {seen.en}, their seeds have both orders, or they are so close that "
-                f"{counted(seeds, 'seed', 'seeds')} may not show which is better.",
-                f"{at.zh}，它排不出先后的有：{rows.zh}；{seen.zh}，它们的种子两种次序都有，"
-                f"或相差太小，{seeds} 个种子不一定能看出哪种更好。",
+            say(
+                "{at}, it cannot rank {rows}: {seen}, their seeds have both orders, or they are so close that "
+                "{seeds} may not show which is better.",
+                at=at,
+                rows=rows,
+                seen=seen,
+                seeds=numbered(seeds, "seed", "seeds"),
             )
         )
     if one["changes"]:
-        rows = _listed([_pair(a, b, "before", "优于") for a, b in one["changes"]])
-        told.append(
-            Words(
-                f"{at.en}, an order changes with more training or a larger model: {rows.en}.",
-                f"{at.zh}，训练更多或模型更大时次序会改变：{rows.zh}。",
-            )
-        )
+        rows = _listed([say("{a} before {b}", a=title(a), b=title(b)) for a, b in one["changes"]])
+        told.append(say("{at}, an order changes with more training or a larger model: {rows}.", at=at, rows=rows))
     return told
-
-
-def _pair(a: str, b: str, en: str, zh: str) -> Words:
-    return Words(f"{title(a).en} {en} {title(b).en}", f"{title(a).zh} {zh} {title(b).zh}")
 
 
 def _listed(pairs: list[Words], notes: list[Words] | None = None) -> Words:
     """At most MOST pairs, and the number of the others."""
-    notes = notes or [Words("", "")] * len(pairs)
-    shown = [Words(pair.en + note.en, pair.zh + note.zh) for pair, note in zip(pairs, notes, strict=True)][:MOST]
-    rest = len(pairs) - len(shown)
-    more = Words(f" and {counted(rest, 'more pair', 'more pairs')}", f"等 {len(pairs)} 对") if rest else Words("", "")
-    rows = joined(shown, ", ", "、")
-    return Words(rows.en + more.en, rows.zh + more.zh)
+    shown = [joined(of, "", "") for of in zip(pairs, notes or [Words("")] * len(pairs), strict=True)][:MOST]
+    rows, rest = joined(shown, ", ", "、"), len(pairs) - len(shown)
+    if not rest:
+        return rows
+    return say("{rows} and {more}", rows=rows, more=Words(counted(rest, "more pair", "more pairs"), str(len(pairs))))

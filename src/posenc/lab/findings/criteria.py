@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -50,19 +51,16 @@ NOT_LEARNT = "not learnt at this budget"
 MISSING = "missing"
 
 # What the model of the baseline sees: a table of byte pairs for causal tasks, the frequency of each byte for others.
-BYTE_BEFORE = Words("sees only the byte before", "只看前一个字节")
-NO_CONTEXT = Words("ignores the context", "不看上下文")
+BYTE_BEFORE = say("sees only the byte before")
+NO_CONTEXT = say("ignores the context")
 
 RULES = {
-    "bits": Words(
-        f"at least {MARGIN:g} bits better at the trained length than a model that {{sees}} ({{baseline:.2f}} bits), mean "
-        "over seeds",
-        f"在训练长度上，各种子平均比{{sees}}的模型至少好 {MARGIN:g} 比特（后者为 {{baseline:.2f}} 比特）",
+    "bits": say(
+        "at least {margin:g} bits better at the trained length than a model that {{sees}} "
+        "({{baseline:.2f}} bits), mean over seeds",
+        margin=MARGIN,
     ),
-    "exact": Words(
-        f"at least {LEARNT:g} of the examples all right at the trained length, mean over seeds",
-        f"在训练长度上，各种子平均至少 {LEARNT:g} 的样例完全正确",
-    ),
+    "exact": say("at least {learnt:g} of the examples all right at the trained length, mean over seeds", learnt=LEARNT),
 }
 
 
@@ -90,7 +88,7 @@ def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, ca
         return Gate(measure, best, LEARNT, RULES["exact"])
     limit = None if baseline is None else baseline - MARGIN
     bits, sees = math.nan if baseline is None else baseline, BYTE_BEFORE if causal else NO_CONTEXT
-    rule = Words(*(said.format(baseline=bits, sees=who) for said, who in zip(RULES["bits"], sees, strict=True)))
+    rule = RULES["bits"].filled(baseline=bits, sees=sees)
     return Gate(measure, best, limit, rule)
 
 

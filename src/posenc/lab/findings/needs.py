@@ -9,6 +9,7 @@ from posenc.lab.findings.comparing import best, fastest, ranked
 from posenc.lab.findings.criteria import CONVERGED, RECOMMENDED
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import loss, score, times
+from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
@@ -24,7 +25,7 @@ class Need(NamedTuple):
 
 def as_data(found: Json) -> list[dict[str, dict[str, str]]]:
     """The needs as plain JSON."""
-    return [{part: words._asdict() for part, words in need._asdict().items()} for need in needs(found)]
+    return [{part: words.as_dict() for part, words in need._asdict().items()} for need in needs(found)]
 
 
 def needs(found: Json) -> Iterator[Need]:
@@ -34,7 +35,7 @@ def needs(found: Json) -> Iterator[Need]:
     if unfinished := [arm for arm in main["arms"] if arm["learnt"] and arm["converged"] is False]:
         yield _undecided(main, unfinished)
     if learnt:
-        yield _best(_of(main, Words("no longer than in training", "不超过训练长度")), main, learnt, main["length"])
+        yield _best(_of(main, say("no longer than in training")), main, learnt, main["length"])
         yield from _far(main, learnt)
         yield from _cheap(found, [arm["name"] for arm in learnt])
         yield from _plain(found, main, learnt)
@@ -47,10 +48,9 @@ def needs(found: Json) -> Iterator[Need]:
 def _undecided(task: Json, arms: Sequence[Json]) -> Need:
     """Which encodings no need can name, because their training was too short."""
     names = _names([arm["name"] for arm in arms])
-    need = Words("Not ranked: training was too short", "未排名：训练太短")
-    why = Words(
-        f"training loss still fell by more than {CONVERGED:g} bits in the last fifth of the steps",
-        f"训练损失在最后五分之一的步数里仍下降 {CONVERGED:g} 比特以上",
+    need = say("Not ranked: training was too short")
+    why = say(
+        "training loss still fell by more than {converged:g} bits in the last fifth of the steps", converged=CONVERGED
     )
     return Need(need, names, why)
 
@@ -58,10 +58,10 @@ def _undecided(task: Json, arms: Sequence[Json]) -> Need:
 def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
     tied = best(task, arms, length)
     said = score(task, tied[0]["cells"][str(length)]["mean"])
-    why = Words(f"{said.en} at {length}", f"长度 {length}：{said.zh}")
+    why = say("{said} at {length}", said=said, length=length)
     if rise := tied[0]["rise"].get(str(length)):
         lost = loss(task, rise["mean"])
-        why = Words(f"{why.en}, {lost.en} from {task['length']}", f"{why.zh}，比 {task['length']} 时 {lost.zh}")
+        why = say("{why}, {lost} from {length}", why=why, lost=lost, length=task["length"])
     return Need(need, _names([arm["name"] for arm in tied]), why)
 
 
@@ -71,10 +71,10 @@ def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
     if not reaching or far == task["length"]:
         return
     at = times(task, far)
-    need = _of(task, Words(f"{at.en} as long as in training", f"长达训练长度的 {at.zh}"))
+    need = _of(task, say("{at} as long as in training", at=at))
     reached = max(arm["cells"][str(far)]["mean"] for arm in reaching)
     if task["measure"] == "exact" and reached < RECOMMENDED:
-        yield Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
+        yield Need(need, say("none"), say("{reached:.0%} right at best", reached=reached))
     else:
         yield _best(need, task, reaching, far)
 
@@ -82,20 +82,20 @@ def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
 def _of(task: Json, lengths: Words) -> Words:
     """Text of such lengths, or inputs of a task."""
     if task["measure"] == "bits":
-        return Words(f"Text {lengths.en}", f"文本{lengths.zh}")
+        return say("Text {lengths}", lengths=lengths)
     called = Words(**task["title"])
-    return Words(f"Inputs {lengths.en} ({called.en})", f"输入{lengths.zh}（{called.zh}）")
+    return say("Inputs {lengths} ({called})", lengths=lengths, called=called)
 
 
 def _cheap(found: Json, names: Sequence[str]) -> Iterator[Need]:
     kinds = {
-        "training": Words("Least time to train, besides NoPE", "训练最省时（NoPE 除外）"),
-        "prefill": Words("Least time to read a prompt, besides NoPE", "读入提示最省时（NoPE 除外）"),
+        "training": say("Least time to train, besides NoPE"),
+        "prefill": say("Least time to read a prompt, besides NoPE"),
     }
     for kind, need in kinds.items():
         if tied := fastest(found, kind, names):
             ratio = found["cost"]["rows"][tied[0]][kind]["median"]
-            yield Need(need, _names(tied), Words(f"{ratio:.2f}× the time of NoPE", f"耗时为 NoPE 的 {ratio:.2f} 倍"))
+            yield Need(need, _names(tied), say("{ratio:.2f}× the time of NoPE", ratio=ratio))
 
 
 def _plain(found: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
@@ -106,8 +106,8 @@ def _plain(found: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
     most = max(arm["factor"]["value"] for arm in plain)
     names = [arm["name"] for arm in plain if arm["factor"]["value"] == most]
     reach = ">" * any(arm["factor"]["censored"] for arm in plain if arm["name"] in names) + f"{most:.3g}"
-    why = Words(f"valid up to {reach}× the trained length", f"有效长度为训练长度的 {reach} 倍")
-    yield Need(Words("No parameters, and valid the furthest", "没有参数，且外推最远"), _names(names), why)
+    why = say("valid up to {reach}× the trained length", reach=reach)
+    yield Need(say("No parameters, and valid the furthest"), _names(names), why)
 
 
 def _twice(task: Json) -> int:
@@ -119,13 +119,13 @@ def _twice(task: Json) -> int:
 def _copying(task: Json) -> Iterator[Need]:
     length = _twice(task)
     at = times(task, length)
-    need = Words(f"Exact copying at {at.en} the trained length", f"在训练长度的 {at.zh}处准确复制")
+    need = say("Exact copying at {at} the trained length", at=at)
     able = [arm for arm in ranked(task) if arm["cells"][str(length)]["mean"] is not None]
     if not able:
         return
     reached = max(arm["cells"][str(length)]["mean"] for arm in able)
     if reached < RECOMMENDED:
-        yield Need(need, Words("none", "无"), Words(f"{reached:.0%} right at best", f"最好者正确率 {reached:.0%}"))
+        yield Need(need, say("none"), say("{reached:.0%} right at best", reached=reached))
     else:
         yield _best(need, task, able, length)
 
@@ -138,8 +138,8 @@ def _most_tasks(found: Json) -> Iterator[Need]:
     most, of = max(count.values(), default=0), len(found["tasks"])
     if most:
         names = [name for name, learnt in count.items() if learnt == most]
-        why = Words(f"{most} of {of} tasks", f"{of} 个任务中的 {most} 个")
-        yield Need(Words("Most tasks learnt", "学会的任务最多"), _names(names), why)
+        why = say("{most} of {of} tasks", most=most, of=of)
+        yield Need(say("Most tasks learnt"), _names(names), why)
 
 
 def _names(names: Sequence[str]) -> Words:
@@ -147,4 +147,4 @@ def _names(names: Sequence[str]) -> Words:
     if len(names) <= SHOWN:
         return joined(map(title, names), ", ", "、")
     first = joined(map(title, names[: SHOWN - 1]), ", ", "、")
-    return Words(f"{first.en} and {len(names) - SHOWN + 1} more", f"{first.zh} 等 {len(names)} 种")
+    return say("{first} and {others} more", first=first, others=Words(str(len(names) - SHOWN + 1), str(len(names))))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.findings.wording import listed
+from posenc.lab.say import say
 from posenc.lab.trial.fp64_properties import SAME
 from posenc.support.languages import Words
 
@@ -27,10 +28,11 @@ def small(value: float) -> str:
 
 def _order(without: Json, rows: list[dict[str, Any]]) -> Iterator[Words]:
     both, causal = small(without["bidirectional"]), small(without["causal"])
-    yield Words(
-        f"Without an encoding, bidirectional attention cannot tell 我爱你 from 你爱我 (difference {both}); "
-        f"with a causal mask it can ({causal}).",
-        f"没有位置编码时，双向注意力分不清“我爱你”和“你爱我”（差 {both}）；仅有因果掩码就已能分清（{causal}）。",
+    yield say(
+        "Without an encoding, bidirectional attention cannot tell 我爱你 from 你爱我 (difference {both}); with "
+        "a causal mask it can ({causal}).",
+        both=both,
+        causal=causal,
     )
     blind = [
         row
@@ -38,12 +40,12 @@ def _order(without: Json, rows: list[dict[str, Any]]) -> Iterator[Words]:
         if (exchanged := row["order"]["bidirectional"]) is not None and exchanged <= SAME < row["reordered"]
     ]
     if blind:
-        names = listed(blind, lambda row: Words(small(row["reordered"]), small(row["reordered"])))
-        yield Words(
-            "The sentence pairs are reversals. In bidirectional attention, a bias of |i−j| does not change under reversal, "
-            f"so these encodings miss them. They do see other re-orderings (difference): {names.en}.",
-            "这些句对恰好是整句倒序。双向注意力下，|i−j| 的偏置从两边看都一样，因此下列编码看不出倒序，"
-            f"但能看出其他次序变化（括号内为差值）：{names.zh}。",
+        names = listed(blind, lambda row: Words(small(row["reordered"])))
+        yield say(
+            "The sentence pairs are reversals. In bidirectional attention, a bias of |i−j| does not change "
+            "under reversal, so these encodings miss them. They do see other re-orderings (difference): "
+            "{names}.",
+            names=names,
         )
 
 
@@ -52,13 +54,10 @@ def _decode(rows: list[dict[str, Any]]) -> Iterator[Words]:
         return
     wrong, worst = [row for row in rows if row["decode"] > SAME], small(max(row["decode"] for row in rows))
     if wrong:
-        names = listed(wrong, lambda row: Words(small(row["decode"]), small(row["decode"])))
-        yield Words(
-            f"Decoding with a cache differs from computing all tokens at once for: {names.en}.",
-            f"用缓存逐词计算与一次算完不一致的有：{names.zh}。",
-        )
+        names = listed(wrong, lambda row: Words(small(row["decode"])))
+        yield say("Decoding with a cache differs from computing all tokens at once for: {names}.", names=names)
     else:
-        yield Words(
-            f"For every encoding, decoding with a cache equals computing all tokens at once (largest difference {worst}).",
-            f"对每一种编码，用缓存逐词计算都与一次算完相同（最大差 {worst}）。",
+        yield say(
+            "For every encoding, decoding with a cache equals computing all tokens at once (largest difference {worst}).",
+            worst=worst,
         )

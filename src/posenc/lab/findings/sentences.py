@@ -14,16 +14,17 @@ from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import (
     because,
     bounds,
-    counted,
     counted_seeds,
     listed,
     loss,
     name,
+    numbered,
     score,
     task_title,
     times,
     trained_seeds,
 )
+from posenc.lab.say import say
 from posenc.lab.trial.training import CAUSAL_ONLY
 from posenc.support.languages import Words, joined
 
@@ -68,18 +69,22 @@ def _trained(found: Json) -> Words:
     failed = found["trials"]["failed"]
     there, planned = (max(0, found["trials"][which] - untrained) for which in ("found", "expected"))
     there = max(0, there - failed)
-    trained = Words(f"{counted(there, 'model was', 'models were')} trained", f"共训练 {there} 个模型")
+    trained = say("{models} trained", models=numbered(there, "model was", "models were"))
     if there < planned:
-        trained = Words(f"{there} of {planned} models have been trained", f"计划 {planned} 个模型，已训练 {there} 个")
-    which, begun = Words(counted(len(arms), "encoding", "encodings"), f"{len(arms)} 种编码"), len(trained_seeds(found))
+        trained = say("{there} of {planned} models have been trained", there=there, planned=planned)
+    which, begun = say("{encodings}", encodings=numbered(len(arms), "encoding", "encodings")), len(trained_seeds(found))
     if 0 < begun < len(arms):
-        which = Words(f"{begun} of {len(arms)} encodings", f"{len(arms)} 种编码中的 {begun} 种")
-    return Words(
-        f"{trained.en}: {which.en} with {each.en} each. "
-        f"The models differ by the encoding only: {counted(size['n_layers'], 'layer', 'layers')}, "
-        f"d_model {size['d_model']}, {size['n_heads']} heads. Tasks: {joined(names, ', ', '').en}.",
-        f"{trained.zh}：{which.zh}，每种 {each.zh}，彼此只有位置编码不同；"
-        f"{size['n_layers']} 层，d_model {size['d_model']}，{size['n_heads']} 个头。任务：{joined(names, '', '、').zh}。",
+        which = say("{begun} of {n_arms} encodings", begun=begun, n_arms=len(arms))
+    return say(
+        "{trained}: {which} with {each} each. The models differ by the encoding only: {layers}, d_model {d_model}, "
+        "{n_heads} heads. Tasks: {tasks}.",
+        trained=trained,
+        which=which,
+        each=each,
+        layers=numbered(size["n_layers"], "layer", "layers"),
+        d_model=size["d_model"],
+        n_heads=size["n_heads"],
+        tasks=joined(names, ", ", "、"),
     )
 
 
@@ -89,37 +94,46 @@ def _trained(found: Json) -> Words:
 def _at_trained_length(task: Json) -> Words:
     arms, home, called = [arm for arm in task["arms"] if arm["learnt"]], task["length"], task_title(task)
     if all(arm["state"] == MISSING for arm in task["arms"]):
-        return Words(f"{called.en}: not run yet.", f"{called.zh}：尚未运行。")
+        return say("{called}: not run yet.", called=called)
     if not any(cell["mean"] is not None for arm in task["arms"] for cell in arm["cells"].values()):
-        return Words(f"{called.en}: no model has a score.", f"{called.zh}：没有一个模型有分数。")
+        return say("{called}: no model has a score.", called=called)
     if not arms:
-        return Words(
-            f"{called.en}: no encoding learnt the trained length at this budget, so none is ranked.",
-            f"{called.zh}：在此预算下没有一种编码学会训练长度，因此不作排名。",
-        )
+        return say("{called}: no encoding learnt the trained length at this budget, so none is ranked.", called=called)
     chance, ran = score(task, task["chance"][str(home)]), _ran(task)
     if not (finished := ranked(task)):
-        return Words(
-            f"{called.en}: {len(arms)} of {ran.en} learnt the trained length {home}; chance gives "
-            f"{chance.en}. The best ones still improved at the end of training, so none is called the best.",
-            f"{called.zh}：{ran.zh}中有 {len(arms)} 种学会了训练长度 {home}（随机水平：{chance.zh}）。"
-            "训练结束时较好的几种仍在改善，因此不说哪一种最好。",
+        return say(
+            "{called}: {n_arms} of {ran} learnt the trained length {home}; chance gives {chance}. The best "
+            "ones still improved at the end of training, so none is called the best.",
+            called=called,
+            n_arms=len(arms),
+            ran=ran,
+            home=home,
+            chance=chance,
         )
     leader, *equals = best(task, finished, home)
     said = score(task, leader["cells"][str(home)]["mean"])
-    learnt = Words(f"{len(arms)} of {ran.en} learnt this length.", f"{ran.zh}中有 {len(arms)} 种学会了这个长度。")
+    learnt = say("{n_arms} of {ran} learnt this length.", n_arms=len(arms), ran=ran)
     if equals:
         others = joined(map(name, equals), ", ", "、")
-        return Words(
-            f"{called.en}: at the trained length {home}, {name(leader).en} has the best mean, {said.en}, and the seeds do "
-            f"not tell it from {others.en}; chance gives {chance.en}. {learnt.en}",
-            f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 的平均最好，{said.zh}，但这些种子不足以把它与 "
-            f"{others.zh} 区分开（随机水平：{chance.zh}）。{learnt.zh}",
+        return say(
+            "{called}: at the trained length {home}, {leader} has the best mean, {said}, and the seeds do "
+            "not tell it from {others}; chance gives {chance}. {learnt}",
+            called=called,
+            home=home,
+            leader=name(leader),
+            said=said,
+            others=others,
+            chance=chance,
+            learnt=learnt,
         )
-    return Words(
-        f"{called.en}: at the trained length {home}, {name(leader).en} is best with {said.en}; chance gives {chance.en}. "
-        f"{learnt.en}",
-        f"{called.zh}：在训练长度 {home} 上，{name(leader).zh} 最好，{said.zh}（随机水平：{chance.zh}）。{learnt.zh}",
+    return say(
+        "{called}: at the trained length {home}, {leader} is best with {said}; chance gives {chance}. {learnt}",
+        called=called,
+        home=home,
+        leader=name(leader),
+        said=said,
+        chance=chance,
+        learnt=learnt,
     )
 
 
@@ -127,8 +141,8 @@ def _ran(task: Json) -> Words:
     """The encodings, or those of them that have run."""
     planned, ran = len(task["arms"]), sum(arm["state"] != MISSING for arm in task["arms"])
     if ran < planned:
-        return Words(f"the {counted(ran, 'encoding that has', 'encodings that have')} run", f"已运行的 {ran} 种编码")
-    return Words(f"{planned} encodings", f"{planned} 种编码")
+        return say("the {encodings} run", encodings=numbered(ran, "encoding that has", "encodings that have"))
+    return say("{planned} encodings", planned=planned)
 
 
 def _at_longest_length(task: Json) -> Iterator[Words]:
@@ -136,24 +150,20 @@ def _at_longest_length(task: Json) -> Iterator[Words]:
     kinds = {kind: [arm for arm in task["arms"] if arm["behaviour"] == kind] for kind in ("flat", "fades", "breaks")}
     at = times(task, far)
     flat, broken = bounds(task)
-    held = Words("on the same targets, ", "目标不变，") if task["measure"] == "bits" else Words("", "")
+    held = say("on the same targets, ") if task["measure"] == "bits" else Words("")
     if not kinds["flat"] and (kinds["fades"] or kinds["breaks"]):
-        yield Words(
-            f"At {at.en} the trained length, no encoding stays as good as it was ({flat.en}).",
-            f"到训练长度的 {at.zh}，没有一种编码能保持原有水平（{flat.zh}）。",
-        )
+        yield say("At {at} the trained length, no encoding stays as good as it was ({flat}).", at=at, flat=flat)
     texts = {
-        "flat": Words(
-            f"At {at.en} the trained length, {held.en}these stay as good ({flat.en}): {{rows}}.",
-            f"到训练长度的 {at.zh}，{held.zh}仍然保持（{flat.zh}）的有：{{rows}}。",
+        "flat": say(
+            "At {at} the trained length, {held}these stay as good ({flat}): {{rows}}.", at=at, held=held, flat=flat
         ),
-        "fades": Words("These get worse slowly: {rows}.", "逐渐变差的有：{rows}。"),
-        "breaks": Words(f"These break ({broken.en}): {{rows}}.", f"失效（{broken.zh}）的有：{{rows}}。"),
+        "fades": say("These get worse slowly: {rows}."),
+        "breaks": say("These break ({broken}): {{rows}}.", broken=broken),
     }
     for kind, text in texts.items():
         if arms := sorted(kinds[kind], key=lambda arm: arm["rise"][str(far)]["mean"]):
             rows = listed(arms, lambda arm: _lost(task, arm, far))
-            yield Words(text.en.format(rows=rows.en), text.zh.format(rows=rows.zh))
+            yield text.filled(rows=rows)
 
 
 def _lost(task: Json, arm: Json, far: int) -> Words:
@@ -161,8 +171,8 @@ def _lost(task: Json, arm: Json, far: int) -> Words:
     lost, seeds = loss(task, arm["rise"][str(far)]["mean"]), len(arm["rise"][str(far)]["seeds"])
     most = max(len(one["rise"][str(far)]["seeds"]) for one in task["arms"] if str(far) in one["rise"])
     if seeds < min(FEWEST, most):
-        lost = Words(f"{lost.en}, {counted(seeds, 'seed', 'seeds')}", f"{lost.zh}，{seeds} 个种子")
-    return Words(f"{lost.en}, still improving", f"{lost.zh}，仍在改善") if arm["converged"] is False else lost
+        lost = say("{lost}, {seeds}", lost=lost, seeds=numbered(seeds, "seed", "seeds"))
+    return say("{lost}, still improving", lost=lost) if arm["converged"] is False else lost
 
 
 def _gain(task: Json) -> Words | None:
@@ -174,19 +184,21 @@ def _gain(task: Json) -> Words | None:
     most_of, at = max(gains, key=lambda who: gains[who]), times(task, far)
     most = max(gains[most_of], 0)
     if most >= FLAT["bits"]:
-        return Words(
-            f"On the same targets, {most_of.en} gains most from the trained length to {at.en}: {most:.3f} bits.",
-            f"目标不变时，从训练长度到其 {at.zh}，{most_of.zh} 得益最大：{most:.3f} 比特。",
+        return say(
+            "On the same targets, {most_of} gains most from the trained length to {at}: {most:.3f} bits.",
+            most_of=most_of,
+            at=at,
+            most=most,
         )
     above = math.ceil(1000 * (most - ROUNDING)) / 1000
-    more = Words(f"more than {above:.3f} bits", f"得益超过 {above:.3f} 比特")
+    more = say("more than {above:.3f} bits", above=above)
     if round(most, 3) == 0:
-        more = Words("anything", "得益")
-    return Words(
-        f"On the same targets, mean over seeds, no encoding gains {more.en} from the trained length to {at.en}, so staying "
-        "as good here shows that nothing breaks, not that far context is used.",
-        f"目标不变时，从训练长度到其 {at.zh}，按种子平均没有一种编码{more.zh}，因此这里的“保持”只说明没有失效，"
-        "不说明用到了远处的上文。",
+        more = say("anything")
+    return say(
+        "On the same targets, mean over seeds, no encoding gains {more} from the trained length to {at}, "
+        "so staying as good here shows that nothing breaks, not that far context is used.",
+        more=more,
+        at=at,
     )
 
 
@@ -197,11 +209,11 @@ def _cannot(task: Json) -> Words | None:
         ends = [length for length, cell in arm["cells"].items() if (cell["state"] or "").startswith("cannot")]
         if ends and not (arm["state"] or "").startswith("cannot"):
             why = because(arm["cells"][ends[0]]["state"].removeprefix("cannot: "))
-            stopped.append(Words(f"{name(arm).en} ({why.en})", f"{name(arm).zh}（{why.zh}）"))
+            stopped.append(say("{arm} ({why})", arm=name(arm), why=why))
     if not stopped:
         return None
     rows = joined(stopped, ", ", "、")
-    return Words(f"These cannot process longer inputs: {rows.en}.", f"无法用于更长输入的有：{rows.zh}。")
+    return say("These cannot process longer inputs: {rows}.", rows=rows)
 
 
 def _after_training(task: Json) -> Words | None:
@@ -209,12 +221,13 @@ def _after_training(task: Json) -> Words | None:
         return None
     length, means = found
     scores = {change: score(task, means[change]) for change in means}
-    each = (Words(*(f"{name} {of}" for name, of in zip(change_title(c), scores[c], strict=True))) for c in means)
+    each = (joined((change_title(change), scores[change]), " ", " ") for change in means)
     rows, at = joined(each, ", ", "，"), times(task, length)
-    return Words(
-        f"With the frequencies or positions of the trained RoPE models changed, and no further training, the scores at "
-        f"{at.en} are, the best first: {rows.en}.",
-        f"训练之后修改 RoPE 的频率或位置、不再继续训练，在训练长度的 {at.zh}处从好到差依次为：{rows.zh}。",
+    return say(
+        "With the frequencies or positions of the trained RoPE models changed, and no further training, "
+        "the scores at {at} are, the best first: {rows}.",
+        at=at,
+        rows=rows,
     )
 
 
@@ -227,39 +240,31 @@ def _not_learnt(found: Json) -> Words | None:
         arms = [arm for arm in task["arms"] if arm["state"] == NOT_LEARNT]
         if arms:
             rows = listed(arms, lambda arm, task=task: score(task, arm["cells"][str(task["length"])]["mean"]))  # type: ignore[misc]
-            said.append(Words(f"{task_title(task).en}: {rows.en}", f"{task_title(task).zh}：{rows.zh}"))
+            said.append(say("{task}: {rows}", task=task_title(task), rows=rows))
     if not said:
         return None
     rows = joined(said, "; ", "；")
-    return Words(
-        f"Not learnt at this budget, and therefore not ranked: {rows.en}. More training may change this.",
-        f"在此预算下没有学会，因此不作排名：{rows.zh}。增加训练可能改变结果。",
-    )
+    return say("Not learnt at this budget, and therefore not ranked: {rows}. More training may change this.", rows=rows)
 
 
 def _detectable(task: Json) -> Words | None:
     if not task["detectable"]:
         return None
     said = joined((_least(task, one["least"], one["seeds"]) for one in task["detectable"]), ", ", "，")
-    return Words(
-        f"The smallest difference between two encodings that their seeds could show at the trained length is {said.en} "
-        "(paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for many pairs). It covers the "
-        "spread of seeds, not that of documents. A pair whose differences vary less can show less.",
-        f"在训练长度上，种子能够分辨的两种编码之间的最小差异：{said.zh}"
-        "（按种子配对，5% 水平，80% 功效，取各对方差的平均，未作多重比较校正）。它只计种子之间的波动，不计文档之间的波动。"
-        "差异波动较小的一对能分辨得更细。",
+    return say(
+        "The smallest difference between two encodings that their seeds could show at the trained length "
+        "is {said} (paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for "
+        "many pairs). It covers the spread of seeds, not that of documents. A pair whose differences "
+        "vary less can show less.",
+        said=said,
     )
 
 
 def _least(task: Json, least: float, seeds: int) -> Words:
     """0.02 bits for pairs with 5 seeds in common."""
     bits = task["measure"] == "bits"
-    said = (
-        Words(f"{least:.2g} bits", f"{least:.2g} 比特")
-        if bits
-        else Words(f"{100 * least:.1f} points", f"{100 * least:.1f} 个百分点")
-    )
-    return Words(f"{said.en} for pairs with {seeds} seeds in common", f"共有 {seeds} 个种子的两种编码为 {said.zh}")
+    said = say("{least:.2g} bits", least=least) if bits else say("{points:.1f} points", points=100 * least)
+    return say("{said} for pairs with {seeds} seeds in common", said=said, seeds=seeds)
 
 
 def _still_improving(found: Json) -> Words | None:
@@ -267,19 +272,20 @@ def _still_improving(found: Json) -> Words | None:
     for task in found["tasks"]:
         if arms := [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]:
             rows = listed(arms, _last_fifth)
-            said.append(Words(f"{task_title(task).en}: {rows.en}", f"{task_title(task).zh}：{rows.zh}"))
+            said.append(say("{task}: {rows}", task=task_title(task), rows=rows))
     if not said:
         return None
     rows = joined(said, "; ", "；")
-    return Words(
-        f"Still improving at the end of training, by more than {CONVERGED:g} bits of training loss in the last fifth of "
-        f"the steps, and therefore not ranked: {rows.en}.",
-        f"训练结束时仍在改善（最后五分之一的步数里训练损失下降超过 {CONVERGED:g} 比特），因此不作排名：{rows.zh}。",
+    return say(
+        "Still improving at the end of training, by more than {converged:g} bits of training loss in the "
+        "last fifth of the steps, and therefore not ranked: {rows}.",
+        converged=CONVERGED,
+        rows=rows,
     )
 
 
 def _last_fifth(arm: Json) -> Words:
-    return Words(f"{_fell(arm):.2f} bits", f"{_fell(arm):.2f} 比特")
+    return say("{arm:.2f} bits", arm=_fell(arm))
 
 
 def _fell(arm: Json) -> float:
@@ -294,12 +300,12 @@ def _last_fifth_of_ranked(task: Json) -> Words | None:
     least = min((one["least"] for one in task["detectable"]), default=math.inf)
     if task["measure"] != "bits" or not fell or max(fell) <= least:
         return None
-    return Words(
-        f"The training loss of the ranked encodings fell by {min(fell):.2f} to {max(fell):.2f} bits in that fifth. "
-        "This is more than the smallest difference that their seeds could show, so small differences at the trained length "
-        "may change with more training.",
-        f"参与排名的编码在最后五分之一里训练损失仍下降 {min(fell):.2f} 至 {max(fell):.2f} 比特，"
-        "大于种子能够分辨的最小差异：训练长度上的微小差别可能随训练增加而改变。",
+    return say(
+        "The training loss of the ranked encodings fell by {least:.2f} to {most:.2f} bits in that fifth. "
+        "This is more than the smallest difference that their seeds could show, so small differences at "
+        "the trained length may change with more training.",
+        least=min(fell),
+        most=max(fell),
     )
 
 
@@ -313,19 +319,22 @@ def _without_positions(found: Json) -> Iterator[Words]:
             continue
         leader = first(task, others, task["length"])
         ours, theirs = (score(task, arm["cells"][home]["mean"]) for arm in (nope, leader))
-        known = Words("", "")
+        known = Words("")
         if task["measure"] == "exact":
             guess = score(task, task["chance"][home])
-            known = Words(f"; guessing gives {guess.en}", f"；随机猜测：{guess.zh}")
+            known = say("; guessing gives {guess}", guess=guess)
         elif task["baseline"] is not None:
             least = score(task, task["baseline"])
-            known = Words(f"; a model that ignores the context gets {least.en}", f"；完全不看上下文：{least.zh}")
-        limit = Words("", "") if nope["learnt"] else Words(", which counts as not learnt", "，算作未学会")
-        yield Words(
-            f"{called.en}, bidirectional: a model without positions has {ours.en}{limit.en}; one with {name(leader).en} "
-            f"has {theirs.en}{known.en}.",
-            f"{called.zh}（双向注意力）：没有位置的模型为 {ours.zh}{limit.zh}；用 {name(leader).zh} 的模型为 {theirs.zh}"
-            f"{known.zh}。",
+            known = say("; a model that ignores the context gets {least}", least=least)
+        limit = Words("") if nope["learnt"] else say(", which counts as not learnt")
+        yield say(
+            "{called}, bidirectional: a model without positions has {ours}{limit}; one with {leader} has {theirs}{known}.",
+            called=called,
+            ours=ours,
+            limit=limit,
+            leader=name(leader),
+            theirs=theirs,
+            known=known,
         )
 
 
@@ -338,19 +347,20 @@ def _exact_tasks(found: Json, main: Json) -> Words | None:
             continue
         most = max(arm["factor"]["value"] for arm in arms)
         if most <= 1:
-            said.append(Words(f"{called.en}: none beyond the trained length", f"{called.zh}：超出训练长度后都做不到"))
+            said.append(say("{called}: none beyond the trained length", called=called))
             continue
         furthest = [arm for arm in arms if arm["factor"]["value"] == most]
         names = joined((name(arm) for arm in furthest), ", ", "、")
         more = any(arm["factor"]["censored"] for arm in furthest)
-        reach = Words(">" * more + f"{most:.3g}×", "超过 " * more + f"{most:.3g} 倍")
-        said.append(Words(f"{called.en}: {names.en} ({reach.en})", f"{called.zh}：{names.zh}（{reach.zh}）"))
+        reach = say(">{most:.3g}×", most=most) if more else say("{most:.3g}×", most=most)
+        said.append(say("{called}: {names} ({reach})", called=called, names=names, reach=reach))
     if not said:
         return None
     rows = joined(said, "; ", "；")
-    return Words(
-        f"Largest factor of the trained length with at least {FLAT['exact']:.0%} of the exact match kept: {rows.en}.",
-        f"完全匹配率保持 {FLAT['exact']:.0%} 以上时，与训练长度之比最大的：{rows.zh}。",
+    return say(
+        "Largest factor of the trained length with at least {exact:.0%} of the exact match kept: {rows}.",
+        exact=FLAT["exact"],
+        rows=rows,
     )
 
 
@@ -360,12 +370,9 @@ def _training_time(found: Json) -> Words | None:
     if not times_of:
         return None
     ordered = sorted(times_of, key=times_of.__getitem__)
-    each = (Words(f"{title(who).en} {times_of[who]:.2f}×", f"{title(who).zh} {times_of[who]:.2f}×") for who in ordered)
+    each = (say("{who} {times_of:.2f}×", who=title(who), times_of=times_of[who]) for who in ordered)
     rows_said = joined(each, ", ", "、")
-    return Words(
-        f"Time of a training step relative to no encoding: {rows_said.en}.",
-        f"训练一步的耗时（没有编码时为 1×）：{rows_said.zh}。",
-    )
+    return say("Time of a training step relative to no encoding: {rows_said}.", rows_said=rows_said)
 
 
 # How certain it is --------------------------------------------------------------------------------------------------
@@ -376,14 +383,18 @@ def _published(found: Json) -> Words | None:
         return None
     papers, notes = of_papers(found["published"]), of_notes(found["published"])
     agree, disagree, undecided, untested = papers.values()
-    return Words(
-        f"Of {sum(papers.values())} published claims, these numbers support {agree} and contradict {disagree}; these seeds "
-        f"leave {undecided} undecided, and {untested} could not be tested here. Of {sum(notes.values())} statements of the "
-        f"founding notes, they support {notes['agree']} and contradict {notes['disagree']}.",
-        f"在 {sum(papers.values())} 条已发表的论断中，与此处数据一致的有 {agree} 条，不一致的有 {disagree} 条，"
-        f"这些种子不足以判定的有 {undecided} 条，此处无法检验的有 {untested} 条。"
-        f"在项目最初笔记的 {sum(notes.values())} 条陈述中，一致的有 {notes['agree']} 条，"
-        f"不一致的有 {notes['disagree']} 条。",
+    return say(
+        "Of {values} published claims, these numbers support {agree} and contradict {disagree}; these "
+        "seeds leave {undecided} undecided, and {untested} could not be tested here. Of {statements} "
+        "statements of the founding notes, they support {notes_agree} and contradict {notes_disagree}.",
+        values=sum(papers.values()),
+        agree=agree,
+        disagree=disagree,
+        undecided=undecided,
+        untested=untested,
+        statements=sum(notes.values()),
+        notes_agree=notes["agree"],
+        notes_disagree=notes["disagree"],
     )
 
 
@@ -391,37 +402,34 @@ def _missing(found: Json) -> Words | None:
     if not found["missing"]:
         return None
     failed = sum(row["why"].startswith("failed") for row in found["missing"])
-    told = [Words(f"{failed} failed", f"{failed} 次失败")] if failed else []
+    told = [say("{failed} failed", failed=failed)] if failed else []
     if waiting := len(found["missing"]) - failed:
-        told.append(Words(f"{waiting} did not run", f"{waiting} 次没有运行"))
+        told.append(say("{waiting} did not run", waiting=waiting))
     rows, of = joined(told, " and ", "，"), found["trials"]["expected"]
-    return Words(
-        f"Of {counted(of, 'trial', 'trials')}, {rows.en}; their cells say so.",
-        f"{of} 次训练中，{rows.zh}；相应的格中已注明。",
-    )
+    return say("Of {trials}, {rows}; their cells say so.", trials=numbered(of, "trial", "trials"), rows=rows)
 
 
 def _seeds(found: Json) -> Words:
     seeds = len(found["seeds"])
     if found["exploratory"]:
-        return Words(
-            f"With {counted(seeds, 'seed', 'seeds')}, these results are exploratory: intervals over seeds need {ENOUGH}. "
-            "Every seed is shown.",
-            f"只有 {seeds} 个随机种子，以上为探索性结果：不足 {ENOUGH} 个时不给出种子间的区间。每个种子都已列出。",
+        return say(
+            "With {seeds}, these results are exploratory: intervals over seeds need {enough}. Every seed is shown.",
+            seeds=numbered(seeds, "seed", "seeds"),
+            enough=ENOUGH,
         )
-    fewer = Words("", "")
+    fewer = Words("")
     if found["fewest_seeds"] < ENOUGH:
-        fewer = Words(
-            f" Encodings with fewer seeds than {ENOUGH} have none over seeds: every seed is given. Two encodings are "
-            "compared over the seeds that both have.",
-            f"不足 {ENOUGH} 个种子的编码不给出种子间的区间，只列出每个种子。两种编码只在共有的种子上比较。",
+        fewer = say(
+            " Encodings with fewer seeds than {enough} have none over seeds: every seed is given. Two "
+            "encodings are compared over the seeds that both have.",
+            enough=ENOUGH,
         )
-    return Words(
-        f"Intervals are 95% intervals, over {seeds} seeds and over documents. All encodings are scored on the same "
-        "documents, which make up most of an interval: intervals may overlap although every seed has the same difference. "
-        f"The part of the seeds is narrow: the bootstrap of {ENOUGH} normal seeds covers the true mean in about 84 % of "
-        f"cases (simulated).{fewer.en}",
-        f"区间为 95%，对 {seeds} 个随机种子和各文档自助抽样得出。所有编码在相同的文档上计分，而文档占了区间的大部分："
-        f"两个区间重叠，差异仍可能在每个种子上都一样。种子的部分偏窄：对 {ENOUGH} 个正态分布的种子，"
-        f"自助抽样区间覆盖真实均值的比例约为 84%（模拟所得）。{fewer.zh}",
+    return say(
+        "Intervals are 95% intervals, over {seeds} seeds and over documents. All encodings are scored on "
+        "the same documents, which make up most of an interval: intervals may overlap although every "
+        "seed has the same difference. The part of the seeds is narrow: the bootstrap of {enough} normal "
+        "seeds covers the true mean in about 84 % of cases (simulated).{fewer}",
+        seeds=seeds,
+        enough=ENOUGH,
+        fewer=fewer,
     )

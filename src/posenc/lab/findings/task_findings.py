@@ -29,8 +29,8 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
     rope = next((arm for arm in arms if arm["name"] == "rope"), None)
     return {
         "name": of.name,
-        "title": of.task.title._asdict(),
-        "unit": of.task.unit._asdict(),
+        "title": of.task.title.as_dict(),
+        "unit": of.task.unit.as_dict(),
         "measure": of.measure,
         "causal": of.task.causal,
         "length": of.length,
@@ -43,7 +43,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "scored": {"rows": of.plan["task"].get("held_out"), "targets": of.plan["task"].get("targets")},
         "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
-        "gate": {"rule": gate.rule._asdict(), "best": gate.best, "limit": gate.limit},
+        "gate": {"rule": gate.rule.as_dict(), "best": gate.best, "limit": gate.limit},
         "detectable": _detectable(of, arms),
         "rank_seeds": rank_seeds,
         "arms": arms,

@@ -8,20 +8,21 @@ from typing import Any
 from posenc.catalogue import lookup
 from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
 from posenc.lab.experiment.change import Change
-from posenc.support.languages import Words
+from posenc.lab.say import say
+from posenc.support.languages import Words, joined
 
 CHANGES = {
-    "": Words("unchanged", "不改动"),
-    "interpolation": Words("interpolation", "位置插值"),
-    "ntk": Words("NTK", "NTK"),
-    "yarn": Words("YaRN", "YaRN"),
-    "self_extend": Words("Self-Extend", "Self-Extend"),
+    "": say("unchanged"),
+    "interpolation": say("interpolation"),
+    "ntk": Words("NTK"),
+    "yarn": Words("YaRN"),
+    "self_extend": Words("Self-Extend"),
 }
 """Ways to change RoPE's frequencies after training."""
 SUFFIXES = {
-    RANDOMIZED: Words(" + random positions", "＋随机位置"),
-    ABACUS: Words(" + Abacus positions", "＋算盘位置"),
-    DROPPED: Words(", dropped", "，后期去掉"),
+    RANDOMIZED: say(" + random positions"),
+    ABACUS: say(" + Abacus positions"),
+    DROPPED: say(", dropped"),
 }
 
 
@@ -33,7 +34,7 @@ def change_title(word: str) -> Words:
 def with_factor(name: Words, word: str) -> Words:
     """The name of a change, with its factor if that is the same at every length."""
     factor = Change.parse(word).factor if word else None
-    return name if factor is None else Words(f"{name.en} (factor {factor:g})", f"{name.zh}（倍数 {factor:g}）")
+    return name if factor is None else say("{name} (factor {factor:g})", name=name, factor=factor)
 
 
 def title(arm: str) -> Words:
@@ -41,8 +42,7 @@ def title(arm: str) -> Words:
     encoding = encoding_of(arm)
     entry = lookup.BY_NAME.get(encoding)
     name = encoding.rpartition(":")[2] if entry is None else entry.title
-    more = SUFFIXES.get(arm.removeprefix(encoding), Words("", ""))
-    return Words(name + more.en, name + more.zh)
+    return joined((Words(name), SUFFIXES.get(arm.removeprefix(encoding), Words(""))), "", "")
 
 
 def main_task(findings: Mapping[str, Any]) -> Mapping[str, Any]:

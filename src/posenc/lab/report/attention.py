@@ -26,7 +26,7 @@ from posenc.lab.report import svg
 from posenc.lab.report.cells import Findings, Task, arms_of, times
 from posenc.lab.report.html import span, table, tag
 from posenc.lab.report.style import look
-from posenc.lab.report.words import of, say
+from posenc.lab.report.words import of, phrase
 from posenc.pictures.plots.style import DIVERGING, mix
 from posenc.support.languages import Words
 
@@ -66,8 +66,8 @@ def _profiles(findings: Findings, task: Task) -> str:
     looks = gather(task)
     arm = "rope" if "rope" in looks.profiles else next(iter(looks.profiles))
     names = arms_of(findings)
-    direction = say("attention back" if min(looks.distances) >= 0 else "attention both")
-    text = tag("p", say("attention text", direction=direction)) + (
+    direction = phrase("attention back" if min(looks.distances) >= 0 else "attention both")
+    text = tag("p", phrase("attention text", direction=direction)) + (
         tag("p", looks.thinned, "small") if looks.thinned else ""
     )
     last = looks.profiles[arm][max(looks.profiles[arm])]
@@ -102,7 +102,7 @@ def gather(task: Task) -> Looks:
             of_step[row["layer"], row["head"]] = {one: profile[one] for one in kept.distances if one in profile}
     thinned = None
     if len(kept.layers) < len(layers) or len(kept.heads) < len(heads) or len(kept.distances) < len(distances):
-        thinned = say(
+        thinned = phrase(
             "attention thinned",
             layers=", ".join(map(str, kept.layers)),
             heads=", ".join(map(str, kept.heads)),
@@ -169,7 +169,7 @@ def _paper(looks: Looks, arm: str) -> dict[str, Any]:
 
 
 def _panel(looks: Looks, head: Head, profile: Profile) -> str:
-    words = say("head", layer=head[0], head=head[1])
+    words = phrase("head", layer=head[0], head=head[1])
     parts = [svg.spoken(FRAME.left, 14, words, "tick", "start")]
     for power in range(-4, 1, 2):
         parts.append(svg.line(FRAME.left, up(10.0**power), FRAME.right, up(10.0**power), "grid"))
@@ -199,8 +199,8 @@ def _controls(looks: Looks, arm: str) -> str:
     )
     return (
         '<div class="controls" hidden>'
-        f"<label>{span(say('shown encoding'))} <select>{options}</select></label>"
-        f"<label>{span(say('shown step'))} "
+        f"<label>{span(phrase('shown encoding'))} <select>{options}</select></label>"
+        f"<label>{span(phrase('shown step'))} "
         f'<input type="range" min="0" max="{last}" value="{last}"> <output>{looks.steps[last]}</output></label></div>'
     )
 
@@ -208,7 +208,7 @@ def _controls(looks: Looks, arm: str) -> str:
 def _option(name: str) -> str:
     """The text of an option. It holds no markup, so it contains both languages where they differ."""
     words = title(name)
-    return words.en if words.en == words.zh else " · ".join(words)
+    return words.en if words.en == words.zh else " · ".join(words.both())
 
 
 def _strongest(looks: Looks, names: Sequence[str]) -> str:
@@ -218,15 +218,21 @@ def _strongest(looks: Looks, names: Sequence[str]) -> str:
         if not profile:
             return "<td>–</td>"
         distance = max(profile, key=lambda one: profile[one])
-        where = say("itself") if distance == 0 else say("back", n=distance) if distance > 0 else say("ahead", n=-distance)
-        return f"<td>{span(say('at distance', p=f'{profile[distance]:.3f}', where=where))}</td>"
+        where = (
+            phrase("itself")
+            if distance == 0
+            else phrase("back", n=distance)
+            if distance > 0
+            else phrase("ahead", n=-distance)
+        )
+        return f"<td>{span(phrase('at distance', p=f'{profile[distance]:.3f}', where=where))}</td>"
 
-    head = [span(say("encoding")), *(span(say("head", layer=layer, head=head)) for layer, head in looks.heads)]
+    head = [span(phrase("encoding")), *(span(phrase("head", layer=layer, head=head)) for layer, head in looks.heads)]
     body = []
     for name, steps in looks.profiles.items():
         last = steps[max(steps)]
         body.append([span(title(name)), *(entry(last.get(head, {})) for head in looks.heads)])
-    return f"<details><summary>{span(say('strongest'))}</summary>{table('plain', head, body)}</details>"
+    return f"<details><summary>{span(phrase('strongest'))}</summary>{table('plain', head, body)}</details>"
 
 
 # The learned table ----------------------------------------------------------------------------------------------------
@@ -234,11 +240,11 @@ def _strongest(looks: Looks, names: Sequence[str]) -> str:
 
 def _similarity(found: Mapping[str, Any]) -> str:
     step = found["steps"][-1]
-    words = say("similarity here", step=step)
-    label = html.escape(" ".join(words))
+    words = phrase("similarity here", step=step)
+    label = html.escape(" ".join(words.both()))
     picture = f'<img alt="{label}" src="{_matrix(found["matrices"][-1])}" width="240" height="240">'
-    caption = f"<figcaption>{span(say('similarity'))}</figcaption>"
-    note = tag("p", say("similarity text"), "small")
+    caption = f"<figcaption>{span(phrase('similarity'))}</figcaption>"
+    note = tag("p", phrase("similarity text"), "small")
     return f'<figure class="similarity">{caption}{picture}{note}{_by_distance(found)}</figure>'
 
 
@@ -265,9 +271,9 @@ def _by_distance(found: Mapping[str, Any]) -> str:
     for one in apart:
         means = (sum(matrix[n][n + one] for n in range(size - one)) / (size - one) for matrix in found["matrices"])
         body.append([str(one), *(f"<td>{mean:+.2f}</td>" for mean in means)])
-    head = [span(say("apart")), *(str(step) for step in found["steps"])]
-    inside = table("plain", head, body, say("similarity rows"))
-    return f"<details><summary>{span(say('numbers'))}</summary>{inside}</details>"
+    head = [span(phrase("apart")), *(str(step) for step in found["steps"])]
+    inside = table("plain", head, body, phrase("similarity rows"))
+    return f"<details><summary>{span(phrase('numbers'))}</summary>{inside}</details>"
 
 
 # Links between words --------------------------------------------------------------------------------------------------
@@ -286,9 +292,9 @@ def _links(findings: Findings, task: Task) -> str:
     def entry(arm: str, link: str) -> str:
         found = [row for row in rows if row["arm"] == arm and row["link"] == link]
         if not found:
-            return f'<td class="none missing">{span(say("missing"))}</td>'
+            return f'<td class="none missing">{span(phrase("missing"))}</td>'
         most = max(found, key=lambda row: row["probability"])
-        where = span(say("head", layer=most["layer"], head=most["head"]))
+        where = span(phrase("head", layer=most["layer"], head=most["head"]))
         ratio = f"{times(most['probability'] / most['even'])}×" if most["even"] else "–"
         return f"<td>{ratio}<small>{most['probability']:.3f}, {where}</small></td>"
 
@@ -296,10 +302,10 @@ def _links(findings: Findings, task: Task) -> str:
         found = [row["even"] for row in rows if row["link"] == link]
         return f"<td>{sum(found) / len(found):.3f}</td>"
 
-    head = [span(say("encoding")), *(html.escape(name) for name in names)]
-    body = [[span(say("even")), *map(even_look, names)]]
+    head = [span(phrase("encoding")), *(html.escape(name) for name in names)]
+    body = [[span(phrase("even")), *map(even_look, names)]]
     body += [[span(title(arm)), *(entry(arm, name) for name in names)] for arm in last]
-    return tag("h4", say("links")) + tag("p", say("links text", heads=heads)) + table("plain links", head, body)
+    return tag("h4", phrase("links")) + tag("p", phrase("links text", heads=heads)) + table("plain links", head, body)
 
 
 def script_safe(data: Any) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.lab.findings.comparing import after_training
 from posenc.lab.findings.wording import times
 from posenc.lab.report.cells import Task, unit, value
-from posenc.lab.report.words import change_name, of, say
+from posenc.lab.report.words import change_name, of, phrase
 from posenc.support.languages import Words
 
 
@@ -16,12 +16,12 @@ def best_change(task: Task) -> Words:
     """
     found = after_training(task)
     if found is None or "" not in found[1]:
-        return Words("", "")
+        return Words("")
     length, means = found
     first = next(iter(means))
     numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
     change, ratio = _spaced(change_name(first)), times(task, length)
-    return say("after best", task=of(task["title"]), times=ratio, change=change, **numbers)
+    return phrase("after best", task=of(task["title"]), times=ratio, change=change, **numbers)
 
 
 def _spaced(name: Words) -> Words:

@@ -13,7 +13,7 @@ from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
 from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers
 from posenc.lab.findings.wording import because
-from posenc.lab.report.words import of, same, say
+from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words, clauses
 
 Findings = Mapping[str, Any]
@@ -42,7 +42,7 @@ def cell(task: Task, arm: Arm, length: int) -> Cell:
     if state and state != NOT_LEARNT:
         return Cell(kind_of(state), reason(state))
     if found.get("mean") is None:
-        return Cell("missing", say("missing")) if arm["learnt"] else Cell("not learnt", say("not learnt"))
+        return Cell("missing", phrase("missing")) if arm["learnt"] else Cell("not learnt", phrase("not learnt"))
     number = found["mean"]
     seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
     return Cell(
@@ -59,10 +59,10 @@ def reason(state: str) -> Words:
     """A state in both languages; error messages stay as they are."""
     kind, _, why = state.partition(": ")
     if state == NOT_LEARNT:
-        return say("not learnt")
+        return phrase("not learnt")
     if kind == "cannot":
-        return say("cannot", why=because(why))
-    return say("failed", why=because(why)) if kind == "failed" else say("missing")
+        return phrase("cannot", why=because(why))
+    return phrase("failed", why=because(why)) if kind == "failed" else phrase("missing")
 
 
 def is_bits(task: Task) -> bool:
@@ -86,7 +86,7 @@ def decimals(task: Task, length: int) -> int:
 
 
 def unit(task: Task) -> Words:
-    return say("bits" if is_bits(task) else "exact")
+    return phrase("bits" if is_bits(task) else "exact")
 
 
 def gained(task: Task, lost: float) -> str:
@@ -136,8 +136,8 @@ def arms_of(findings: Findings) -> list[str]:
 def remark(arm: Arm) -> Words:
     """Why the encoding is not ranked, in short: not learnt, or still improving at the end of training."""
     if arm["state"] == NOT_LEARNT:
-        return say("not learnt short")
-    return say("improving short") if arm["converged"] is False else Words("", "")
+        return phrase("not learnt short")
+    return phrase("improving short") if arm["converged"] is False else Words("")
 
 
 def beside(task: Task) -> Iterator[tuple[Arm, str]]:
@@ -231,14 +231,14 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
 def explained(row: Mapping[str, Any]) -> Words:
     """The reasons of a verdict, and the command of the experiment that would decide an open one."""
     command = row.get("decided_by")
-    return clauses(reasons(row), say("would decide", command=same(command))) if command else reasons(row)
+    return clauses(reasons(row), phrase("would decide", command=same(command))) if command else reasons(row)
 
 
 def reasons(row: Mapping[str, Any]) -> Words:
     """Why a published claim has its verdict: in how many seeds, the cause of a disagreement, what a test would take."""
     parts = [of(row["why"]), of(row.get("cause", NOTHING))]
     if (needs := of(row.get("needs", NOTHING))).en:
-        parts.append(say("would take", needs=needs))
+        parts.append(phrase("would take", needs=needs))
     return clauses(*(part for part in parts if part.en))
 
 
@@ -247,14 +247,14 @@ def source(row: Mapping[str, Any]) -> Words:
     if not from_notes(row["source"]):
         return same(row["source"])
     numbers = row["source"].removeprefix(NOTES).strip()
-    return say("source of notes", numbers=Words(numbers, numbers.replace(", ", "、")))
+    return phrase("source of notes", numbers=Words(numbers, numbers.replace(", ", "、")))
 
 
 def verdicts(findings: Findings) -> Words:
     """How many published claims have each verdict, and what the verdicts mean."""
     rows = findings["published"]
-    return say("published text", papers=_verdicts(of_papers(rows)), notes=_verdicts(of_notes(rows)), fewest=FEWEST)
+    return phrase("published text", papers=_verdicts(of_papers(rows)), notes=_verdicts(of_notes(rows)), fewest=FEWEST)
 
 
 def _verdicts(count: Mapping[str, int]) -> Words:
-    return say("verdicts", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})
+    return phrase("verdicts", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})

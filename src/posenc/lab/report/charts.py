@@ -23,7 +23,8 @@ from posenc.lab.report.cells import (
     scale,
 )
 from posenc.lab.report.style import label, look, look_of_change
-from posenc.lab.report.words import change_name, listed, of, same, say
+from posenc.lab.report.words import change_name, listed, of, phrase, same
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 PERCENT = (0.0, 100.0)
@@ -39,7 +40,7 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
         )
         for arm in arms
     ]
-    return chart(task, series, say("curves")) if series else None
+    return chart(task, series, phrase("curves")) if series else None
 
 
 def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
@@ -48,9 +49,9 @@ def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
         series,
         ticks=[(length, str(length)) for length in lengths],
         x_words=of(task["unit"]),
-        y_words=say("bits low" if is_bits(task) else "exact high"),
-        described=Words(f"{named.en}: {title_words.en}.", f"{named.zh}：{title_words.zh}。"),
-        trained=svg.Mark(task["length"], say("trained")),
+        y_words=phrase("bits low" if is_bits(task) else "exact high"),
+        described=say("{named}: {title_words}.", named=named, title_words=title_words),
+        trained=svg.Mark(task["length"], phrase("trained")),
         x_log=True,
         levels=levels(task),
         y_range=None if is_bits(task) else PERCENT,
@@ -78,7 +79,9 @@ def note(task: Task, arm: Arm) -> Words:
     if rise is not None:
         return same(gained(task, rise["mean"]))
     reached = points(task, arm)
-    return say("ends at", length=f"{reached[-1][0]:.0f}") if reached and str(int(reached[-1][0])) != far(task) else same("")
+    return (
+        phrase("ends at", length=f"{reached[-1][0]:.0f}") if reached and str(int(reached[-1][0])) != far(task) else same("")
+    )
 
 
 def levels(task: Task) -> list[svg.Level]:
@@ -88,10 +91,10 @@ def levels(task: Task) -> list[svg.Level]:
         for length in task["lengths"]
         if str(length) in task["chance"]
     ]
-    found = [svg.Level(chance, say("chance"))] if chance else []
+    found = [svg.Level(chance, phrase("chance"))] if chance else []
     if task["baseline"] is not None:
         seen = "causal" if task["causal"] else "masked"
-        found.append(svg.level(scale(task) * task["baseline"], task["lengths"], say(f"baseline {seen}")))
+        found.append(svg.level(scale(task) * task["baseline"], task["lengths"], phrase(f"baseline {seen}")))
     return found
 
 
@@ -106,8 +109,8 @@ def not_drawn(task: Task) -> Words | None:
         found = cell(task, arm, task["length"])
         if found.kind != "number":
             name, said = title(arm["name"]), why(found)
-            parts.append(Words(f"{name.en} ({said.en})", f"{name.zh}（{said.zh}）"))
-    return say("not drawn", rows=listed(parts)) if parts else None
+            parts.append(say("{name} ({said})", name=name, said=said))
+    return phrase("not drawn", rows=listed(parts)) if parts else None
 
 
 def after(task: Task) -> svg.Chart | None:
@@ -122,7 +125,7 @@ def after(task: Task) -> svg.Chart | None:
         if drawn:
             name = changed["change"]
             series.append(svg.Series(change_name(name), look_of_change(name).classes, drawn))
-    return chart(task, series, say("after")) if series else None
+    return chart(task, series, phrase("after")) if series else None
 
 
 def by_position(findings: Findings, task: Task) -> svg.Chart | None:
@@ -139,10 +142,10 @@ def by_position(findings: Findings, task: Task) -> svg.Chart | None:
     return svg.Chart(
         series,
         ticks,
-        say("window position"),
-        say("bits low"),
-        say("positions"),
-        trained=svg.Mark(task["length"], say("trained")),
+        phrase("window position"),
+        phrase("bits low"),
+        phrase("positions"),
+        trained=svg.Mark(task["length"], phrase("trained")),
         x_log=False,
     )
 
@@ -159,9 +162,9 @@ def learning(findings: Findings, task: Task) -> svg.Chart | None:
     return svg.Chart(
         series,
         [(step, f"{step:.0f}") for step in (0, last / 2, last)],
-        say("step"),
-        say("loss"),
-        Words(f"{say('learning').en}: {words.en}.", f"{say('learning').zh}：{words.zh}。"),
+        phrase("step"),
+        phrase("loss"),
+        say("{phrase}: {words}.", phrase=phrase("learning"), words=words),
         trained=None,
         x_log=False,
     )
@@ -206,7 +209,7 @@ def _reached(task: Task, name: str, over: str) -> Words:
     said = label(name)
     if over != "factor" or not arm["factor"]["censored"]:
         return said
-    return Words(*(f"{one} >{fold(arm['factor']['value'])}" for one in said))
+    return Words("{name} >{times}").filled(name=said, times=fold(arm["factor"]["value"]))
 
 
 def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, list[svg.Mark]] | None:
@@ -229,7 +232,7 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
         return None
     marks = [svg.Mark(one.points[0][1], one.words) for one in levels(task)]
     values = [seed for row in rows for seed in (row.mean, *row.seeds)]
-    words = say("bits low" if is_bits(task) else "exact high")
+    words = phrase("bits low" if is_bits(task) else "exact high")
     if not is_bits(task):
         return rows, svg.Axis(words, [(tick, str(tick)) for tick in range(0, 101, 20)], False), marks
     step = svg.step_of(max(max(values) - min(values), 0.5))
@@ -249,21 +252,21 @@ def _beats(one: Sequence[tuple[float, float, float]], other: Sequence[tuple[floa
 def _time_axis(spots: Sequence[svg.Spot]) -> svg.Axis:
     marks = [0.25, 0.5, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.5, 2, 3, 4, 6, 8, 12, 16, 32, 64, 128, 256, 512, 1024]
     ticks = enclosing(marks, min(spot.x[0] for spot in spots), max(spot.x[2] for spot in spots))
-    return svg.Axis(say("pareto time"), [(tick, f"{tick:g}×") for tick in ticks], True)
+    return svg.Axis(phrase("pareto time"), [(tick, f"{tick:g}×") for tick in ticks], True)
 
 
 def _factor_axis(spots: Sequence[svg.Spot]) -> svg.Axis:
     marks = [2.0**power for power in range(-4, 12)]
     ticks = enclosing(marks, min(spot.y[0] for spot in spots), max(spot.y[2] for spot in spots))
-    return svg.Axis(say("pareto factor"), [(tick, f"{tick:g}×") for tick in ticks], True)
+    return svg.Axis(phrase("pareto factor"), [(tick, f"{tick:g}×") for tick in ticks], True)
 
 
 def _area_axis(task: Task, spots: Sequence[svg.Spot]) -> svg.Axis:
     values = [spot.y[1] for spot in spots]
     step = svg.step_of(max(max(values) - min(values), 1e-3))
     marks = [round(step * n, 9) for n in range(int(min(values) / step) - 2, int(max(values) / step) + 3)]
-    unit = say("bits" if is_bits(task) else "exact")
-    words = say("pareto area", unit=unit, better=say("less" if is_bits(task) else "more"))
+    unit = phrase("bits" if is_bits(task) else "exact")
+    words = phrase("pareto area", unit=unit, better=phrase("less" if is_bits(task) else "more"))
     return svg.Axis(words, [(tick, f"{tick:.6g}") for tick in enclosing(marks, min(values), max(values))], False)
 
 

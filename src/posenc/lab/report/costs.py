@@ -7,7 +7,7 @@ from posenc.lab.report import svg
 from posenc.lab.report.cells import Findings, arms_of
 from posenc.lab.report.html import tag
 from posenc.lab.report.style import look
-from posenc.lab.report.words import say
+from posenc.lab.report.words import phrase
 
 KINDS = ("prefill", "decode", "training")
 
@@ -21,7 +21,7 @@ def costs(findings: Findings) -> str:
     sizes = cost["sizes"]
 
     def panel(kind: str) -> str:
-        words = say(f"cost {kind}", prompt=sizes["prompt"])
+        words = phrase(f"cost {kind}", prompt=sizes["prompt"])
         timed = {name: cost["rows"][name][kind] for name in names if name in cost["rows"]}
         rows = [
             svg.Ratio(title(name), look(name, names).classes, *(timed[name][part] for part in ("low", "median", "high")))
@@ -31,7 +31,7 @@ def costs(findings: Findings) -> str:
         return f"<figure>{tag('figcaption', words)}{drawn}</figure>"
 
     trained = sizes["training"]
-    text = say(
+    text = phrase(
         "cost text",
         rounds=cost["rounds"],
         d_model=sizes["d_model"],

@@ -67,7 +67,7 @@ def tag(kind: str, words: Words, classes: str = "") -> str:
 
 def span(words: Words) -> str:
     """The text in both languages; once if they are equal."""
-    en, zh = map(html.escape, words)
+    en, zh = map(html.escape, words.both())
     return en if en == zh else f'<span class="en" lang="en">{en}</span><span class="zh" lang="zh">{zh}</span>'
 
 

@@ -7,79 +7,67 @@ from typing import Any
 
 from posenc.lab.findings.criteria import CONVERGED
 from posenc.lab.findings.titles import title
-from posenc.lab.findings.wording import counted
+from posenc.lab.findings.wording import numbered
 from posenc.lab.report.ladder_pictures import ladder_pictures
 from posenc.lab.report.markdown import escaped, grid
+from posenc.lab.say import say
 from posenc.support.languages import Language, Words, joined
 
 Json = Mapping[str, Any]
 
-TITLE = Words("Is it the encoding or the budget?", "差别来自编码还是预算？")
-INTRODUCTION = Words(
-    "The same experiment at several scales. An order of encodings is stated only with the scale at which it was seen.",
-    "同一实验在多个规模上运行。编码的先后只连同其规模一起陈述。",
+TITLE = say("Is it the encoding or the budget?")
+INTRODUCTION = say(
+    "The same experiment at several scales. An order of encodings is stated only with the scale at which it was seen."
 )
-SCORES_TEXT = Words(
-    f"↓: still improving. The training loss fell by more than {CONVERGED:g} bits in the last fifth of the steps, or the "
-    f"next rung with more steps is better by more than {CONVERGED:g}.",
-    f"↓：仍在改善。训练损失在最后五分之一的步数里下降超过 {CONVERGED:g} 比特，"
-    f"或步数更多的下一级比它好 {CONVERGED:g} 以上。",
+SCORES_TEXT = say(
+    "↓: still improving. The training loss fell by more than {converged:g} bits in the last fifth of "
+    "the steps, or the next rung with more steps is better by more than {converged:g}.",
+    converged=CONVERGED,
 )
 RUNG, STEPS, SIZE, TOKENS, TRIALS = (
-    Words("rung", "级"),
-    Words("steps", "步数"),
-    Words("layers × width", "层数 × 宽度"),
-    Words("tokens per model", "每个模型的词元数"),
-    Words("trials found", "已有试验"),
+    say("rung"),
+    say("steps"),
+    say("layers × width"),
+    say("tokens per model"),
+    say("trials found"),
 )
-SCORES = Words("Scores at the trained length, and at the longest", "训练长度与最长长度上的分数")
-ORDER = Words("Is the order stable?", "先后是否稳定？")
-ORDER_TEXT = Words(
+SCORES = say("Scores at the trained length, and at the longest")
+ORDER = say("Is the order stable?")
+ORDER_TEXT = say(
     "Spearman's rank correlation of the mean scores between neighbouring rungs, with the middle 95 % over draws of seeds. "
     "Neighbours are the same model with more steps, or a larger model with the same steps. "
-    "A pair changed places if every seed orders it one way at one rung and the other way at the next.",
-    "相邻两级平均分数的斯皮尔曼秩相关，括号内为对种子重抽样的中间 95%。"
-    "相邻指同一模型训练更多步，或步数相同而模型更大。若一对编码在一级上各种子都是一个次序、"
-    "在下一级上都是相反次序，则记为换位。",
+    "A pair changed places if every seed orders it one way at one rung and the other way at the next."
 )
-ORDER_SEEDS = Words(
+ORDER_SEEDS = say(
     "The intervals come from {seeds} and are coarse: few different draws are possible. Of pairs without any difference, "
-    "one in {chance} changes places by chance.",
-    "区间只来自 {seeds}，因此很粗：可能的抽样结果不多。毫无差别的编码对，每 {chance} 对也会有一对因偶然而换位。",
+    "one in {chance} changes places by chance."
 )
 HEAD = (
-    Words("from → to", "从 → 到"),
-    Words("length", "长度"),
-    Words("encodings", "编码数"),
-    Words("Spearman", "斯皮尔曼"),
-    Words("pairs that changed places", "换位的编码对"),
-    Words("changed by the means alone", "仅均值换位"),
+    say("from → to"),
+    say("length"),
+    say("encodings"),
+    say("Spearman"),
+    say("pairs that changed places"),
+    say("changed by the means alone"),
 )
-KEPT = Words(
+KEPT = say(
     "At length {length}, {kept} of {of} pairs have the same order in every seed of every rung, from {least:,} to {most:,} "
-    "tokens and up to {size}: {pairs}. Nothing is known beyond these scales.",
-    "长度 {length} 处，{of} 对中有 {kept} 对在每一级的每个种子上次序都相同"
-    "（{least:,} 至 {most:,} 个词元，模型最大 {size}）：{pairs}。超出这些规模则一无所知。",
+    "tokens and up to {size}: {pairs}. Nothing is known beyond these scales."
 )
-NONE_KEPT = Words(
-    "At length {length}, no pair has the same order in every seed of every rung.",
-    "长度 {length} 处，没有一对在每一级的每个种子上次序都相同。",
-)
-KEPT_LEARNT = Words(
+NONE_KEPT = say("At length {length}, no pair has the same order in every seed of every rung.")
+KEPT_LEARNT = say(
     "Of the {of} pairs of encodings that had learnt the trained length at every rung, {kept} did. The other pairs compare "
-    "with an encoding that had not learnt it at some rung.",
-    "在每一级都学会训练长度的编码共 {of} 对，其中 {kept} 对如此；其余各对里有编码在某一级尚未学会。",
+    "with an encoding that had not learnt it at some rung."
 )
-ALL_IMPROVING = Words(
-    "Training had not converged for any encoding at any rung, so this is an order at these budgets and not a ranking.",
-    "各级各编码的训练都没有收敛，因此这只是这些预算下的次序，不是排名。",
+ALL_IMPROVING = say(
+    "Training had not converged for any encoding at any rung, so this is an order at these budgets and not a ranking."
 )
-LEARNT = Words("What was learnt from which rung on", "从哪一级起学会")
-NEVER = Words("at no rung", "各级均未学会")
+LEARNT = say("What was learnt from which rung on")
+NEVER = say("at no rung")
 ENCODING, NONE, NOT_LEARNT = (
-    Words("encoding", "编码"),
-    Words("none", "无"),
-    Words("not learnt", "未学会"),
+    say("encoding"),
+    say("none"),
+    say("not learnt"),
 )
 
 
@@ -110,9 +98,8 @@ def ladder_report(found: Json, language: Language) -> str:
 
 def _seeds(found: Json) -> Words:
     fewest = min(rung["seeds"] for rung in found["rungs"])
-    seeds = Words(counted(fewest, "seed", "seeds"), f"{fewest} 个种子")
     chance = 2 ** (2 * fewest - 1)  # all seeds one way below, all the other way above
-    return Words(*(said.format(seeds=number, chance=chance) for said, number in zip(ORDER_SEEDS, seeds, strict=True)))
+    return ORDER_SEEDS.filled(seeds=numbered(fewest, "seed", "seeds"), chance=chance)
 
 
 def _rungs(found: Json, language: Language) -> str:
@@ -168,7 +155,7 @@ def _kept(found: Json, one: Json, language: Language) -> str:
         worse.setdefault(better, []).append(other)
     behind = sorted(worse.items(), key=lambda item: -len(item[1]))
     pairs = [
-        Words(f"{title(better).en} before {rest.en}", f"{title(better).zh} 优于 {rest.zh}")
+        say("{better} before {rest}", better=title(better), rest=rest)
         for better, others in behind
         for rest in [joined(map(title, others), ", ", "、")]
     ]

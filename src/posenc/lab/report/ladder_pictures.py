@@ -10,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.findings.wording import counted
+from posenc.lab.findings.wording import numbered
 from posenc.lab.report import svg
 from posenc.lab.report.pictures import ENDING, standalone
 from posenc.lab.report.style import label, look
-from posenc.lab.report.words import of, say
-from posenc.support.languages import Words, joined
+from posenc.lab.report.words import of, phrase
+from posenc.lab.say import say
+from posenc.support.languages import Words, clauses, joined
 
 Json = Mapping[str, Any]
-TOKENS = Words("tokens that a model was trained on", "每个模型训练的词元数")
+TOKENS = say("tokens that a model was trained on")
 
 
 def ladder_pictures(found: Json) -> dict[str, str]:
@@ -35,24 +36,19 @@ def ladder_pictures(found: Json) -> dict[str, str]:
 
 def _title(found: Json, length: int) -> Words:
     called, trained = of(found["task"]["title"]), found["task"]["length"]
-    return Words(
-        f"{called.en}: trained at length {trained}, scored at {length}",
-        f"{called.zh}：训练长度 {trained}，评测长度 {length}",
-    )
+    return say("{called}: trained at length {trained}, scored at {length}", called=called, trained=trained, length=length)
 
 
 def _note(found: Json) -> Words:
     small, *others = dict.fromkeys(_size(rung) for rung in found["rungs"])
     rings = joined(others, ", ", "、")
-    return Words(
-        f"curves: {small.en}, a dot for each seed" + (f"; rings: {rings.en}" if others else ""),
-        f"曲线：{small.zh}，每个种子一个点" + (f"；圆圈：{rings.zh}" if others else ""),
-    )
+    curves = say("curves: {small}, a dot for each seed", small=small)
+    return clauses(curves, say("rings: {rings}", rings=rings)) if others else curves
 
 
 def _size(rung: Json) -> Words:
     layers, width = rung["size"]["n_layers"], rung["size"]["d_model"]
-    return Words(f"{counted(layers, 'layer', 'layers')} of width {width}", f"{layers} 层、宽 {width}")
+    return say("{layers} of width {width}", layers=numbered(layers, "layer", "layers"), width=width)
 
 
 def _chart(found: Json, length: int) -> svg.Chart | None:
@@ -78,7 +74,7 @@ def _chart(found: Json, length: int) -> svg.Chart | None:
         series,
         ticks=[(float(count), f"{count:,}") for count in tokens],
         x_words=TOKENS,
-        y_words=say("bits low" if scale == 1 else "exact high"),
+        y_words=phrase("bits low" if scale == 1 else "exact high"),
         described=_title(found, length),
         trained=None,
         x_log=True,

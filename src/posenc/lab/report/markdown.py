@@ -24,7 +24,8 @@ from posenc.lab.report.cells import (
 from posenc.lab.report.pictures import ENDING, curves_drawn
 from posenc.lab.report.provenance import gate, limits, lost, rate, repeating, text_used, training
 from posenc.lab.report.summary_table import introduction, stars
-from posenc.lab.report.words import change_name, of, say
+from posenc.lab.report.words import change_name, of, phrase
+from posenc.lab.say import say
 from posenc.support.languages import Language, Words, joined
 
 
@@ -33,26 +34,29 @@ def markdown(findings: Findings, language: Language) -> str:
         return escaped(words.in_language(language))
 
     ending = ENDING[language]
-    parts = [f"# {said(say('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
+    parts = [f"# {said(phrase('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
     if findings["exploratory"]:
-        parts.append(f"*{said(say('exploratory'))}*")
-    parts.append(f"## {said(say('answer'))}")
+        parts.append(f"*{said(phrase('exploratory'))}*")
+    parts.append(f"## {said(phrase('answer'))}")
     needs = [{part: said(of(words)) for part, words in need.items()} for need in findings["needs"]]
-    line = Words("- {need}: **{pick}** ({why})", "- {need}：**{pick}**（{why}）").in_language(language)
+    line = say("- {need}: **{pick}** ({why})").in_language(language)
     parts.append("\n".join(line.format(**need) for need in needs))
     parts += [said(of(sentence)) for sentence in findings["summary"]]
     made = stars(findings)
-    head = [said(say("encoding")), *(said(name) + (f" ({said(small)})" if small.en else "") for name, small in made.head)]
+    head = [
+        said(phrase("encoding")),
+        *(said(name) + (f" ({said(small)})" if small.en else "") for name, small in made.head),
+    ]
     rows = [
         [said(title(name)), *(said(one.words) + (f" ({said(one.small)})" if one.small.en else "") for one in entries)]
         for name, entries in made.rows
     ]
     parts += [
-        f"## {said(say('stars'))}",
+        f"## {said(phrase('stars'))}",
         said(introduction(findings)),
         grid(head, rows),
     ]
-    parts += [f"## {said(say('heat'))}", said(say("curves text"))]
+    parts += [f"## {said(phrase('heat'))}", said(phrase("curves text"))]
     for task in findings["tasks"]:
         called = said(of(task["title"]))
         parts += [f"### {called}", f"![{called}](curves-{task['name']}{ending}.svg)" * bool(curves_drawn(findings, task))]
@@ -60,48 +64,50 @@ def markdown(findings: Findings, language: Language) -> str:
     for task in findings["tasks"]:
         if task["after"]:
             parts += [
-                f"## {said(joined([say('after'), of(task['title'])], ': ', '：'))}",
-                said(say("after text")),
+                f"## {said(joined([phrase('after'), of(task['title'])], ': ', '：'))}",
+                said(phrase("after text")),
                 said(best_change(task)),
             ]
             parts.append(_changes(task, language))
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
-        described = said(say("pareto"))
+        described = said(phrase("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
     for task in filter(depth.has_depth, findings["tasks"]):
-        parts += [f"## {said(say('depth'))}", said(say("depth text", task=of(task["title"])))]
+        parts += [f"## {said(phrase('depth'))}", said(phrase("depth text", task=of(task["title"])))]
         lines = [[said(words) for words in row] for row in depth.rows(task)]
-        parts.append(grid([said(say("encoding")), *depth.head(task)], lines))
+        parts.append(grid([said(phrase("encoding")), *depth.head(task)], lines))
     for task, found in tuning.tuned_tasks(findings):
         lines = [[said(words) for words in row] for row in tuning.rows(task, found)]
-        parts += [f"## {said(say('tuning'))}", said(tuning.introduction(task, found))]
-        parts.append(grid([said(say(name)) for name in tuning.HEAD], lines))
+        parts += [f"## {said(phrase('tuning'))}", said(tuning.introduction(task, found))]
+        parts.append(grid([said(phrase(name)) for name in tuning.HEAD], lines))
     if findings["published"]:
-        head = [said(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+        head = [said(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [
             [
                 said(of(row["claim"])),
                 said(of(row["ours"])),
-                said(say(row["verdict"])),
+                said(phrase(row["verdict"])),
                 said(explained(row)),
                 said(source(row)),
             ]
             for row in findings["published"]
         ]
-        parts += [f"## {said(say('published'))}", said(verdicts(findings)), grid(head, rows)]
+        parts += [f"## {said(phrase('published'))}", said(verdicts(findings)), grid(head, rows)]
     known_limits = "\n".join(f"- {said(words)}" for words in limits(findings))
     parts += [
-        f"## {said(say('how'))}",
-        said(say("how text")),
+        f"## {said(phrase('how'))}",
+        said(phrase("how text")),
         said(repeating(findings)),
         said(text_used(findings)),
         known_limits,
         _tasks(findings, language),
     ]
-    parts.append(f"### {said(say('lost'))}")
+    parts.append(f"### {said(phrase('lost'))}")
     rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
     parts.append(
-        grid([said(say(name)) for name in ("task", "encoding", "seed", "why")], rows) if rows else said(say("nothing lost"))
+        grid([said(phrase(name)) for name in ("task", "encoding", "seed", "why")], rows)
+        if rows
+        else said(phrase("nothing lost"))
     )
     known = {"posenc": findings["posenc"], **findings["provenance"], **findings["machine"]}
     parts.append("\n".join(f"- {escaped(str(name))}: {escaped(str(found))}" for name, found in known.items()))
@@ -111,7 +117,7 @@ def markdown(findings: Findings, language: Language) -> str:
 def _cells(task: Task, language: Language) -> str:
     longer = top(task) > 1
     head = [
-        say("encoding").in_language(language),
+        phrase("encoding").in_language(language),
         *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"]),
     ]
     rows = []
@@ -120,20 +126,20 @@ def _cells(task: Task, language: Language) -> str:
         row = [escaped(title(arm["name"]).in_language(language) + (f" ({'; '.join(notes)})" if notes else ""))]
         row += [escaped(cell(task, arm, length).words.in_language(language)) for length in task["lengths"]]
         rows.append(row + ([factor(arm["factor"], top(task))] if longer else []))
-    return grid(head + ([say("factor").in_language(language)] if longer else []), rows)
+    return grid(head + ([phrase("factor").in_language(language)] if longer else []), rows)
 
 
 def _changes(task: Task, language: Language) -> str:
     rows = []
     for changed in task["after"]:
         means = ((changed["cells"].get(str(length)) or {}).get("mean") for length in task["lengths"])
-        numbers = [say("missing").in_language(language) if mean is None else value(task, mean) for mean in means]
+        numbers = [phrase("missing").in_language(language) if mean is None else value(task, mean) for mean in means]
         rows.append([change_name(changed["change"]).in_language(language), *numbers])
-    return grid([say("change").in_language(language), *map(str, task["lengths"])], rows)
+    return grid([phrase("change").in_language(language), *map(str, task["lengths"])], rows)
 
 
 def _tasks(findings: Findings, language: Language) -> str:
-    head = [say(name).in_language(language) for name in ("task", "lengths", "trained with", "rate", "gate")]
+    head = [phrase(name).in_language(language) for name in ("task", "lengths", "trained with", "rate", "gate")]
     rows = [
         [
             escaped(words.in_language(language))
@@ -146,7 +152,7 @@ def _tasks(findings: Findings, language: Language) -> str:
 
 def lengths(task: Task) -> Words:
     said = ", ".join(map(str, task["lengths"]))
-    return Words(f"{said}; trained {task['length']}", f"{said}；训练 {task['length']}")
+    return say("{said}; trained {length}", said=said, length=task["length"])
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

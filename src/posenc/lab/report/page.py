@@ -45,7 +45,8 @@ from posenc.lab.report.properties import properties
 from posenc.lab.report.provenance import how
 from posenc.lab.report.style import look, sheet
 from posenc.lab.report.summary_table import Entry, introduction, stars
-from posenc.lab.report.words import change_name, listed, of, same, say
+from posenc.lab.report.words import change_name, listed, of, phrase, same
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 BRAND = "posenc lab"
@@ -88,7 +89,7 @@ def page(findings: Findings) -> str:
         "how": how,
     }
     sections = {name: content for name in PARTS if (content := made[name](findings))}
-    body = "".join(section(say(name), content, name) for name, content in sections.items())
+    body = "".join(section(phrase(name), content, name) for name, content in sections.items())
     return document(
         f"{BRAND}: {findings['name']}", _header(findings) + _contents(sections) + body, styles=styles, scripts=scripts
     )
@@ -100,7 +101,7 @@ def _read(name: str) -> str:
 
 def _header(findings: Findings) -> str:
     kind = "lead" if len(findings["tasks"]) > 1 else "lead one"
-    lead = say(
+    lead = phrase(
         kind,
         arms=len(arms_of(findings)),
         tasks=len(findings["tasks"]),
@@ -108,13 +109,13 @@ def _header(findings: Findings) -> str:
         name=findings["name"],
         about=of(findings["about"]),
     )
-    note = tag("p", say("exploratory"), "small") if findings["exploratory"] else ""
-    return header(BRAND, say("title"), lead) + note
+    note = tag("p", phrase("exploratory"), "small") if findings["exploratory"] else ""
+    return header(BRAND, phrase("title"), lead) + note
 
 
 def _contents(names: Iterable[str]) -> str:
-    links = "".join(f'<li><a href="#{name}">{span(say(name))}</a></li>' for name in names)
-    label = html.escape(" ".join(say("contents")))
+    links = "".join(f'<li><a href="#{name}">{span(phrase(name))}</a></li>' for name in names)
+    label = html.escape(" ".join(phrase("contents").both()))
     return f'<nav class="contents" aria-label="{label}"><ol>{links}</ol></nav>\n'
 
 
@@ -128,7 +129,7 @@ def _answer(findings: Findings) -> str:
         for need in findings["needs"]
     )
     sentences = f'<ul class="said">{said}</ul>' if said else ""
-    return tag("p", say("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences
+    return tag("p", phrase("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences
 
 
 def _stars(findings: Findings) -> str:
@@ -137,11 +138,11 @@ def _stars(findings: Findings) -> str:
     text = tag("p", introduction(findings))
     text += tag(
         "p",
-        say("stars cost", device=cost.get("device") or findings["provenance"].get("device", ""), rounds=cost["rounds"])
+        phrase("stars cost", device=cost.get("device") or findings["provenance"].get("device", ""), rounds=cost["rounds"])
         if cost
-        else say("no cost"),
+        else phrase("no cost"),
     )
-    head = [span(say("encoding")), *(_head(name, small) for name, small in made.head)]
+    head = [span(phrase("encoding")), *(_head(name, small) for name, small in made.head)]
     body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
     return text + table("stars", head, body)
 
@@ -158,7 +159,7 @@ def _entry(entry: Entry) -> str:
 
 def _curves(findings: Findings) -> str:
     rings = any(arm["oracle"] for task in findings["tasks"] for arm in task["arms"])
-    text = tag("p", say("curves text")) + (tag("p", say("rings")) if rings else "")
+    text = tag("p", phrase("curves text")) + (tag("p", phrase("rings")) if rings else "")
     return text + _per_task(findings, lambda task, wide: _curve(findings, task, wide))
 
 
@@ -170,7 +171,7 @@ def _dots(findings: Findings, task: Task) -> str:
     """The chart of a task with one length, or that no encoding learnt: the trained length alone."""
     made = charts.strips(findings, task)
     drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
-    note = tag("p", say("hollow" if learnt(task) else "nobody"), "small")
+    note = tag("p", phrase("hollow" if learnt(task) else "nobody"), "small")
     return (f'<div class="chart half">{drawing}</div>' if made else "") + note + _learning(findings, task, False)
 
 
@@ -182,12 +183,14 @@ def _lines(findings: Findings, task: Task, wide: bool) -> str:
 
 def _learning(findings: Findings, task: Task, wide: bool) -> str:
     chart = charts.learning(findings, task)
-    return details(say("learning"), _drawn(chart, wide, 360)) if chart else ""
+    return details(phrase("learning"), _drawn(chart, wide, 360)) if chart else ""
 
 
 def _heat(findings: Findings) -> str:
     text = "heat intervals" if len(findings["seeds"]) >= ENOUGH else "heat text"
-    return tag("p", say(text)) + _per_task(findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task))
+    return tag("p", phrase(text)) + _per_task(
+        findings, lambda task, wide: _heat_table(findings, task) + _side_by_side(task)
+    )
 
 
 def _heat_table(findings: Findings, task: Task) -> str:
@@ -205,7 +208,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
             return f'<td style="{heat(share(found.number))}">{inside}</td>'
         return f'<td class="none {kind}">{inside}</td>'
 
-    head = [span(say("encoding"))]
+    head = [span(phrase("encoding"))]
     head += [f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]]
     longer = top(task) > 1
     body = [
@@ -218,7 +221,7 @@ def _heat_table(findings: Findings, task: Task) -> str:
         for arm, at in beside(task)
     ]
     return table(
-        "heat reach" if longer else "heat", head + ([span(say("factor"))] if longer else []), body, of(task["title"])
+        "heat reach" if longer else "heat", head + ([span(phrase("factor"))] if longer else []), body, of(task["title"])
     )
 
 
@@ -240,9 +243,9 @@ def _side_by_side(task: Task) -> str:
         mean = (arm["non_overlapping"].get(str(length)) or {}).get("mean")
         return f"<td>{'–' if mean is None else value(task, mean)}</td>"
 
-    head = [span(say("encoding")), *map(str, task["lengths"])]
+    head = [span(phrase("encoding")), *map(str, task["lengths"])]
     body = [[span(title(arm["name"])), *(td(arm, length) for length in task["lengths"])] for arm in arms]
-    return details(say("side by side"), tag("p", say("side text"), "small") + table("plain", head, body))
+    return details(phrase("side by side"), tag("p", phrase("side text"), "small") + table("plain", head, body))
 
 
 def _joined(cells: Sequence[str]) -> list[str]:
@@ -273,7 +276,7 @@ def _after(findings: Findings) -> str:
     tasks = [task for task in findings["tasks"] if charts.after(task)]
     if not tasks:
         return ""
-    text = "".join(tag("p", words) for words in (say("after text"), *map(best_change, tasks)) if words.en)
+    text = "".join(tag("p", words) for words in (phrase("after text"), *map(best_change, tasks)) if words.en)
     inside = {"name": findings["name"], "tasks": tasks}
     return text + _per_task(inside, _changes)
 
@@ -287,11 +290,14 @@ def _changes(task: Task, wide: bool) -> str:
         found = cells.get(str(length)) or {}
         mean, seeds = found.get("mean"), found.get("seeds")
         if not isinstance(mean, float) or not isinstance(seeds, dict):
-            return f'<td class="none missing">{span(say("missing"))}</td>'
+            return f'<td class="none missing">{span(phrase("missing"))}</td>'
         small = " ".join(value(task, seed) for seed in seeds.values())
         return f'<td style="{heat(share(mean))}"><b>{value(task, mean)}</b><small>{small}</small></td>'
 
-    head = [span(say("change")), *(f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"])]
+    head = [
+        span(phrase("change")),
+        *(f"{length}<small>{fold(length / task['length'])}</small>" for length in task["lengths"]),
+    ]
     body = [
         [span(change_name(changed["change"])), *(td(changed["cells"], length) for length in task["lengths"])]
         for changed in task["after"]
@@ -304,20 +310,16 @@ def _pareto(findings: Findings) -> str:
     for over in ("factor", "area"):
         if made := charts.pareto(findings, over):
             spots, x, y = made
-            described = Words(f"{x.words.en}; {y.words.en}", f"{x.words.zh}；{y.words.zh}")
+            described = say("{words}; {words_2}", words=x.words, words_2=y.words)
             panels += (
                 f'<figure class="chart">{svg.scatter(spots, x, y, width=420, height=360, described=described)}</figure>'
             )
             fronts.append((y.words, listed([spot.name for spot in spots if spot.front])))
     if not panels:
         return ""
-    text = tag("p", say("pareto text", task=of(main_task(findings)["title"])))
+    text = tag("p", phrase("pareto text", task=of(main_task(findings)["title"])))
     said = "".join(
-        tag(
-            "li",
-            Words(f"{words.en}: {say('pareto front', rows=rows).en}", f"{words.zh}：{say('pareto front', rows=rows).zh}"),
-        )
-        for words, rows in fronts
+        tag("li", say("{words}: {phrase}", words=words, phrase=phrase("pareto front", rows=rows))) for words, rows in fronts
     )
     return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
 
@@ -328,7 +330,7 @@ def _by_position(findings: Findings) -> str:
     for task, chart in drawn:
         lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
         found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
-        found += tag("p", say("positions text", length=max(lengths), width=stretch(task))) + _drawn(
+        found += tag("p", phrase("positions text", length=max(lengths), width=stretch(task))) + _drawn(
             chart, task is main_task(findings), 400
         )
         found += _position_table(findings, task)
@@ -339,7 +341,7 @@ def _position_table(findings: Findings, task: Task) -> str:
     names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
     found = {arm["name"]: dict(along(task, arm)) for arm in arms}
     positions = sorted({position for bits in found.values() for position in bits})
-    head = [span(say("encoding")), *(f"{position:g}" for position in positions)]
+    head = [span(phrase("encoding")), *(f"{position:g}" for position in positions)]
     body = [
         [
             _name(name, names),
@@ -347,15 +349,15 @@ def _position_table(findings: Findings, task: Task) -> str:
         ]
         for name, bits in found.items()
     ]
-    return details(say("numbers"), table("plain", head, body))
+    return details(phrase("numbers"), table("plain", head, body))
 
 
 def _depth(findings: Findings) -> str:
     return "".join(
-        tag("p", say("depth text", task=of(task["title"])))
+        tag("p", phrase("depth text", task=of(task["title"])))
         + table(
             "plain",
-            [span(say("encoding")), *depth.head(task)],
+            [span(phrase("encoding")), *depth.head(task)],
             [[_cell(n, words) for n, words in enumerate(row)] for row in depth.rows(task)],
         )
         for task in filter(depth.has_depth, findings["tasks"])
@@ -363,7 +365,7 @@ def _depth(findings: Findings) -> str:
 
 
 def _tuning(findings: Findings) -> str:
-    head = [span(say(name)) for name in tuning.HEAD]
+    head = [span(phrase(name)) for name in tuning.HEAD]
     return "".join(
         tag("p", tuning.introduction(task, found))
         + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, found)])
@@ -380,11 +382,11 @@ def _published(findings: Findings) -> str:
     rows = findings["published"]
     if not rows:
         return ""
-    head = [span(say(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+    head = [span(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
 
     def verdict(row: Arm) -> str:
         kind = row["verdict"]
-        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(say(kind))}</td>'
+        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(phrase(kind))}</td>'
 
     body = [
         [

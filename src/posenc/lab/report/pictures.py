@@ -18,7 +18,8 @@ from posenc.lab.report import charts, svg
 from posenc.lab.report.cells import Findings, Task, learnt, top
 from posenc.lab.report.plain_colours import plain_colours
 from posenc.lab.report.style import sheet
-from posenc.lab.report.words import of, say
+from posenc.lab.report.words import of, phrase
+from posenc.lab.say import say
 from posenc.support.languages import LANGUAGES, Language, Words
 
 ENDING: dict[Language, str] = {"en": "", "zh": ".zh-CN"}
@@ -76,29 +77,21 @@ def _advance(line: str, size: int) -> float:
 
 def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
     seeds = counted_seeds(findings)
-    note = Words(
-        f"posenc lab {findings['name']}: every dot is one seed; {seeds.en} each",
-        f"posenc lab {findings['name']}：每个点是一个种子，每种编码 {seeds.zh}",
-    )
+    note = say("posenc lab {name}: every dot is one seed; {seeds} each", name=findings["name"], seeds=seeds)
     for task in findings["tasks"]:
         if drawing := curves_drawn(findings, task):
             called, trained, far = of(task["title"]), task["length"], max(task["lengths"])
-            tested = Words(f", tested up to {far}", f"，测试至 {far}") if top(task) > 1 else Words("", "")
-            title = Words(
-                f"{called.en}: trained at length {trained}{tested.en}", f"{called.zh}：训练长度 {trained}{tested.zh}"
-            )
+            tested = say(", tested up to {far}", far=far) if top(task) > 1 else Words("")
+            title = say("{called}: trained at length {trained}{tested}", called=called, trained=trained, tested=tested)
             yield f"curves-{task['name']}", drawing, title, note
 
 
 def _pareto(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
     called = of(main_task(findings)["title"])
-    note = Words(
-        f"{called.en}; filled dots: no other encoding is both faster to train and better",
-        f"{called.zh}；实心点：没有其他编码既训练更快又更好",
-    )
+    note = say("{called}; filled dots: no other encoding is both faster to train and better", called=called)
     for over in ("factor", "area"):
         if made := charts.pareto(findings, over):
             spots, x, y = made
-            described = Words(f"{x.words.en}; {y.words.en}", f"{x.words.zh}；{y.words.zh}")
+            described = say("{words}; {words_2}", words=x.words, words_2=y.words)
             drawing = svg.scatter(spots, x, y, width=520, height=420, described=described)
-            yield f"pareto-{over}", drawing, say("pareto"), note
+            yield f"pareto-{over}", drawing, phrase("pareto"), note

@@ -13,7 +13,7 @@ from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import because
 from posenc.lab.report.cells import Findings, reason
 from posenc.lab.report.html import span, table, tag
-from posenc.lab.report.words import say
+from posenc.lab.report.words import phrase
 from posenc.lab.trial.fp64_properties import SAME
 from posenc.lab.trial.training import CAUSAL_ONLY
 
@@ -42,10 +42,10 @@ def properties(findings: Findings) -> str:
             return [f'<td class="none" colspan="{len(columns)}">{span(reason(row["failed"]))}</td>']
         return [f"<td>{write(row)}</td>" for write in columns.values()]
 
-    head = [span(say("encoding")), *(span(say(f"property {name}")) for name in columns)]
+    head = [span(phrase("encoding")), *(span(phrase(f"property {name}")) for name in columns)]
     body = [[span(title(name)) + f"<small>{_formula(name)}</small>", *cells(row)] for name, row in found["rows"].items()]
     without = {kind: small(value) for kind, value in found["order_without"].items()}
-    text = say("properties text", **without, d_model=size["d_model"], n_heads=size["n_heads"], n_layers=size["n_layers"])
+    text = phrase("properties text", **without, d_model=size["d_model"], n_heads=size["n_heads"], n_layers=size["n_layers"])
     return tag("p", text) + table("facts", head, body)
 
 
@@ -62,11 +62,11 @@ def _order(value: float | None) -> str:
 
 def _holds(difference: float) -> str:
     kind = "yes" if difference <= SAME else "no"
-    return f'<span class="{kind}">{span(say(kind))}</span> <small>{small(difference)}</small>'
+    return f'<span class="{kind}">{span(phrase(kind))}</span> <small>{small(difference)}</small>'
 
 
 def _largest(row: Row) -> str:
     """The largest position as text; "0…" comes first if positions may not be negative."""
     top = row["largest_position"]
-    said = span(say("any")) if top is None else str(top)
+    said = span(phrase("any")) if top is None else str(top)
     return f"0…{said}" if row["from_zero"] else said

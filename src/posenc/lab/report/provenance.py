@@ -13,31 +13,34 @@ from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import because
 from posenc.lab.report.cells import Findings, Task, arms_of, is_bits, reason, unit, value
 from posenc.lab.report.html import span, table, tag
-from posenc.lab.report.words import listed, of, same, say
+from posenc.lab.report.words import listed, of, phrase, same
 from posenc.lab.run.repeat import TOLERANCE
+from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 
 def how(findings: Findings) -> str:
-    rows = "".join(f'<tr><th scope="row">{span(say(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
-    found = tag("p", say("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    rows = "".join(f'<tr><th scope="row">{span(phrase(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
+    found = (
+        tag("p", phrase("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
+    )
     found += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
-    found += tag("h3", say("tasks")) + _tasks(findings)
-    return found + tag("h3", say("lost")) + _lost(findings)
+    found += tag("h3", phrase("tasks")) + _tasks(findings)
+    return found + tag("h3", phrase("lost")) + _lost(findings)
 
 
 def repeating(findings: Findings) -> Words:
     """The commands that train one model again, and those that are missing."""
     task = main_task(findings)
-    return say("how repeat", task=task["name"], arm=task["arms"][0]["name"], seed=findings["seeds"][0], **TOLERANCE)
+    return phrase("how repeat", task=task["name"], arm=task["arms"][0]["name"], seed=findings["seeds"][0], **TOLERANCE)
 
 
 def facts(findings: Findings) -> list[tuple[str, str]]:
     """The rows of the table: the key of a label, and HTML."""
     trials = findings["trials"]
-    said = say("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
+    said = phrase("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
     seeds = ", ".join(map(str, findings["seeds"]))
-    note = " " + span(say("exploratory")) if findings["exploratory"] else ""
+    note = " " + span(phrase("exploratory")) if findings["exploratory"] else ""
     return [
         ("how command", f"<code>{html.escape(findings['command'])}</code>"),
         ("how trials", span(said)),
@@ -52,16 +55,16 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
 def text_used(findings: Findings) -> Words:
     """Which text was read, how much of it, and what is scored. Empty where the tasks generate their own rows."""
     if (text := findings["text"]) is None:
-        return Words("", "")
+        return Words("")
     read, kept = text["train"], text["held_out"]
     counts = {"documents": read["documents"], "bytes": read["bytes"], "others": kept["documents"], "more": kept["bytes"]}
-    told = [say("text used", source=same(text["source"]), **{name: f"{count:,}" for name, count in counts.items()})]
+    told = [phrase("text used", source=same(text["source"]), **{name: f"{count:,}" for name, count in counts.items()})]
     told += [of(note) for note in text.get("notes") or ()]
     for task in findings["tasks"]:
         if (scored := task["scored"])["targets"]:
-            told.append(say("text scored", task=of(task["title"]), rows=scored["rows"], targets=scored["targets"]))
+            told.append(phrase("text scored", task=of(task["title"]), rows=scored["rows"], targets=scored["targets"]))
     said = joined(told, "; ", "；")
-    return Words(f"{said.en}.", f"{said.zh}。")
+    return say("{said}.", said=said)
 
 
 def limits(findings: Findings) -> Iterator[Words]:
@@ -69,30 +72,30 @@ def limits(findings: Findings) -> Iterator[Words]:
     task, names = main_task(findings), arms_of(findings)
     trained, longest = row_tokens(task, task["length"]), row_tokens(task, max(task["lengths"]))
     numbers = {"trained": trained, "last": longest - 1, "drawn": SPREAD * longest - 1, "task": of(task["title"])}
-    yield say("limit size")
-    yield say("limit gate")
+    yield phrase("limit size")
+    yield phrase("limit gate")
     if any(name.endswith(RANDOMIZED) for name in names):
         drawn = any(arm["contiguous"] for arm in task["arms"])
-        yield say("limit random" if drawn else "limit random in training", **numbers)
+        yield phrase("limit random" if drawn else "limit random in training", **numbers)
     if "learned" in names:
-        yield say("limit learned", **numbers)
+        yield phrase("limit learned", **numbers)
     if "t5" in names and (reach := longest_bucket(task)) > trained:
-        yield say("limit t5", reach=reach, **numbers)
+        yield phrase("limit t5", reach=reach, **numbers)
     for one in findings["tasks"]:
         if one["settings"]:
             rows = listed([_set(name, settings) for name, settings in one["settings"].items()])
-            yield say("limit settings", task=of(one["title"]), rows=rows)
+            yield phrase("limit settings", task=of(one["title"]), rows=rows)
 
 
 def _set(name: str, settings: Mapping[str, float]) -> Words:
     """FIRE (first_length 32)."""
-    numbers = [f"{setting} {number:g}" for setting, number in settings.items()]
-    return Words(f"{title(name).en} ({', '.join(numbers)})", f"{title(name).zh}（{'，'.join(numbers)}）")
+    numbers = joined((Words(f"{setting} {number:g}") for setting, number in settings.items()), ", ", "，")
+    return say("{name} ({said})", name=title(name), said=numbers)
 
 
 def _text(text: Mapping[str, Any] | None) -> str:
     if text is None:
-        return span(say("how no text"))
+        return span(phrase("how no text"))
     notes = "".join(f"<br>{span(of(note))}" for note in text.get("notes") or ())
     return _pairs({name: value for name, value in text.items() if name != "notes"}) + notes
 
@@ -112,7 +115,7 @@ def _pairs(given: Mapping[str, Any] | None) -> str:
 def training(task: Task) -> Words:
     steps, tokens = task["training"].get("steps"), task["trained_tokens"]
     counted = "–" if tokens is None else f"{tokens:,.0f}"
-    return say("tokens", tokens=counted) if steps is None else say("steps", steps=steps, tokens=counted)
+    return phrase("tokens", tokens=counted) if steps is None else phrase("steps", steps=steps, tokens=counted)
 
 
 def rate(task: Task) -> Words:
@@ -121,7 +124,7 @@ def rate(task: Task) -> Words:
     if len(task["learning_rates"]) > 1:
         return joined(_tuned(task, chosen), "; ", "；")
     rates = sorted(set(chosen.values()))
-    return say("rate same", rate=", ".join(f"{rate:g}" for rate in rates) or "–")
+    return phrase("rate same", rate=", ".join(f"{rate:g}" for rate in rates) or "–")
 
 
 def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
@@ -129,20 +132,20 @@ def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
     scales = task["own_scales"]
     for count in sorted({scales.get(name, 0) for name in chosen}):
         names = [name for name in chosen if scales.get(name, 0) == count and tuned_as(name, chosen) == name]
-        rows = listed([Words(f"{title(name).en} {chosen[name]:g}", f"{title(name).zh} {chosen[name]:g}") for name in names])
+        rows = listed([say("{name} {chosen:g}", name=title(name), chosen=chosen[name]) for name in names])
         rates = ", ".join(f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) - count])
         first = f"{task['training']['learning_rate']:g}" if count else ""
-        yield say("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
+        yield phrase("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
     for name in (name for name in chosen if tuned_as(name, chosen) != name):
-        yield say("rate as", name=title(name), other=title(tuned_as(name, chosen)), rate=f"{chosen[name]:g}")
+        yield phrase("rate as", name=title(name), other=title(tuned_as(name, chosen)), rate=f"{chosen[name]:g}")
 
 
 def gate(task: Task) -> Words:
     rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
     if limit is None or not is_bits(task):  # for exact match the rule already states the limit
         return rule
-    said = say("gate limit", limit=value(task, limit), unit=unit(task))
-    return Words(f"{rule.en} ({said.en})", f"{rule.zh}（{said.zh}）")
+    said = phrase("gate limit", limit=value(task, limit), unit=unit(task))
+    return say("{rule} ({said})", rule=rule, said=said)
 
 
 def chance(task: Task) -> str:
@@ -163,7 +166,7 @@ def baseline(task: Task) -> str:
 
 
 def _tasks(findings: Findings) -> str:
-    head = [span(say(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
+    head = [span(phrase(name)) for name in ("task", "lengths", "trained with", "rate", "gate", "chance", "baseline")]
     body = [
         [
             span(of(task["title"])),
@@ -179,10 +182,10 @@ def _tasks(findings: Findings) -> str:
 
 def absent(why: str) -> Words:
     """Why a trial is missing."""
-    tail = say("trained far")
+    tail = phrase("trained far")
     said = why.removesuffix(tail.en)
     words = reason(said) if said.startswith("failed: ") else because(said)
-    return Words(words.en + tail.en, words.zh + tail.zh) if said != why else words
+    return joined((words, tail), "", "") if said != why else words
 
 
 def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
@@ -197,8 +200,8 @@ def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:
 def _lost(findings: Findings) -> str:
     rows = lost(findings)
     if not rows:
-        return tag("p", say("nothing lost"))
-    head = [span(say(name)) for name in ("task", "encoding", "seed", "why")]
+        return tag("p", phrase("nothing lost"))
+    head = [span(phrase(name)) for name in ("task", "encoding", "seed", "why")]
     body = [
         [span(task), f"<td>{span(arm)}</td>", f"<td>{seed}</td>", f"<td>{span(why)}</td>"] for task, arm, seed, why in rows
     ]

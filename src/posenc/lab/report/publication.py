@@ -33,6 +33,7 @@ from posenc.lab.records.verified import REFERENCES, entries, references
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.words import same
 from posenc.lab.run.repeat import TOLERANCE
+from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 
 EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt names
@@ -214,19 +215,20 @@ def install(findings: Findings) -> Words:
     if commit := commits.split(",")[0].removesuffix("-dirty").strip():
         then = "pip install '.[lab]' -c FOLDER/requirements.txt"
         checkout = f"git checkout {commit}             "
-        return Words(f"{checkout}# in the sources of posenc\n{then}", f"{checkout}# 在 posenc 的源码中\n{then}")
+        return say("{checkout}# in the sources of posenc\n{then}", checkout=checkout, then=then)
     return same(f"pip install 'posenc[lab]=={findings['posenc']}' -c FOLDER/requirements.txt")
 
 
 def text_read(text: Mapping[str, Any] | None) -> Words:
     if text is None:
-        return Words("The tasks read no text.", "各任务都不读取文本。")
+        return say("The tasks read no text.")
     source, digest = text["source"], text["sha256"][:16]
-    return Words(
-        f"Text: {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, another "
-        "version of Python has another text, which is refused. A text of your own is given with --text.",
-        f"文本为 {source}，SHA-256 {digest}……，不包含在此目录中。若为标准库，其他版本的 Python 文本不同，会被拒绝。"
-        "自备的文本用 --text 给出。",
+    return say(
+        "Text: {source}, SHA-256 {digest}…. It is not in this folder. Where it is the standard library, "
+        "another version of Python has another text, which is refused. A text of your own is given with "
+        "--text.",
+        source=source,
+        digest=digest,
     )
 
 

@@ -22,7 +22,8 @@ from posenc.catalogue.entry import Kind
 from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
 from posenc.lab.experiment.change import Change
 from posenc.lab.findings.titles import title
-from posenc.support.languages import Words
+from posenc.lab.say import say
+from posenc.support.languages import Words, joined
 
 LONGEST = 16  # letters of a label
 LIGHT = {
@@ -74,9 +75,9 @@ CHANGES = {
     "self_extend": Look("purple", "dashdot"),
 }
 SHORT = {
-    RANDOMIZED: Words(" + random", "＋随机"),
-    ABACUS: Words(" + Abacus", "＋算盘"),
-    DROPPED: Words(", dropped", "，去掉"),
+    RANDOMIZED: say(" + random"),
+    ABACUS: say(" + Abacus"),
+    DROPPED: say(", dropped", context="label"),
 }
 FIXED_FACTOR = {"solid": "dashed", "dashed": "dotted", "dotted": "dashdot", "dashdot": "solid"}
 
@@ -108,9 +109,8 @@ def _colour(encoding: str) -> str:
 def label(arm: str) -> Words:
     """A title short enough for the label of a curve."""
     encoding = encoding_of(arm)
-    en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding))
-    more = SHORT.get(arm.removeprefix(encoding), Words("", ""))
-    return Words(en + more.en, zh + more.zh)
+    en, zh = (name if len(name) <= LONGEST else name[: LONGEST - 1] + "…" for name in title(encoding).both())
+    return joined((Words(en, zh), SHORT.get(arm.removeprefix(encoding), Words(""))), "", "")
 
 
 def sheet() -> str:

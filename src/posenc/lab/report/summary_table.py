@@ -26,7 +26,7 @@ from posenc.lab.report.cells import (
     unit,
     value,
 )
-from posenc.lab.report.words import of, same, say
+from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words, joined
 
 TIMES = ("training", "prefill", "decode")
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
     """A cell: its text, the small text below, and its kind if it has no number."""
 
     words: Words
-    small: Words = Words("", "")
+    small: Words = Words("")
     kind: str = ""
 
 
@@ -45,16 +45,21 @@ class Stars(NamedTuple):
     rows: list[tuple[str, list[Entry]]]
 
 
-NOTHING = Entry(Words("–", "–"))
+NOTHING = Entry(Words("–"))
 
 
 def stars(findings: Findings) -> Stars:
     main = main_task(findings)
     others = [task for task in findings["tasks"] if task is not main]
-    blank = Words("", "")
-    head = [(say("quality"), unit(main)), (say("factor"), blank), (say("area"), unit(main)), (say("rank"), blank)]
+    blank = Words("")
+    head = [
+        (phrase("quality"), unit(main)),
+        (phrase("factor"), blank),
+        (phrase("area"), unit(main)),
+        (phrase("rank"), blank),
+    ]
     if findings["cost"]:
-        head += [(say(kind), blank) for kind in TIMES] + [(say("parameters"), blank), (say("memory"), blank)]
+        head += [(phrase(kind), blank) for kind in TIMES] + [(phrase("parameters"), blank), (phrase("memory"), blank)]
     head += [(of(task["title"]), unit(task)) for task in others]
     names = [arm["name"] for arm in in_order(main)]
     names += [name for name in arms_of(findings) if name not in names]
@@ -64,9 +69,9 @@ def stars(findings: Findings) -> Stars:
 def introduction(findings: Findings) -> Words:
     """The meaning of the columns."""
     main = main_task(findings)
-    parts = [say("stars text", task=of(main["title"]), home=home(main))]
+    parts = [phrase("stars text", task=of(main["title"]), home=home(main))]
     if main["rank_seeds"]:
-        parts.append(say("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
+        parts.append(phrase("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
     return joined(parts, " ", "")
 
 
@@ -79,13 +84,13 @@ def _row(findings: Findings, main: Task, others: list[Task], name: str) -> list[
 
 def _main(task: Task, arm: Arm | None) -> list[Entry]:
     if arm is None:
-        return [Entry(say("not asked"), kind="none")] * 4
+        return [Entry(phrase("not asked"), kind="none")] * 4
     at_home = cell(task, arm, task["length"])
     quality = _quality(task, arm, at_home)
     if at_home.kind != "number":
-        silent = at_home.words if at_home.number is None else say("not learnt short")
+        silent = at_home.words if at_home.number is None else phrase("not learnt short")
         return [quality, *[Entry(silent, kind="none")] * 3]
-    became = say(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("", "")
+    became = phrase(f"behaviour {arm['behaviour']}") if arm["behaviour"] else Words("")
     area = NOTHING if arm["area"] is None else Entry(same(value(task, arm["area"])))
     rank = NOTHING if arm["rank"] is None else Entry(same(f"{arm['rank']:.1f}"))
     return [quality, Entry(same(factor(arm["factor"], top(task))), became), area, rank]
@@ -98,7 +103,7 @@ def _quality(task: Task, arm: Arm, at_home: Cell) -> Entry:
     numbers = interval if interval else at_home.seeds
     digits = decimals(task, task["length"])
     small = ("–" if interval else " ").join(value(task, number, digits) for number in numbers)
-    told = [same(small), *[say("improving short")] * (arm["converged"] is False)]
+    told = [same(small), *[phrase("improving short")] * (arm["converged"] is False)]
     return Entry(at_home.words, joined(told, "; ", "；"), "" if at_home.kind == "number" else "unlearnt")
 
 
@@ -119,11 +124,11 @@ def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
 def _other(task: Task, arm: Arm | None) -> Entry:
     """Quality at the trained length, and the valid length factor if longer lengths were scored."""
     if arm is None:
-        return Entry(say("not asked"), kind="none")
+        return Entry(phrase("not asked"), kind="none")
     at_home = cell(task, arm, task["length"])
     entry = _quality(task, arm, at_home)
     if at_home.number is not None and at_home.kind != "number":
-        return entry._replace(small=say("not learnt short"))
+        return entry._replace(small=phrase("not learnt short"))
     if at_home.number is None or arm["factor"] is None or top(task) <= 1:
         return entry
     return entry._replace(small=same(factor(arm["factor"], top(task))))

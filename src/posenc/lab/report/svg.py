@@ -17,7 +17,7 @@ from typing import NamedTuple
 from posenc.support.languages import Words
 
 LEADING = 17.0  # pixels between two names
-NOTHING = Words("", "")
+NOTHING = Words("")
 
 Box = tuple[float, float, float, float]  # left, top, right, bottom
 
@@ -194,7 +194,7 @@ def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int,
         parts.append(line(frame.x(value), top, frame.x(value), bottom, "grid"))
         parts.append(text(frame.x(value), bottom + 18, word, "tick", "middle"))
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
-    sizes = [(7.4 * max(map(written, spot.name)), LEADING - 2) for spot in spots]
+    sizes = [(7.4 * max(map(written, spot.name.both())), LEADING - 2) for spot in spots]
     for spot, (at_x, at_y), (from_x, from_y), size in zip(
         spots, dots, beside(dots, sizes, (left, top, right, bottom), bars(frame, spots)), sizes, strict=True
     ):
@@ -296,7 +296,7 @@ def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
     end_x, end_y = (frame.x(_end(one)[0]), frame.y(_end(one)[1]))
     # A line from a curve that ends early would cross the picture like a curve of its own.
     leader = line(end_x + 5, end_y, frame.right + 12, label, "leader") if frame.right - end_x < 40 else ""
-    noted = [f"{name} {note}".rstrip() for name, note in zip(one.name, one.note, strict=True)]
+    noted = [f"{name} {note}".rstrip() for name, note in zip(one.name.both(), one.note.both(), strict=True)]
     name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
     tip = f"<title>{html.escape(' · '.join(dict.fromkeys(noted)))}</title>"
     return f'<g class="series {one.kind}">{tip}{curve}{dots}{rings}{leader}{name}</g>'

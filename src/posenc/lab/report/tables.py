@@ -86,7 +86,7 @@ def _cost(findings: Findings, name: str) -> dict[str, Any]:
 def _published(findings: Findings) -> Iterator[dict[str, Any]]:
     for row in findings["published"]:
         told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": reasons(row)}
-        spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both._asdict().items()}
+        spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both.as_dict().items()}
         yield {"source": row["source"], "verdict": row["verdict"], "decided_by": row.get("decided_by"), **spoken}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.lab.findings.titles import title
 from posenc.lab.report.cells import Findings, Task, value
-from posenc.lab.report.words import of, same, say
+from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words, joined
 
 HEAD = ("encoding", "chosen", "untuned", "tuned", "rank change")
@@ -22,19 +22,19 @@ def tuned_tasks(findings: Findings) -> list[tuple[Task, Mapping[str, Any]]]:
 def introduction(task: Task, found: Mapping[str, Any]) -> Words:
     """How it was tuned, how many ranks changed, and how many encodings are not finished."""
     moves = [abs(row["rank_tuned"] - row["rank_untuned"]) for row in found["rows"]]
-    changed = say("tuning moved", moved=sum(map(bool, moves)), count=len(moves), most=f"{max(moves):g}")
+    changed = phrase("tuning moved", moved=sum(map(bool, moves)), count=len(moves), most=f"{max(moves):g}")
     parts = [
-        say("tuning text", task=of(task["title"]), tries=found["tries"], rate=f"{found['learning_rate']:g}"),
-        changed if any(moves) else say("tuning kept"),
+        phrase("tuning text", task=of(task["title"]), tries=found["tries"], rate=f"{found['learning_rate']:g}"),
+        changed if any(moves) else phrase("tuning kept"),
     ]
     if found["steps"] < found["full_steps"]:
-        parts.append(say("tuning steps", steps=found["steps"], full=found["full_steps"]))
+        parts.append(phrase("tuning steps", steps=found["steps"], full=found["full_steps"]))
     if any(one["options"] for row in found["rows"] for one in row["tried"]):
-        parts.append(say("tuning scales", rate=f"{found['learning_rate']:g}"))
+        parts.append(phrase("tuning scales", rate=f"{found['learning_rate']:g}"))
     if any(row["edge"] for row in found["rows"]):
-        parts.append(say("tuning edge"))
+        parts.append(phrase("tuning edge"))
     if found["waiting"]:
-        parts.append(say("tuning waiting", count=found["waiting"]))
+        parts.append(phrase("tuning waiting", count=found["waiting"]))
     return joined(parts, " ", "")
 
 
@@ -43,7 +43,7 @@ def rows(task: Task, found: Mapping[str, Any]) -> list[list[Words]]:
     return [
         [
             title(row["name"]),
-            say("at edge", setting=setting(row["chosen"])) if row["edge"] else same(setting(row["chosen"])),
+            phrase("at edge", setting=setting(row["chosen"])) if row["edge"] else same(setting(row["chosen"])),
             *(same(value(task, row[when])) for when in ("untuned", "tuned")),
             same(f"{row['rank_untuned']:g} → {row['rank_tuned']:g}"),
         ]

@@ -16,6 +16,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
@@ -31,8 +32,8 @@ class Addition(Drawn):
     length: int = Field(default=8, ge=1)
     lengths: tuple[int, ...] = (8, 10, 12, 16, 32)
 
-    title: ClassVar[Words] = Words("Addition", "加法")
-    unit: ClassVar[Words] = Words("digits of each number", "每个数的位数")
+    title: ClassVar[Words] = say("Addition")
+    unit: ClassVar[Words] = say("digits of each number")
 
     @property
     def vocabulary(self) -> int:

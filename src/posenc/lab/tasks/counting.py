@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
@@ -28,8 +29,8 @@ class Counting(Drawn):
     length: int = Field(default=24, ge=1)
     lengths: tuple[int, ...] = (24, 32, 48, 96)
 
-    title: ClassVar[Words] = Words("Counting", "计数")
-    unit: ClassVar[Words] = Words("instructions", "指令数")
+    title: ClassVar[Words] = say("Counting")
+    unit: ClassVar[Words] = say("instructions")
 
     @property
     def vocabulary(self) -> int:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
 from posenc.support.languages import Words
 
@@ -76,8 +77,8 @@ class Descriptions(Task):
     lengths: tuple[int, ...] = (10, 16, 24)
     held_out: int = Field(default=256, ge=1)
 
-    title: ClassVar[Words] = Words("Who describes whom", "谁形容谁")
-    unit: ClassVar[Words] = Words("words", "词数")
+    title: ClassVar[Words] = say("Who describes whom")
+    unit: ClassVar[Words] = say("words")
     measure: ClassVar[Literal["bits", "exact"]] = "exact"
     causal: ClassVar[bool] = False
     shows_attention: ClassVar[bool] = True

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.support.languages import Words
@@ -29,8 +30,8 @@ class FlipFlop(Drawn):
     lengths: tuple[int, ...] = (16, 20, 24, 32, 64, 128)
     acting: float = Field(default=3, gt=0)  # writes and reads are equally likely
 
-    title: ClassVar[Words] = Words("Flip-flop memory", "触发器记忆")
-    unit: ClassVar[Words] = Words("instructions", "指令数")
+    title: ClassVar[Words] = say("Flip-flop memory")
+    unit: ClassVar[Words] = say("instructions")
     shortest: ClassVar[int] = 2
 
     @property

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.text import BYTES, HeldOut, given, held_out_windows, pair_bits, training_windows
 from posenc.support.languages import Words
@@ -37,8 +38,8 @@ class LanguageModel(Task):
     cut_up: Literal["every length", "longest"] = "every length"
 
     scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets", "cut_up"}
-    title: ClassVar[Words] = Words("Language model on bytes", "字节语言模型")
-    unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
+    title: ClassVar[Words] = say("Language model on bytes")
+    unit: ClassVar[Words] = say("bytes of context")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"
     reads_text: ClassVar[bool] = True
     shows_attention: ClassVar[bool] = True

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, given, held_out_windows, training_windows
 from posenc.support.languages import Words
@@ -41,8 +42,8 @@ class MaskedLanguageModel(Task):
     hidden: float = Field(default=0.15, gt=0, lt=1)
 
     scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets"}
-    title: ClassVar[Words] = Words("Masked language model on bytes", "字节掩码语言模型")
-    unit: ClassVar[Words] = Words("bytes of context", "上下文字节数")
+    title: ClassVar[Words] = say("Masked language model on bytes")
+    unit: ClassVar[Words] = say("bytes of context")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"
     causal: ClassVar[bool] = False
     reads_text: ClassVar[bool] = True

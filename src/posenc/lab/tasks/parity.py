@@ -13,6 +13,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
@@ -25,8 +26,8 @@ class Parity(Drawn):
     length: int = Field(default=12, ge=1)
     lengths: tuple[int, ...] = (12, 16, 20, 24, 48)
 
-    title: ClassVar[Words] = Words("Parity", "奇偶校验")
-    unit: ClassVar[Words] = Words("bits", "比特数")
+    title: ClassVar[Words] = say("Parity")
+    unit: ClassVar[Words] = say("bits", context="unit")
 
     @property
     def vocabulary(self) -> int:

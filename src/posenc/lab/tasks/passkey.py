@@ -15,6 +15,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
@@ -29,8 +30,8 @@ class Passkey(Drawn):
     digits: int = Field(default=4, ge=1)
     filler: int = Field(default=8, ge=1)
 
-    title: ClassVar[Words] = Words("Passkey", "密钥检索")
-    unit: ClassVar[Words] = Words("words of filler", "填充词数")
+    title: ClassVar[Words] = say("Passkey")
+    unit: ClassVar[Words] = say("words of filler")
 
     @property
     def vocabulary(self) -> int:

@@ -18,6 +18,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.support.languages import Words
@@ -33,8 +34,8 @@ class Picture(Drawn):
     length: int = Field(default=6, ge=1)
     lengths: tuple[int, ...] = (6, 8, 12)
 
-    title: ClassVar[Words] = Words("Where in a picture", "图中方位")
-    unit: ClassVar[Words] = Words("rows of the picture", "图的行数")
+    title: ClassVar[Words] = say("Where in a picture")
+    unit: ClassVar[Words] = say("rows of the picture")
     causal: ClassVar[bool] = False
 
     @property

@@ -16,6 +16,7 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, column
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.support.languages import Words
@@ -31,8 +32,8 @@ class Recall(Drawn):
     values: int = Field(default=8, ge=2)
     queries: int = Field(default=4, ge=1)  # or the number of pairs, if that is smaller
 
-    title: ClassVar[Words] = Words("Associative recall", "联想回忆")
-    unit: ClassVar[Words] = Words("pairs to remember", "要记住的键值对数")
+    title: ClassVar[Words] = say("Associative recall")
+    unit: ClassVar[Words] = say("pairs to remember")
 
     @model_validator(mode="after")
     def _keys_suffice(self) -> Recall:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.lab.tasks.rewriting import Rewriting
 from posenc.support.languages import Words
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 class Reverse(Rewriting):
     name: Literal["reverse"] = "reverse"
 
-    title: ClassVar[Words] = Words("Reverse", "反转")
+    title: ClassVar[Words] = say("Reverse")
 
     def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
         return symbols.flip(1)

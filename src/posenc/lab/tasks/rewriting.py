@@ -15,6 +15,7 @@ import torch
 from pydantic import Field
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.lab.tasks.drawn import Drawn, answered, column
 from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
@@ -30,7 +31,7 @@ class Rewriting(Drawn):
     lengths: tuple[int, ...] = (10, 12, 15, 20, 40)
     alphabet: int = Field(default=8, ge=2)
 
-    unit: ClassVar[Words] = Words("symbols to rewrite", "要改写的符号数")
+    unit: ClassVar[Words] = say("symbols to rewrite")
 
     @abstractmethod
     def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:

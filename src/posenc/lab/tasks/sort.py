@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.lab.tasks.rewriting import Rewriting
 from posenc.support.languages import Words
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 class Sort(Rewriting):
     name: Literal["sort"] = "sort"
 
-    title: ClassVar[Words] = Words("Sort", "排序")
+    title: ClassVar[Words] = say("Sort")
 
     def rewritten(self, symbols: Int[Tensor, "b n"]) -> Int[Tensor, "b n"]:
         return symbols.sort(dim=1).values

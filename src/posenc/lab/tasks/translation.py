@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
 from posenc.support.languages import Words
 
@@ -65,8 +66,8 @@ class Translation(Task):
     lengths: tuple[int, ...] = (1,)
     held_out: int = Field(default=256, ge=1)
 
-    title: ClassVar[Words] = Words("Translation with another word order", "语序不同的翻译")
-    unit: ClassVar[Words] = Words("adjectives before a noun", "名词前的形容词数")
+    title: ClassVar[Words] = say("Translation with another word order")
+    unit: ClassVar[Words] = say("adjectives before a noun")
     measure: ClassVar[Literal["bits", "exact"]] = "exact"
     shows_attention: ClassVar[bool] = True
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import torch
 from pydantic import Field, model_validator
 
+from posenc.lab.say import say
 from posenc.lab.tasks import grammar
 from posenc.lab.tasks.grammar import KINDS, Pair
 from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
@@ -41,8 +42,8 @@ class WordOrder(Task):
     lengths: tuple[int, ...] = (16, 24, 32, 48)
     held_out: int = Field(default=256, ge=2, multiple_of=2)
 
-    title: ClassVar[Words] = Words("Word order in Chinese sentences", "汉语语序判断")
-    unit: ClassVar[Words] = Words("characters", "字数")
+    title: ClassVar[Words] = say("Word order in Chinese sentences")
+    unit: ClassVar[Words] = say("characters")
     measure: ClassVar[Literal["bits", "exact"]] = "exact"
     causal: ClassVar[bool] = False
     shows_attention: ClassVar[bool] = True

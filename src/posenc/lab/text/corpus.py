@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.lab.text import prose
 from posenc.support.languages import Words
 
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 HELD_OUT = 0.1  # of the bytes
 LEAST_WINDOWS = 8  # least number of non-overlapping held-out windows
 MOST_BYTES = 64 * 2**20
-LIBRARY_NOTE = Words("without its test folders and installed packages", "不含其测试目录与已安装的软件包")
+LIBRARY_NOTE = say("without its test folders and installed packages")
 NOT_THE_LIBRARY = {"test", "tests", "idle_test", "site-packages", "dist-packages"}
 
 
@@ -50,7 +51,7 @@ class Corpus:
             "sha256": self.sha256,
             "train": {"documents": len(self.train), "bytes": sum(map(len, self.train))},
             "held_out": {"documents": len(self.held_out), "bytes": sum(map(len, self.held_out))},
-            "notes": [note._asdict() for note in self.notes],
+            "notes": [note.as_dict() for note in self.notes],
         }
 
 
@@ -93,9 +94,7 @@ def read_corpus(path: Path | None, width: int, name: str = "library") -> Corpus:
     unlike = sorted({hashlib.sha256(text).digest(): text for text in found}.items())
     if len(unlike) < len(found):
         repeated = len(found) - len(unlike)
-        notes.append(
-            Words(f"{repeated} files that repeat another one were left out", f"{repeated} 个与他者相同的文件未采用")
-        )
+        notes.append(say("{repeated} files that repeat another one were left out", repeated=repeated))
     documents = [text for _, text in unlike]
     needed, given = round(LEAST_WINDOWS * width / HELD_OUT), sum(map(len, documents))
     if given < needed:
@@ -130,12 +129,7 @@ def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], lis
     largest = max(train, key=len)
     cut = len(largest) - round(min(HELD_OUT * total, len(largest) / 2))
     train[train.index(largest)] = largest[:cut]
-    notes.append(
-        Words(
-            "too few documents to hold out whole ones: the end of the largest is held out instead",
-            "文档太少，无法整篇保留：改为保留最大一篇的末尾",
-        )
-    )
+    notes.append(say("too few documents to hold out whole ones: the end of the largest is held out instead"))
     return train, [largest[cut:]]
 
 
@@ -160,7 +154,7 @@ def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:
             raise ValueError(f"--text: {name} is empty")
         if b"\0" in text:
             raise ValueError(f"--text: {name} is binary, not text: byte {text.index(0)} is zero")
-        first = Words(f"only the first {MOST_BYTES} bytes were read", f"只读了前 {MOST_BYTES} 字节")
+        first = say("only the first {most_bytes} bytes were read", most_bytes=MOST_BYTES)
         notes = [first] if len(text) > MOST_BYTES else []
         return name, [text[:MOST_BYTES]], notes
     if not path.is_dir():
@@ -175,10 +169,9 @@ def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:
             found.append(text)
             left -= len(text)
     if binary:
-        notes.append(Words(f"{binary} binary files were left out", f"{binary} 个二进制文件未采用"))
+        notes.append(say("{binary} binary files were left out", binary=binary))
     if unread:
-        beyond = f"{unread} files beyond {MOST_BYTES} bytes were left out"
-        notes.append(Words(beyond, f"超出 {MOST_BYTES} 字节的 {unread} 个文件未采用"))
+        notes.append(say("{unread} files beyond {most_bytes} bytes were left out", unread=unread, most_bytes=MOST_BYTES))
     if not found:
         raise ValueError(f"--text: the folder {name} has no text" + (f", only {binary} binary files" if binary else ""))
     return name, found, notes

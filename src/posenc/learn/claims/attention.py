@@ -21,6 +21,7 @@ from posenc.encodings.sinusoidal import sinusoidal_table
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.learn.claims.claim import Evidence, Verdict, claim, verdict
 from posenc.learn.notes import compare
+from posenc.learn.say import say
 from posenc.learn.walk import (
     NINE,
     PRINTED_CODES,
@@ -34,7 +35,6 @@ from posenc.learn.walk import (
 from posenc.pictures import measures
 from posenc.pictures.measures.order import word_vectors
 from posenc.positions import Positions
-from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -65,8 +65,7 @@ def apart(a: Tensor, b: Tensor) -> float:
 @claim(
     "permutation-invariant",
     "000 001 002 004",
-    "Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it.",
-    "自注意力具有置换不变性：“我爱你”和“你爱我”对它完全一样。",
+    say("Self-attention is permutation invariant: 我爱你 and 你爱我 are all the same to it."),
 )
 def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     """Compares A(PX) with A(X) and with P·A(X): all tokens, their mean, a causal mask, and the last token under it."""
@@ -85,11 +84,11 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
     exact, broken = numbers["equivariance_error"], numbers["causal_equivariance_error"]
     return Evidence(
         verdict(numbers["invariance_error"] < EXACT),
-        Words(
-            f"equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask breaks even "
-            f"that ({broken:.2f}), but in one layer its last token is still blind to order",
-            f"是等变：A(PX) = P·A(X)，误差 {exact:.0e}，而非 A(X)；池化之后才不变；"
-            f"因果掩码连等变也打破（{broken:.2f}），但只有一层时末词仍看不见次序",
+        say(
+            "equivariant: A(PX) = P·A(X) to {exact:.0e}, not A(X); invariant once pooled; a causal mask "
+            "breaks even that ({broken:.2f}), but in one layer its last token is still blind to order",
+            exact=exact,
+            broken=broken,
         ),
         numbers,
     )
@@ -98,25 +97,19 @@ def permutation_invariant(x: Float[Tensor, "t d"] | None = None) -> Evidence:
 @claim(
     "query-by-hand",
     "004",
-    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]].",
-    "X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] 得到 Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]。",
+    say("X = W = [[.1 .2 .3][.4 .5 .6][.7 .8 .9]] gives Q = [[.3 .38 .46][.6 .77 .94][.9 1.16 1.33]]."),
 )
 def query_by_hand(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     wrong = _wrong(PRINTED_Q, q)
     return Evidence(
         verdict(wrong == 0),
-        Words(f"{_shown(q, 2)}: {wrong} of 9 are wrong", f"{_shown(q, 2)}：9 个数错了 {wrong} 个"),
+        say("{q}: {wrong} of 9 are wrong", q=_shown(q, 2), wrong=wrong),
         {"Q": q.tolist(), "wrong": wrong},
     )
 
 
-@claim(
-    "scores-by-hand",
-    "004",
-    "Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67].",
-    "它的 QKᵀ 是 [[.34 .68 1.02]…]，softmax 每一行都是 [.09 .24 .67]。",
-)
+@claim("scores-by-hand", "004", say("Its QKᵀ is [[.34 .68 1.02]…], and every softmax row [.09 .24 .67]."))
 def scores_by_hand(
     q: Printed = PRINTED_Q, scores: Printed = PRINTED_SCORES, weights: Printed = PRINTED_WEIGHTS
 ) -> Evidence:
@@ -135,11 +128,12 @@ def scores_by_hand(
     softmax = _shown(_fp64(numbers["weights"]), 3)
     return Evidence(
         verdict(not any(slips)),
-        Words(
-            f"neither follows from the step before ({slips[0]} and {slips[1]} of 9 wrong); [.09 .24 .67] is "
-            f"softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
-            f"两步都接不上前一步（9 个数各错 {slips[0]}、{slips[1]} 个）；[.09 .24 .67] 其实是 softmax(0, 1, 2)；"
-            f"正确：{softmax}；逐步计算：posenc walk attention",
+        say(
+            "neither follows from the step before ({first} and {second} of 9 wrong); [.09 .24 .67] is "
+            "softmax(0, 1, 2); right: {softmax}; every step: posenc walk attention",
+            first=slips[0],
+            second=slips[1],
+            softmax=softmax,
         ),
         numbers,
     )
@@ -148,8 +142,7 @@ def scores_by_hand(
 @claim(
     "position-codes",
     "004",
-    "Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130].",
-    "按公式得到的三个位置编码：[.841 .995 .010]、[.409 1.580 -.680]、[1.041 -.045 1.130]。",
+    say("Three position codes by the formula: [.841 .995 .010], [.409 1.580 -.680], [1.041 -.045 1.130]."),
 )
 def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     """The table at d = 3 for positions 1, 2, 3; no sine or cosine exceeds 1."""
@@ -157,35 +150,33 @@ def position_codes(printed: Printed = PRINTED_CODES) -> Evidence:
     wrong, beyond = _wrong(printed, table), int((_fp64(_numbers(printed)).abs() > 1).sum())
     return Evidence(
         verdict(wrong == 0),
-        Words(
-            f"d = 3 gives {_shown(table, 4)}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
-            f"d = 3 应为 {_shown(table, 4)}；9 个数错了 {wrong} 个，其中 {beyond} 个绝对值超过 1",
+        say(
+            "d = 3 gives {table}; {wrong} of 9 are wrong, {beyond} of them above 1 in size",
+            table=_shown(table, 4),
+            wrong=wrong,
+            beyond=beyond,
         ),
         {"table": table.tolist(), "wrong": wrong, "above_one": beyond},
     )
 
 
-@claim(
-    "reversed-weights",
-    "004",
-    "Reversing the sentence leaves the attention weights the same.",
-    "句子倒过来，注意力权重不变。",
-)
+@claim("reversed-weights", "004", say("Reversing the sentence leaves the attention weights the same."))
 def reversed_weights(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     forward, backward = attention_weights(q, q, NoPE()), attention_weights(q.flip(0), q.flip(0), NoPE())
     change, moved = apart(backward, forward), apart(backward, forward.flip(0, 1))
     return Evidence(
         verdict(change < EXACT),
-        Words(
-            f"they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
-            f"最多变了 {change:.4f}：行和列一起换位，即 PAPᵀ，误差 {moved:.1g}",
+        say(
+            "they change by up to {change:.4f}: rows and columns are permuted, PAPᵀ, error {moved:.1g}",
+            change=change,
+            moved=moved,
         ),
         {"change": change, "error_of_PAPt": moved},
     )
 
 
-@claim("relative-score", "002", "q̂_i·k̂_j = q_i·R(i-j)·k_j.", "q̂_i·k̂_j = q_i·R(i-j)·k_j。")
+@claim("relative-score", "002", say("q̂_i·k̂_j = q_i·R(i-j)·k_j."))
 def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     """The relative score for column vectors, which R rotates by +pω, and for row vectors, where R is the transpose."""
     q, k = some_words(2, d_head)
@@ -198,19 +189,17 @@ def relative_score(i: int = 5, j: int = 2, d_head: int = 8) -> Evidence:
     both, either = columns < EXACT and rows < EXACT, columns < EXACT or rows < EXACT
     return Evidence(
         Verdict.TRUE if both else Verdict.CONVENTION if either else Verdict.FALSE,
-        Words(
-            f"for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
-            f"行向量写法成立，误差 {rows:.0e}；列向量要写 qᵀ·R(j-i)·k，写 R(i-j) 会差 {columns:.2f}",
+        say(
+            "for row vectors, to {rows:.0e}; for columns it is qᵀ·R(j-i)·k, and R(i-j) is off by {columns:.2f}",
+            rows=rows,
+            columns=columns,
         ),
         {"error_rows": rows, "error_columns": columns},
     )
 
 
 @claim(
-    "positions-move-too",
-    "002",
-    "After PX the position codes move along, so the output is not a re-ordering alone.",
-    "置换之后位置编码也跟着重排，所以输出不再只是行的重排。",
+    "positions-move-too", "002", say("After PX the position codes move along, so the output is not a re-ordering alone.")
 )
 def positions_move_too(causal: bool = False) -> Evidence:
     """Compares the note's A(P(X + p)), and A(PX + p), which depends on order, with P·A(X + p)."""
@@ -221,16 +210,17 @@ def positions_move_too(causal: bool = False) -> Evidence:
     alone = apart(attention(x.flip(0) + p, blind, causal=causal), out)
     return Evidence(
         verdict(together > EXACT),
-        Words(
-            f"A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: A(PX+p) "
-            f"differs by {alone:.2f}",
-            f"A(P(X+p)) = P·A(X+p)，误差 {together:.0e}；看得见次序，是因为词动而位置不动：A(PX+p) 相差 {alone:.2f}",
+        say(
+            "A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: "
+            "A(PX+p) differs by {alone:.2f}",
+            together=together,
+            alone=alone,
         ),
         {"together": together, "words_alone": alone},
     )
 
 
-@claim("same-attention", "004", "Every word's attention is nearly the same.", "每个词的注意力分布几乎相同。")
+@claim("same-attention", "004", say("Every word's attention is nearly the same."))
 def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     weights = attention_weights(q, q, Unscaled())
@@ -239,32 +229,28 @@ def same_attention(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     shown = ", ".join(f"{weight:.3f}" for weight in on_last)
     return Evidence(
         verdict(spread < 0.05),
-        Words(f"the weight on 猫 is {shown}", f"三个词对“猫”的权重是 {shown}"),
+        say("the weight on 猫 is {shown}", shown=shown),
         {"weights_on_cat": on_last, "spread": spread},
     )
 
 
-@claim(
-    "scale-left-out",
-    "002 004",
-    "The scores go into the softmax as they are, without 1/√d.",
-    "分数直接进 softmax，不除以 √d。",
-)
+@claim("scale-left-out", "002 004", say("The scores go into the softmax as they are, without 1/√d."))
 def scale_left_out(x: Rows = NINE, w: Rows = NINE) -> Evidence:
     q = _fp64(x) @ _fp64(w)
     difference = apart(attention_weights(q, q, Unscaled()), attention_weights(q, q, NoPE()))
     d = q.shape[1]
     return Evidence(
         verdict(difference < EXACT),
-        Words(
-            f"the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
-            f"论文要除以 √d；d = {d} 时权重因此最多变 {difference:.3f}",
+        say(
+            "the paper divides by √d; at d = {d} the weights then move by up to {difference:.3f}",
+            d=d,
+            difference=difference,
         ),
         {"largest_difference": difference, "d": d},
     )
 
 
-@claim("set-of-words", "000", "Attention treats the words as a set.", "注意力把词当作集合。")
+@claim("set-of-words", "000", say("Attention treats the words as a set."))
 def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evidence:
     """In a set a repeated word counts once: measures how the output at another word changes if the repeat is removed."""
     once = tuple(dict.fromkeys(words))
@@ -273,20 +259,16 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
     change = apart(full, reduced)
     return Evidence(
         verdict(change < EXACT),
-        Words(
-            f"a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
-            f"应是多重集：重复的词要再算一次，“{watcher}”处的输出变了 {change:.2f}",
+        say(
+            "a multiset: a repeated word counts again and moves the output at {watcher} by {change:.2f}",
+            watcher=watcher,
+            change=change,
         ),
         {"change": change},
     )
 
 
-@claim(
-    "taylor-without-half",
-    "002",
-    "The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½.",
-    "二阶展开里 pᵀ(∂²f/∂x²)p 前面没有 ½。",
-)
+@claim("taylor-without-half", "002", say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."))
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
     one, tenth = split(eps=1e-3), split(eps=1e-4)
@@ -295,9 +277,12 @@ def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.ta
     large, small = abs(one.remainder_without_half), abs(one.remainder)
     return Evidence(
         verdict(printed > 2.5),
-        Words(
-            f"remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
-            f"余项是 {printed:.1f} 阶（ε = 1e-3 时 {large:.0e}）；加上 ½ 才是 {right:.1f} 阶（{small:.0e}）",
+        say(
+            "remainder of order {printed:.1f} ({large:.0e} at ε = 1e-3); with ½ of order {right:.1f} ({small:.0e})",
+            printed=printed,
+            large=large,
+            right=right,
+            small=small,
         ),
         {
             "order_as_printed": printed,
@@ -312,12 +297,7 @@ def _order(at_eps: float, at_tenth: float) -> float:
     return math.log10(abs(at_eps) / abs(at_tenth))
 
 
-@claim(
-    "no-projection-of-r",
-    "002",
-    "Transformer-XL multiplies the query with R(i-j) itself.",
-    "Transformer-XL 用 R(i-j) 本身与查询相乘。",
-)
+@claim("no-projection-of-r", "002", say("Transformer-XL multiplies the query with R(i-j) itself."))
 def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     """Compares the note's q·R with the paper's q·W_R R, both without 1/√d."""
     txl = TransformerXL(d_head, 1, d_head=d_head).double()
@@ -333,21 +313,16 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     difference = apart(torch.einsum("id,ijd->ij", q, r), term)
     return Evidence(
         verdict(difference < EXACT),
-        Words(
-            f"the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
-            f"{difference:.1f} for a random W_R",
-            f"论文是 q·W_R R(i-j)，W_R 由各头学习；W_R 取随机值时，漏掉它这一项最多变 {difference:.1f}",
+        say(
+            "the paper has q·W_R R(i-j), W_R learned for each head; without it the term changes by up to "
+            "{difference:.1f} for a random W_R",
+            difference=difference,
         ),
         {"largest_difference": difference},
     )
 
 
-@claim(
-    "gpt2-sinusoid",
-    "003",
-    "GPT-2, trained at 1024, is an example of a sinusoid failing at 4096.",
-    "GPT-2 训练长度 1024、推理 4096，是正弦编码失效的例子。",
-)
+@claim("gpt2-sinusoid", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
 def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())
@@ -357,14 +332,10 @@ def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) 
         error = ""
     except ValueError as raised:
         error = str(raised)
-    there = (
-        Words("raises an error, for there is no row", "直接报错，表里没有这一行")
-        if error
-        else Words("is defined", "有定义")
-    )
+    there = say("raises an error, for there is no row") if error else say("is defined")
     return Evidence(
         verdict(name == "sinusoidal" and not error),
-        Words(f"its encoding is {name}: position {asked - 1} {there.en}", f"它用的是 {name}：位置 {asked - 1} {there.zh}"),
+        say("its encoding is {name}: position {asked} {there}", name=name, asked=asked - 1, there=there),
         {"encoding": name, "error": error},
     )
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from posenc.learn.say import say
 from posenc.support.languages import Words
 
 
@@ -30,18 +31,18 @@ class Verdict(StrEnum):
 
     @property
     def words(self) -> Words:
-        return Words(self.value, _CHINESE[self.value])
+        return _WORDS[self.value]
 
 
-_CHINESE = {
-    "true": "成立",
-    "false": "不成立",
-    "partly": "部分成立",
-    "truncated": "截断",
-    "limit": "达不到",
-    "convention": "记法不同",
-    "contradiction": "自相矛盾",
-    "opinion": "观点",
+_WORDS = {
+    "true": say("true"),
+    "false": say("false"),
+    "partly": say("partly"),
+    "truncated": say("truncated"),
+    "limit": say("limit"),
+    "convention": say("convention"),
+    "contradiction": say("contradiction"),
+    "opinion": say("opinion"),
 }
 
 
@@ -84,9 +85,9 @@ class Claim:
         return self.compute(**inputs)
 
 
-def claim(id: str, notes: str, en: str, zh: str) -> Callable[[Callable[..., Evidence]], Claim]:
+def claim(id: str, notes: str, words: Words) -> Callable[[Callable[..., Evidence]], Claim]:
     """Decorates the function that computes a claim; `notes` are the notes' numbers, separated by spaces."""
-    return lambda compute: Claim(id, Words(en, zh), tuple(notes.split()), compute)
+    return lambda compute: Claim(id, words, tuple(notes.split()), compute)
 
 
 def verdict(holds: bool, otherwise: Verdict = Verdict.FALSE) -> Verdict:

@@ -14,20 +14,19 @@ from torch import Tensor
 from posenc.catalogue import lookup
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.learn.claims.claim import Evidence, Verdict, claim
+from posenc.learn.say import say
 from posenc.pictures import measures
 from posenc.positions import Positions
-from posenc.support.languages import Words
 
 FAR = 1_000_000
 LAG = 400
-MEASURED = Words("quality is measured by training: posenc compare", "效果要靠训练测出：posenc compare")
+MEASURED = say("quality is measured by training: posenc compare")
 
 
 @claim(
     "sinusoid-unlimited",
     "000 001 004",
-    "Sinusoids extrapolate without limit (000, 004), slightly beyond training (001).",
-    "正弦编码可无限外推（000、004），可略超训练长度（001）。",
+    say("Sinusoids extrapolate without limit (000, 004), slightly beyond training (001)."),
 )
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
     made = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
@@ -37,7 +36,7 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
     return _defined_not_good(defined, unseen, d_model // 2, trained)
 
 
-@claim("rope-unlimited", "000 003", "RoPE extrapolates smoothly to any length.", "RoPE 可平滑外推到任意长度。")
+@claim("rope-unlimited", "000 003", say("RoPE extrapolates smoothly to any length."))
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
     made = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
@@ -57,20 +56,22 @@ def _defined_not_good(defined: bool, unseen: int, pairs: int, trained: int) -> E
     """A formula can only show that an encoding is defined everywhere, not that a model works there."""
     numbers = {"defined_at_1e6": defined, "pairs_with_unseen_phase": unseen, "pairs": pairs}
     if not defined:
-        return Evidence(Verdict.FALSE, Words("not defined at position 1 000 000", "在位置一百万处没有定义"), numbers)
+        return Evidence(Verdict.FALSE, say("not defined at position 1 000 000"), numbers)
     return Evidence(
         Verdict.PARTLY,
-        Words(
-            f"defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet new phases "
-            f"beyond; {MEASURED.en}",
-            f"在位置一百万处确有定义；但训练长度为 {trained} 时，{pairs} 对里有 {unseen} 对在其后进入新的相位；"
-            f"{MEASURED.zh}",
+        say(
+            "defined at position 1 000 000, yes; but trained at {trained}, {unseen} of {pairs} pairs meet "
+            "new phases beyond; {measured}",
+            trained=trained,
+            unseen=unseen,
+            pairs=pairs,
+            measured=MEASURED,
         ),
         numbers,
     )
 
 
-@claim("alibi-best", "000", "ALiBi extrapolates best.", "ALiBi 的外推能力最佳。")
+@claim("alibi-best", "000", say("ALiBi extrapolates best."))
 def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384) -> Evidence:
     """The number of tokens that receive 99.9 % of a head's attention if all words have the same score."""
     bias = ALiBi(len(slopes), slopes=slopes).at_distance(torch.arange(length))
@@ -79,16 +80,17 @@ def alibi_best(slopes: tuple[float, ...] = alibi_slopes(8), length: int = 16384)
     shown = f"{windows[0]} … {windows[-1]}"
     return Evidence(
         Verdict.PARTLY if max(windows) < length / 2 else Verdict.FALSE,
-        Words(
-            f"it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity flat; "
-            f"{MEASURED.en}",
-            f"它相当于一个窗口：各头 99.9 % 的权重落在 {shown} 个词之内，困惑度因此平稳；{MEASURED.zh}",
+        say(
+            "it acts as a window: 99.9 % of a head's mass lies within {shown} tokens, which keeps perplexity "
+            "flat; {measured}",
+            shown=shown,
+            measured=MEASURED,
         ),
         {"windows": windows, "slopes": slopes},
     )
 
 
-@claim("rope-decay", "003", "RoPE inherits long-range decay.", "RoPE 继承了远程衰减。")
+@claim("rope-decay", "003", say("RoPE inherits long-range decay."))
 def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> Evidence:
     """The bound, the score of vectors of ones, and the scores of independent and of equal random q and k."""
     lags = torch.arange(length)
@@ -113,29 +115,27 @@ def rope_decay(d_head: int = 128, base: float = 10000.0, length: int = 512) -> E
     random_falls, equal_falls = numbers["random_spread_far_over_near"], numbers["equal_mean_far_over_near"]
     return Evidence(
         decided,
-        Words(
-            f"the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {LAG} random q "
-            f"and k keep {random_falls:.0%} of their spread (no decay), q = k keeps {equal_falls:.0%} of its mean",
-            f"上界平均在降，但 {first} 处回升；全 1 向量的分数 {second} 处回升；距离 {LAG} 处，随机 q、k 的离散度"
-            f"还剩 {random_falls:.0%}（无衰减），q = k 的均值还剩 {equal_falls:.0%}",
+        say(
+            "the bound falls on average, but rises at {first}; the score of ones at {second}; at lag {lag} "
+            "random q and k keep {random_falls:.0%} of their spread (no decay), q = k keeps "
+            "{equal_falls:.0%} of its mean",
+            first=first,
+            second=second,
+            lag=LAG,
+            random_falls=random_falls,
+            equal_falls=equal_falls,
         ),
         numbers,
     )
 
 
-@claim(
-    "better-for-language",
-    "002",
-    "RoPE helps linear attention; relative positions suit language better.",
-    "RoPE 能提升线性注意力；相对位置编码更适合自然语言。",
-)
+@claim("better-for-language", "002", say("RoPE helps linear attention; relative positions suit language better."))
 def better_for_language() -> Evidence:
     return Evidence(
         Verdict.OPINION,
-        Words(
+        say(
             "nothing to compute: the first is reported by the RoPE paper (arXiv 2104.09864), the second is measured "
-            "one task at a time: posenc compare",
-            "没有可算的式子：前者见 RoPE 论文的实验（arXiv 2104.09864），后者要逐个任务去测：posenc compare",
+            "one task at a time: posenc compare"
         ),
         {},
     )

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.learn import notes
-from posenc.support.languages import Language, Words
+from posenc.learn.say import say
+from posenc.support.languages import Language, joined
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
@@ -75,10 +76,10 @@ def as_data(checked: list[tuple[Claim, Evidence]]) -> dict[str, Any]:
         "claims": [
             {
                 "id": claim.id,
-                "claim": claim.words._asdict(),
+                "claim": claim.words.as_dict(),
                 "notes": [notes.FILES[note] for note in claim.notes],
                 "verdict": finding.verdict.value,
-                "value": finding.value._asdict(),
+                "value": finding.value.as_dict(),
                 "numbers": dict(finding.numbers),
             }
             for claim, finding in checked
@@ -98,7 +99,7 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, show_lines=False, pad_edge=False, expand=True, padding=(0, 1, 1, 0), header_style="bold"
     )
-    heads = (Words("note", "笔记"), Words("claim", "说法"), Words("computed", "计算结果"), Words("verdict", "结论"))
+    heads = (say("note"), say("claim"), say("computed"), say("verdict"))
     for head, ratio in zip(heads, (None, 9, 12, None), strict=True):
         table.add_column(head.in_language(language), ratio=ratio, overflow="fold")
     for claim, finding in checked:
@@ -110,10 +111,9 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
 
 def _summary(checked: list[tuple[Claim, Evidence]], language: Language) -> str:
     if not checked:
-        return Words("No claim matches.", "没有符合条件的说法。").in_language(language)
-    english = ", ".join(f"{count} {verdict.words.en}" for verdict, count in _counts(checked))
-    chinese = "，".join(f"{count} 条{verdict.words.zh}" for verdict, count in _counts(checked))
-    return Words(f"{len(checked)} claims: {english}.", f"共 {len(checked)} 条：{chinese}。").in_language(language)
+        return say("No claim matches.").in_language(language)
+    counts = (say("{count} {verdict}", count=count, verdict=verdict.words) for verdict, count in _counts(checked))
+    return say("{claims} claims: {counts}.", claims=len(checked), counts=joined(counts, ", ", "，")).in_language(language)
 
 
 def _counts(checked: list[tuple[Claim, Evidence]]) -> list[tuple[Verdict, int]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.learn.notes import FILES
+from posenc.learn.say import say
 from posenc.support.languages import Language, Words
 from posenc.terminal.language import chosen_language
 
@@ -58,7 +59,7 @@ def as_data(example: Example) -> dict[str, Any]:
     """One example as JSON data."""
     return {
         "name": example.name,
-        "title": example.title._asdict(),
+        "title": example.title.as_dict(),
         "notes": [FILES[note] for note in example.notes],
         "steps": [_step_as_data(step) for step in example.steps()],
     }
@@ -66,7 +67,7 @@ def as_data(example: Example) -> dict[str, Any]:
 
 def _step_as_data(step: Step) -> dict[str, Any]:
     return {
-        "title": step.title._asdict(),
+        "title": step.title.as_dict(),
         "formula": step.formula,
         "rows": step.rows,
         "columns": step.columns,
@@ -82,7 +83,7 @@ def _step_as_data(step: Step) -> dict[str, Any]:
             }
             for slip in step.slips
         ],
-        "remark": step.remark._asdict() if step.remark else None,
+        "remark": step.remark.as_dict() if step.remark else None,
     }
 
 
@@ -94,7 +95,7 @@ def rendered(example: Example, language: Language) -> list[RenderableType]:
 
     from posenc.terminal.wrapped import Wrapped
 
-    source = Words("note", "笔记").in_language(language)
+    source = say("note").in_language(language)
     parts: list[RenderableType] = [
         Rule(f"[bold]{example.title.in_language(language)}[/]", align="left", style="cyan"),
         Text(f"{source} {', '.join(FILES[note] for note in example.notes)}", style="dim"),
@@ -151,16 +152,12 @@ def _slips_in_words(step: Step) -> Words | None:
     cut = sum(slip.truncated for slip in step.slips)
     wrong = len(step.slips) - cut
     if wrong and cut:
-        return Words(
-            f"The note prints {wrong} of {count} wrong and cuts {cut} off instead of rounding (printed → right).",
-            f"笔记 {count} 个数里错了 {wrong} 个，另有 {cut} 个只截断、未舍入（笔记 → 正确）。",
+        return say(
+            "The note prints {wrong} of {count} wrong and cuts {cut} off instead of rounding (printed → right).",
+            wrong=wrong,
+            count=count,
+            cut=cut,
         )
     if cut:
-        return Words(
-            f"The note cuts {cut} of {count} off instead of rounding (printed → right).",
-            f"笔记 {count} 个数里有 {cut} 个只截断、未舍入（笔记 → 正确）。",
-        )
-    return Words(
-        f"The note prints {wrong} of {count} wrong (printed → right).",
-        f"笔记 {count} 个数里错了 {wrong} 个（笔记 → 正确）。",
-    )
+        return say("The note cuts {cut} of {count} off instead of rounding (printed → right).", cut=cut, count=count)
+    return say("The note prints {wrong} of {count} wrong (printed → right).", wrong=wrong, count=count)

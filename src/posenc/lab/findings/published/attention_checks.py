@@ -16,6 +16,7 @@ from posenc.lab.findings.published.our_scores import (
 )
 from posenc.lab.findings.published.task_checks import ORDER
 from posenc.lab.findings.titles import title
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 EVEN = "even"  # attention that is the same for every word
@@ -29,26 +30,31 @@ def looks_at(link: str, than: str) -> Judge:
         task = task_of(found, ORDER)
         best = task["gate"]["best"]
         if best is None:
-            raise Untested(f"{task['title']['en']}: not run", f"{task['title']['zh']}：未运行")
+            raise Untested(say("{title}: not run", title=Words(**task["title"])))
         arm_of(task, best)
         rows = [row for row in task["links"] if row["arm"] == best and row["link"] in (link, than)]
         last = max((row["step"] for row in rows), default=None)
         ends = [row for row in rows if row["step"] == last]
         if {row["link"] for row in ends} != {link, than}:
-            raise Untested("attention between these words was not recorded", "没有记录这些词之间的注意力")
+            raise Untested(say("attention between these words was not recorded"))
         scores = {which: _by_seed([row for row in ends if row["link"] == which], "probability") for which in (link, than)}
         scores[EVEN] = _by_seed([row for row in ends if row["link"] == link], "even")
         at, name = {which: one.mean for which, one in scores.items()}, title(best)
-        words = Words(
-            f"{name.en}: {link} {at[link]:.3f}, {than} {at[than]:.3f}, even {at[EVEN]:.3f}",
-            f"{name.zh}：{link} {at[link]:.3f}，{than} {at[than]:.3f}，均匀分配时 {at[EVEN]:.3f}",
+        words = say(
+            "{name}: {link} {at:.3f}, {than} {at_than:.3f}, even {at_even:.3f}",
+            name=name,
+            link=link,
+            at=at[link],
+            than=than,
+            at_than=at[than],
+            at_even=at[EVEN],
         )
-        even = Words(f"{link} > even", f"{link} > 均匀分配")
+        even = say("{link} > even", link=link)
         links = [
-            Link(Words(*(f"{link} > {than}",) * 2), lambda at: at[link] - at[than], strict=True, shows=best),
+            Link(Words(f"{link} > {than}"), lambda at: at[link] - at[than], strict=True, shows=best),
             Link(even, lambda at: at[link] - at[EVEN], strict=True, shows=best),
         ]
-        return decide(scores, links, words, Words("mean over layers and heads", "各层各头平均"))
+        return decide(scores, links, words, say("mean over layers and heads"))
 
     return judge
 
@@ -67,12 +73,15 @@ def neighbours_grow_alike(found: Found) -> Ours:
             arm_of(task, seen["arm"])
             before, after = (nearness(seen["matrices"][at]) for at in (0, -1))
             first, last = seen["steps"][0], seen["steps"][-1]
-            words = Words(
-                f"cosine of neighbours less that of distant rows: {before:+.3f} at step {first}, {after:+.3f} at {last}",
-                f"相邻行与远处行的余弦相似度之差：第 {first} 步 {before:+.3f}，第 {last} 步 {after:+.3f}",
+            words = say(
+                "cosine of neighbours less that of distant rows: {before:+.3f} at step {first}, {after:+.3f} at {last}",
+                before=before,
+                first=first,
+                after=after,
+                last=last,
             )
-            return Ours(words, after - before >= ALIKE, Words("first seed", "第一个种子"))
-    raise Untested("no learned table was watched in training", "没有在训练中记录可学习的位置表")
+            return Ours(words, after - before >= ALIKE, say("first seed"))
+    raise Untested(say("no learned table was watched in training"))
 
 
 def nearness(matrix: Sequence[Sequence[float]]) -> float:
@@ -92,17 +101,15 @@ def looks_near(name: str) -> Judge:
         last = max((row["step"] for row in rows), default=None)
         heads = [row["probability"] for row in rows if row["step"] == last and len(row["probability"]) > 1]
         if not heads:
-            raise Untested(f"attention of {title(name).en} was not recorded", f"没有记录 {title(name).zh} 的注意力")
+            raise Untested(say("attention of {name} was not recorded", name=title(name)))
         near = sum(sum(head[: len(head) // 2]) / (len(head) // 2) for head in heads) / len(heads)
         far = sum(sum(head[len(head) // 2 :]) / (len(head) - len(head) // 2) for head in heads) / len(heads)
-        words = Words(
-            f"mean probability {near:.4f} over the nearer half of the distances, {far:.4f} over the farther",
-            f"较近一半距离上的平均概率为 {near:.4f}，较远一半为 {far:.4f}",
+        words = say(
+            "mean probability {near:.4f} over the nearer half of the distances, {far:.4f} over the farther",
+            near=near,
+            far=far,
         )
-        why = Words(
-            "first seed, mean over layers and heads; it is of the text as much as of the encoding",
-            "第一个种子，各层各头平均；既反映编码，也反映文本本身",
-        )
+        why = say("first seed, mean over layers and heads; it is of the text as much as of the encoding")
         return Ours(words, near > far, why)
 
     return judge

@@ -21,6 +21,8 @@ from posenc.lab.findings.criteria import FEWEST, MISSING
 from posenc.lab.findings.published.counting import from_notes
 from posenc.lab.findings.published.deciding import Ours
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import numbered
+from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
@@ -28,15 +30,15 @@ Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a
 TEXT = "language_model"
 
 KINDS: Mapping[Kind, Words] = {
-    "scale": Words("scale", "规模"),
-    "budget": Words("budget", "预算"),
-    "task": Words("other setting", "设置不同"),
-    "theirs": Words("their mistake", "原文有误"),
-    "ours": Words("our mistake", "此处有误"),
+    "scale": say("scale"),
+    "budget": say("budget"),
+    "task": say("other setting"),
+    "theirs": say("their mistake"),
+    "ours": say("our mistake"),
 }
 DECIDED_BY: Mapping[Kind, Sequence[str]] = {"budget": ("study", "gpu"), "scale": ("gpu",)}  # presets, of text
-SMALLER = Words("not known; their models are larger and trained for far longer", "原因不明；原文的模型更大，训练量也大得多")
-NOT_MEASURED = Words("the notes state it without a measurement", "笔记只作了陈述，没有测量")
+SMALLER = say("not known; their models are larger and trained for far longer")
+NOT_MEASURED = say("the notes state it without a measurement")
 
 
 class Cause(NamedTuple):
@@ -62,12 +64,12 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
     if ours.setting.en:
         return Cause("task", ours.setting)
     if undecided:
-        return Cause("budget", Words("more seeds are needed", "需要更多种子"))
+        return Cause("budget", say("more seeds are needed"))
     return Cause("scale", SMALLER, decided_by("scale", found, consulted))
 
 
 def only(seeds: int) -> Words:
-    return Words(f"only {seeds} seed{'s' * (seeds != 1)}", f"只有 {seeds} 个种子")
+    return say("only {seeds}", seeds=numbered(seeds, "seed", "seeds"))
 
 
 def decided_by(kind: Kind, found: Mapping[str, Any], consulted: Consulted) -> str:
@@ -91,14 +93,14 @@ def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     run = {name: arm for name, arm in read.items() if arm["state"] != MISSING}
     unlearnt = [name for name, arm in run.items() if not arm["learnt"]]
     improving = [name for name, arm in run.items() if arm["learnt"] and arm["converged"] is False]
-    lists = [(Words("not learnt", "尚未学会"), unlearnt), (Words("still improving", "仍在改善"), improving)]
+    lists = [(say("not learnt", context="state"), unlearnt), (say("still improving"), improving)]
     told = [_list(what, names) for what, names in lists if names]
     return joined(told, "; ", "；") if told else None
 
 
 def _list(what: Words, names: Sequence[str]) -> Words:
     listed = joined(map(title, names), ", ", "、")
-    return Words(f"{what.en}: {listed.en}", f"{what.zh}：{listed.zh}")
+    return say("{what}: {listed}", what=what, listed=listed)
 
 
 def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str | None:
@@ -116,8 +118,8 @@ def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str 
 def told(cause: Cause, trial: str | None = None) -> Words:
     """The cause and the trial in one sentence. OUT stands for the folder of the results."""
     kind = KINDS[cause.kind]
-    parts = [Words(f"{kind.en}: {cause.why.en}", f"{kind.zh}：{cause.why.zh}")]
+    parts = [say("{kind}: {why}", kind=kind, why=cause.why)]
     if trial:
         command = f"posenc lab repeat {trial} --in OUT"
-        parts.append(Words(f"seen in: {command}", f"可见于：{command}"))
+        parts.append(say("seen in: {command}", command=command))
     return clauses(*parts)

@@ -13,12 +13,10 @@ from posenc.lab.findings.published.our_scores import (
     reachable,
 )
 from posenc.lab.findings.titles import title
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
-COST = Words(
-    "a sweep with this encoding, on one machine; it measures the cost at its end",
-    "在一台机器上运行含此编码的实验，结束时测量代价",
-)
+COST = say("a sweep with this encoding, on one machine; it measures the cost at its end")
 
 
 def slower(*groups: Sequence[str]) -> Judge:
@@ -26,17 +24,17 @@ def slower(*groups: Sequence[str]) -> Judge:
 
     def judge(found: Found) -> Ours:
         if found["cost"] is None:
-            raise Untested("cost was not measured", "没有测量代价", COST)
+            raise Untested(say("cost was not measured"), COST)
         rows, device = found["cost"]["rows"], found["cost"]["device"]
 
         def look_up(name: str) -> Score:
             if name not in rows:
-                raise Untested(f"{title(name).en}: not measured", f"{title(name).zh}：未测量", COST)
+                raise Untested(say("{name}: not measured", name=title(name)), COST)
             return Score(rows[name]["training"]["median"], {})
 
         scores, left, without = reachable(groups, look_up)
-        told = Words(f"measured on {device}", f"在 {device.replace(', one thread', ' 单线程')} 上测量")
-        words = listed(scores, unit=Words("× the time of NoPE", "（以 NoPE 的耗时为 1）"))
+        told = say("measured on {device}", device=Words(device, device.replace(", one thread", " 单线程")))
+        words = listed(scores, unit=say("× the time of NoPE"))
         low, middle, high = ({name: rows[name]["training"][of] for name in scores} for of in ("low", "median", "high"))
         return by_ranges(low, middle, high, worst_first(left), words, told, without)
 

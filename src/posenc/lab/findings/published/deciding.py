@@ -16,9 +16,11 @@ from typing import NamedTuple
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import numbered
+from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
-NOTHING = Words("", "")
+NOTHING = Words("")
 
 
 class Score(NamedTuple):
@@ -79,17 +81,17 @@ class Judged(NamedTuple):
 
 
 def at_most(name: str, limit: float) -> Link:
-    return Link(_same(f"{title(name).en} ≤ {limit:g}"), lambda at: limit - at[name], shows=name, names=(name,))
+    return Link(Words(f"{title(name).en} ≤ {limit:g}"), lambda at: limit - at[name], shows=name, names=(name,))
 
 
 def at_least(name: str, limit: float) -> Link:
-    return Link(_same(f"{title(name).en} ≥ {limit:g}"), lambda at: at[name] - limit, shows=name, names=(name,))
+    return Link(Words(f"{title(name).en} ≥ {limit:g}"), lambda at: at[name] - limit, shows=name, names=(name,))
 
 
 def above(more: str, less: str, *, shows: str = "", equal: bool = False, called: Callable[[str], Words] = title) -> Link:
     """The score of `more` is above that of `less`; `equal` allows a tie."""
     sign = "≥" if equal else ">"
-    says = Words(*(f"{one} {sign} {other}" for one, other in zip(called(more), called(less), strict=True)))
+    says = Words("{more} {sign} {less}").filled(more=called(more), sign=sign, less=called(less))
     return Link(says, lambda at: at[more] - at[less], strict=not equal, shows=shows, names=(more, less))
 
 
@@ -129,12 +131,9 @@ def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -
     fewest, most = (pick(len(one.seeds) for one in judged) for pick in (min, max))
     by_seed = _by_seed(scores, tuple(scores))
     agree, n = sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed.values()), len(by_seed)
-    told = Words(f"holds for {agree} of {n} seed{'s' * (n != 1)}", f"{n} 个种子中有 {agree} 个成立")
+    told = say("holds for {agree} of {seeds}", agree=agree, seeds=numbered(n, "seed", "seeds"))
     if n < most:
-        told = Words(
-            f"each inequality over the {fewest} to {most} seeds that its encodings share",
-            f"每个不等式各用其编码共有的 {fewest} 至 {most} 个种子",
-        )
+        told = say("each inequality over the {fewest} to {most} seeds that its encodings share", fewest=fewest, most=most)
     why = clauses(*(said for said in (told, *_open_links(judged), *notes) if said.en))
     shows, against = _contradicted(judged)
     return Ours(words, _all(judged), why, fewest, shows, against=against, open=_open_names(judged))
@@ -152,7 +151,7 @@ def by_ranges(low: Means, middle: Means, high: Means, links: Sequence[Link], wor
         judged.append(Judged(link, holds, {}, link.margin(middle), None))
     overlapping = [one.link.says for one in judged if one.holds is None]
     said = joined(overlapping, ", ", "，")
-    overlap = Words(f"undecided, quartiles overlap: {said.en}", f"未定，四分位数重叠：{said.zh}")
+    overlap = say("undecided, quartiles overlap: {said}", said=said)
     told = (*notes, *_open_links(judged), *[overlap] * bool(overlapping))
     why = clauses(*(words for words in told if words.en))
     return Ours(words, _all(judged), why, shows=_contradicted(judged)[0], open=_open_names(judged))
@@ -212,15 +211,8 @@ def _open_links(judged: Sequence[Judged]) -> Iterator[Words]:
     fails = [one.link.says for one in judged if one.holds is False]
     if fails and len(judged) > 1:
         said = joined(fails, ", ", "，")
-        yield Words(f"fails: {said.en}", f"不成立：{said.zh}")
+        yield say("fails: {said}", said=said)
     for one in judged:
         if one.holds is None and one.half_width is not None:
             by, says, seeds = f"{one.margin:+.3f} ± {one.half_width:.3f}", one.link.says, len(one.seeds)
-            yield Words(
-                f"undecided: {says.en} by {by} over {seeds} seeds",
-                f"未定：{says.zh}，{seeds} 个种子上相差 {by}",
-            )
-
-
-def _same(text: str) -> Words:
-    return Words(text, text)
+            yield say("undecided: {says} by {by} over {seeds} seeds", says=says, by=by, seeds=seeds)

@@ -19,31 +19,30 @@ from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score,
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
+from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
 NEAR = 1.25  # a scored length may differ from the published one by this factor
-BITS, PLAIN = Words(" bits", " 比特"), Words("", "")
+BITS, PLAIN = say(" bits"), Words("")
 STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
 
 
 CONSULTED = "consulted"  # the key under which a check collects what it has read: (task, encoding)
-MORE_STEPS = Words("more training steps", "更多训练步数")
-UNFINISHED = Words("the trials that are missing: posenc lab run --resume", "补上缺少的试验：posenc lab run --resume")
-LONGER = Words("a longer scored length", "评测更长的长度")
-CUT_UP = Words(
-    "cut_up: every length, in the language model of the experiment", "实验的语言模型任务中设置 cut_up: every length"
-)
+MORE_STEPS = say("more training steps")
+UNFINISHED = say("the trials that are missing: posenc lab run --resume")
+LONGER = say("a longer scored length")
+CUT_UP = say("cut_up: every length, in the language model of the experiment")
 
 
 class Untested(Exception):
     """The claim cannot be judged by these results. `needs` says what it would take."""
 
-    def __init__(self, en: str, zh: str, needs: Words = NOTHING) -> None:
-        super().__init__(en)
-        self.words, self.needs = Words(en, zh), needs
+    def __init__(self, words: Words, needs: Words = NOTHING) -> None:
+        super().__init__(words.en)
+        self.words, self.needs = words, needs
 
 
 Judge = Callable[[Found], Ours]
@@ -59,8 +58,8 @@ def task_of(found: Found, *names: str) -> Found:
             if task["name"] == name:
                 return {**task, CONSULTED: found.get(CONSULTED, [])}
     called = joined((tasks.load(name).title for name in names), " or ", "或")
-    needs = Words(f"an experiment with the task {names[0]}", f"含有任务 {names[0]} 的实验")
-    raise Untested(f"not run: {called.en}", f"未运行：{called.zh}", needs)
+    needs = say("an experiment with the task {names}", names=names[0])
+    raise Untested(say("not run: {called}", called=called), needs)
 
 
 def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
@@ -71,21 +70,21 @@ def arm_of(task: Found, name: str, *, learnt: bool = True) -> Found:
             if learnt and not arm["learnt"]:
                 raise no_number(name, arm["state"])
             return dict(arm)
-    needs = Words(f"{name} among the encodings of the experiment", f"实验的编码中要有 {name}")
-    raise Untested(f"{title(name).en}: took no part", f"{title(name).zh}：未参与", needs)
+    needs = say("{name} among the encodings of the experiment", name=name)
+    raise Untested(say("{name}: took no part", name=title(name)), needs)
 
 
 def length_of(task: Found, times: float | None) -> int:
     """The scored length nearest to that multiple of the trained length; the longest for None."""
     if times is None:
         if task["lengths"][-1] == task["length"]:
-            raise Untested("no longer length was scored", "没有评测更长的长度", LONGER)
+            raise Untested(say("no longer length was scored"), LONGER)
         return int(task["lengths"][-1])
     off = {length: abs(math.log(length / task["length"] / times)) for length in task["lengths"]}
     best = min(off, key=lambda length: off[length])
     if off[best] > math.log(NEAR):
-        needs = Words(f"a scored length near {times:g} times the trained one", f"在训练长度约 {times:g} 倍处评测")
-        raise Untested(f"no length near {times:g}× was scored", f"没有评测 {times:g}× 附近的长度", needs)
+        needs = say("a scored length near {times:g} times the trained one", times=times)
+        raise Untested(say("no length near {times:g}× was scored", times=times), needs)
     return int(best)
 
 
@@ -97,13 +96,9 @@ def side_by_side(task: Found, arm: Found, length: int) -> Score:
     """The score of windows that do not overlap. With `cut_up: longest`, only the longest length has one."""
     cell, state = arm["non_overlapping"].get(str(length)), arm["cells"].get(str(length), {}).get("state")
     if cell is None and state is None:
-        at = Words("the trained length", "训练长度") if length == task["length"] else Words(*(times(task, length),) * 2)
+        at = say("the trained length") if length == task["length"] else Words(times(task, length))
         name = title(arm["name"])
-        en, zh = (
-            f"{name.en}: not scored in windows side by side at {at.en}",
-            f"{name.zh}：没有在{at.zh}上以首尾相接的窗口评测",
-        )
-        raise Untested(en, zh, CUT_UP)
+        raise Untested(say("{name}: not scored in windows side by side at {at}", name=name, at=at), CUT_UP)
     return _score(arm["name"], cell or arm["cells"].get(str(length)))
 
 
@@ -125,9 +120,9 @@ def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     kind, _, why = state.partition(": ")
     zh = STATES.get(kind, kind) + f"：{because(why).zh}" * bool(why)
-    en = "not run" if state == "missing" else state
+    said = Words("not run" if state == "missing" else state, zh)
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
-    return Untested(f"{title(name).en}: {en}", f"{title(name).zh}：{zh}", needs)
+    return Untested(say("{name}: {state}", name=title(name), state=said), needs)
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -138,9 +133,9 @@ def changed(task: Found, change: str, length: int) -> Score:
             return _score("rope", after["cells"].get(str(length)))
     if not change:
         return score(arm, length)
-    needs = Words(f"after: [{change}] in the experiment", f"实验设置 after: [{change}]")
+    needs = say("after: [{change}] in the experiment", change=change)
     name = change_title(change)
-    raise Untested(f"{name.en} was not tried after training", f"训练后未试：{name.zh}", needs)
+    raise Untested(say("{name} was not tried after training", name=name), needs)
 
 
 # Telling -------------------------------------------------------------------------------------------------------------
@@ -151,9 +146,9 @@ def listed(
 ) -> Words:
     """2×: Sinusoidal 3.22, RoPE 2.87 bits; the largest first."""
     ordered = sorted(scores.items(), key=lambda entry: -entry[1].mean)
-    each = (Words(*(f"{word} {one.mean:{form}}" for word in called(name))) for name, one in ordered)
-    said, where = joined(each, ", ", "，"), at if isinstance(at, Words) else Words(at, at)
-    return Words(f"{where.en}{': ' * bool(at)}{said.en}{unit.en}", f"{where.zh}{'：' * bool(at)}{said.zh}{unit.zh}")
+    each = (Words("{name} {score}").filled(name=called(name), score=format(one.mean, form)) for name, one in ordered)
+    said = joined([joined(each, ", ", "，"), unit], "", "")
+    return say("{at}: {scores}", at=at, scores=said) if at else said
 
 
 def times(task: Found, length: int) -> str:
@@ -161,7 +156,7 @@ def times(task: Found, length: int) -> str:
 
 
 def place(task: Found, length: int) -> Words:
-    return Words(*(f"{word} {times(task, length)}" for word in Words(**task["title"])))
+    return Words("{title} {times}").filled(title=Words(**task["title"]), times=times(task, length))
 
 
 def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
@@ -171,10 +166,11 @@ def untrained_buckets(task: Found, length: int, names: Container[str]) -> Words:
     trained, reach = row_tokens(task, task["length"]), longest_bucket(task)
     if trained >= reach:
         return NOTHING
-    return Words(
-        f"T5's buckets distinguish distances up to {reach}, and training at {trained} never uses those of longer "
-        "distances; the T5 paper trained at 512",
-        f"T5 的距离桶一直区分到 {reach}，训练长度却是 {trained}，更远的桶从未训练过；T5 论文的训练长度是 512",
+    return say(
+        "T5's buckets distinguish distances up to {reach}, and training at {trained} never uses those of "
+        "longer distances; the T5 paper trained at 512",
+        reach=reach,
+        trained=trained,
     )
 
 
@@ -193,4 +189,4 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     if len(left) < min(2, len(groups)):
         raise gone[0]
     without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
-    return scores, left, Words(f"without {without.en}", f"未计入 {without.zh}") if gone else NOTHING
+    return scores, left, say("without {without}", without=without) if gone else NOTHING

@@ -40,6 +40,7 @@ from posenc.lab.findings.published.our_scores import (
     untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"
@@ -53,7 +54,7 @@ def blind(task_name: str, links: Callable[[Found, Sequence[str]], Sequence[Link]
         task = task_of(found, task_name)
         learnt = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if not learnt:
-            raise Untested(f"{task['title']['en']}: nothing else learnt it", f"{task['title']['zh']}：没有其他编码学会")
+            raise Untested(say("{title}: nothing else learnt it", title=Words(**task["title"])))
         read = [arm_of(task, "nope", learnt=False), *(arm_of(task, arm["name"]) for arm in learnt)]
         scores = {arm["name"]: score(arm, task["length"]) for arm in read}
         return decide(scores, links(task, [arm["name"] for arm in learnt]), listed(scores, unit=unit))
@@ -67,13 +68,13 @@ def masked_fails(task: Found, others: Sequence[str]) -> list[Link]:
 
 
 def _behind(other: str, by: float) -> Link:
-    says = Words(*(f"{nope} ≥ {one} + {by:g}" for nope, one in zip(title("nope"), title(other), strict=True)))
+    says = Words("{nope} ≥ {other} + {by:g}").filled(nope=title("nope"), other=title(other), by=by)
     return Link(says, lambda at: at["nope"] - at[other] - by, shows="nope", names=("nope", other))
 
 
 def at_chance(task: Found, others: Sequence[str]) -> list[Link]:
     chance = task["chance"][str(task["length"])]
-    says = Words(f"NoPE within {CHANCE:g} of chance", f"NoPE 与随机水平相差不超过 {CHANCE:g}")
+    says = say("NoPE within {chance:g} of chance", chance=CHANCE)
     return [Link(says, lambda at: CHANCE - abs(at["nope"] - chance), shows="nope", names=("nope",))]
 
 
@@ -98,7 +99,7 @@ def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
 def _beyond(task: Found, name: str) -> Score:
     lengths = [length for length in task["lengths"] if task["length"] < length <= 2 * task["length"]]
     if not lengths:
-        raise Untested("no longer length up to 2× was scored", "没有评测 2× 以内的更长长度")
+        raise Untested(say("no longer length up to 2× was scored"))
     arm = arm_of(task, name)
     each = [score(arm, length) for length in lengths]
     seeds = set.intersection(*(set(one.seeds) for one in each))
@@ -120,14 +121,14 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
                     blocks[seed].append({name: value for name, value in values.items() if value is not None})
         every = statistics.mean_ranks("exact", [block for of in blocks.values() for block in of], sorted(names))
         if every is None:
-            raise Untested("no exact task was learnt by all five", "没有一个精确匹配的任务被五种编码全部学会")
+            raise Untested(say("no exact task was learnt by all five"))
         by_seed = {seed: statistics.mean_ranks("exact", of, sorted(names)) for seed, of in blocks.items()}
         ranks = {
             name: Score(mean, {seed: one[name] for seed, one in by_seed.items() if one is not None})
             for name, mean in every.items()
         }
         whole = sum(block.keys() >= names for of in blocks.values() for block in of)
-        complete = Words(f"{whole} complete cells", f"{whole} 个完整单元")
+        complete = say("{whole} complete cells", whole=whole)
         buckets = (
             untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
         )
@@ -144,8 +145,8 @@ def retrieves_nothing(found: Found) -> Ours:
     scores = paired({"far": score(arm, length), "home": score(arm, task["length"])})
     home, far, at = f"{scores['home'].mean:.2f}", f"{scores['far'].mean:.2f}", times(task, length)
     name = Words(**task["title"])
-    words = Words(f"{name.en}: RoPE 1× {home}, {at} {far}", f"{name.zh}：RoPE 1× {home}，{at} {far}")
-    says = Words(f"{at} < half of 1×", f"{at} < 1× 的一半")
+    words = say("{name}: RoPE 1× {home}, {at} {far}", name=name, home=home, at=at, far=far)
+    says = say("{at} < half of 1×", at=at)
     return decide(scores, [Link(says, lambda at: BREAKS["exact"] * at["home"] - at["far"], strict=True)], words)
 
 
@@ -155,8 +156,8 @@ def flat_is_not_use(found: Found) -> Ours:
     lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
     scores = paired({name: score(arm_of(task, name), length) for name in ("nope", "alibi")})
     said = listed(scores, place(task, length), unit=PLAIN)
-    words = Words(f"{said.en}; ALiBi on text {lost.mean:+.3f} bits", f"{said.zh}；ALiBi 在文本上 {lost.mean:+.3f} 比特")
-    flat = Link(Words(f"ALiBi on text ≤ {FLAT['bits']:g}", f"ALiBi 在文本上 ≤ {FLAT['bits']:g}"), _flat)
+    words = say("{said}; ALiBi on text {mean:+.3f} bits", said=said, mean=lost.mean)
+    flat = Link(say("ALiBi on text ≤ {bits:g}", bits=FLAT["bits"]), _flat)
     return decide({**scores, "lost": lost}, [flat, above("nope", "alibi", shows="alibi")], words)
 
 
@@ -194,12 +195,9 @@ def keeps(task_name: str, name: str, at: float) -> Judge:
         length, arm = length_of(task, at), arm_of(task, name)
         scores = paired({"home": score(arm, task["length"]), "far": score(arm, length)})
         home, far = (f"{scores[where].mean:.2f}" for where in ("home", "far"))
-        each = (
-            f"{word} 1× {home}{comma}{times(task, length)} {far}"
-            for word, comma in zip(title(name), (", ", "，"), strict=True)
-        )
-        says = Words(f"{times(task, length)} ≥ {FLAT['exact']:g} of 1×", f"{times(task, length)} ≥ 1× 的 {FLAT['exact']:g}")
-        return decide(scores, [Link(says, lambda at: at["far"] - FLAT["exact"] * at["home"])], Words(*each))
+        words = say("{name} 1× {home}, {at} {far}", name=title(name), home=home, at=times(task, length), far=far)
+        says = say("{task} ≥ {exact:g} of 1×", task=times(task, length), exact=FLAT["exact"])
+        return decide(scores, [Link(says, lambda at: at["far"] - FLAT["exact"] * at["home"])], words)
 
     return judge
 

@@ -37,20 +37,15 @@ from posenc.lab.findings.published.our_scores import (
 )
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
+from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.
 COMPETITIVE = 0.02
-SIDE_BY_SIDE = Words(
-    "windows side by side, as theirs, so that each length has other bytes at its ends",
-    "与原文相同，窗口首尾相接，因此各长度末尾所含的字节略有不同",
-)
-SAME_TARGETS = Words("the same targets at every length", "各长度的目标相同")
-THEY_CUT = Words(
-    "theirs cuts the text into windows side by side; here every length has the same targets",
-    "原文把文本切成首尾相接的窗口；此处各长度的目标相同",
-)
+SIDE_BY_SIDE = say("windows side by side, as theirs, so that each length has other bytes at its ends")
+SAME_TARGETS = say("the same targets at every length")
+THEY_CUT = say("theirs cuts the text into windows side by side; here every length has the same targets")
 
 
 def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -> Judge:
@@ -135,7 +130,7 @@ def stays_flat(name: str) -> Judge:
         task = task_of(found, TEXT)
         arm, _ = arm_of(task, name), length_of(task, None)
         lost = {times(task, length): rise(arm, length) for length in task["lengths"] if task["length"] < length}
-        said = joined((Words(*(f"{at} {one.mean:+.3f}",) * 2) for at, one in lost.items()), ", ", "，")
+        said = joined((Words(f"{at} {one.mean:+.3f}") for at, one in lost.items()), ", ", "，")
         links = [_flat(at) for at in lost]
         return decide(lost, links, joined([said, BITS], "", ""))
 
@@ -143,7 +138,7 @@ def stays_flat(name: str) -> Judge:
 
 
 def _flat(at: str) -> Link:
-    return Link(Words(*(f"{at} ≤ {FLAT['bits']:g}",) * 2), lambda lost: FLAT["bits"] - lost[at])
+    return Link(Words(f"{at} ≤ {FLAT['bits']:g}"), lambda lost: FLAT["bits"] - lost[at])
 
 
 def gains_side_by_side(name: str) -> Judge:
@@ -154,16 +149,14 @@ def gains_side_by_side(name: str) -> Judge:
         arm, length = arm_of(task, name), length_of(task, None)
         home, far = (side_by_side(task, arm, at) for at in (task["length"], length))
         apart, same = difference(far, home), rise(arm, length)
-        words = Words(
-            f"{times(task, length)}: {apart.mean:+.3f} bits in windows side by side, {same.mean:+.3f} on the same targets",
-            f"{times(task, length)}：窗口首尾相接时 {apart.mean:+.3f} 比特，目标相同时 {same.mean:+.3f} 比特",
+        words = say(
+            "{task}: {mean:+.3f} bits in windows side by side, {same:+.3f} on the same targets",
+            task=times(task, length),
+            mean=apart.mean,
+            same=same.mean,
         )
-        gains = Link(Words("side by side < 0", "首尾相接 < 0"), lambda at: -at["apart"], strict=True)
-        half = Link(
-            Words("same targets > half of side by side", "目标相同 > 首尾相接的一半"),
-            lambda at: at["same"] - at["apart"] / 2,
-            strict=True,
-        )
+        gains = Link(say("side by side < 0"), lambda at: -at["apart"], strict=True)
+        half = Link(say("same targets > half of side by side"), lambda at: at["same"] - at["apart"] / 2, strict=True)
         return decide({"apart": apart, "same": same}, [gains, half], words)
 
     return judge
@@ -175,7 +168,7 @@ def best_at_longest(name: str) -> Judge:
         length = length_of(task, None)
         others = [arm["name"] for arm in task["arms"] if arm["learnt"] and arm["name"] != name]
         if not others:
-            raise Untested("nothing else learnt the trained length", "没有其他编码学会训练长度")
+            raise Untested(say("nothing else learnt the trained length"))
         scores, left, without = reachable([others], lambda other: score(arm_of(task, other), length))
         scores = {**scores, name: score(arm_of(task, name), length)}
         return decide(
@@ -198,8 +191,8 @@ def ends_with_training(name: str) -> Judge:
         length = next(length for length in task["lengths"] if length > task["length"])
         state = arm["cells"][str(length)]["state"] or "has a number"
         kind, _, why = state.partition(": ")
-        zh = f"不能：{because(why).zh}" if kind == "cannot" else "有数值"
-        return Ours(Words(f"{times(task, length)}: {state}", f"{times(task, length)}：{zh}"), kind == "cannot")
+        said = say("cannot: {why}", why=because(why)) if kind == "cannot" else say("has a number")
+        return Ours(say("{at}: {state}", at=times(task, length), state=said), kind == "cannot")
 
     return judge
 
@@ -217,7 +210,7 @@ def competitive(name: str, other: str) -> Judge:
 
 
 def _at_most_behind(name: str, other: str) -> Words:
-    return Words(*(f"{one} - {two} ≤ {COMPETITIVE:g}" for one, two in zip(title(name), title(other), strict=True)))
+    return Words("{name} - {other} ≤ {most:g}").filled(name=title(name), other=title(other), most=COMPETITIVE)
 
 
 def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
@@ -229,7 +222,7 @@ def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
         scores = {change: changed(task, change, length) for change in names}
         home = changed(task, "", task["length"])
         said = listed(scores, times(task, length), called=change_title)
-        words = Words(f"{said.en}; 1×: {home.mean:.2f}", f"{said.zh}；1×：{home.mean:.2f}")
+        words = say("{said}; 1×: {mean:.2f}", said=said, mean=home.mean)
         return decide({**scores, "home": home}, links, words)
 
     return judge

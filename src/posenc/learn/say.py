@@ -1,0 +1,5 @@
+"""What the walks and the claims say: English where it is said, Chinese in zh.po beside this file."""
+
+from posenc.support.languages import catalogue_of
+
+say = catalogue_of("learn")

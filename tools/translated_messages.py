@@ -1,0 +1,77 @@
+"""The sentences of posenc that have no Chinese yet, and the translations that no sentence uses; exit code 0.
+
+    python tools/translated_messages.py
+
+Every folder of src/posenc that has a zh.po is read: the sentences from its Python files, say("…"), and the entries of its
+catalogue. An entry that is marked fuzzy counts as missing. A changed English sentence shows up twice: the new one is
+missing, the translation of the old one unused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from babel.messages.pofile import read_po
+
+SOURCES = Path(__file__).parents[1] / "src" / "posenc"
+
+
+class Sentence(NamedTuple):
+    context: str  # tells apart two uses of the same English; mostly empty
+    english: str
+
+    def shown(self) -> str:
+        return repr(self.english) + f" (context {self.context!r})" * bool(self.context)
+
+
+def rooms(sources: Path = SOURCES) -> list[Path]:
+    return sorted(path.parent for path in sources.glob("*/zh.po"))
+
+
+def said(room: Path) -> dict[Sentence, str]:
+    """Every sentence of a room, and the first line that says it. Raises ValueError for one that is not written out."""
+    found: dict[Sentence, str] = {}
+    for path in sorted(room.rglob("*.py")):
+        for call in calls(ast.parse(path.read_text(encoding="utf-8")), room.name):
+            where = f"{path.relative_to(room.parent)}:{call.lineno}"
+            context = next((one.value for one in call.keywords if one.arg == "context"), ast.Constant(""))
+            parts = [context, *call.args]
+            values = [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if len(parts) != 2 or len(values) != 2:
+                raise ValueError(f"{where}: say takes one sentence, written out, and named values; got {ast.unparse(call)}")
+            found.setdefault(Sentence(*values), where)
+    return found
+
+
+def calls(tree: ast.Module, room: str) -> Iterator[ast.Call]:
+    """The calls of `say` in a module that imports it from that room."""
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == f"posenc.{room}.say")
+    if not any(name.name == "say" for node in imports for name in node.names):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
+            yield node
+
+
+def translated(room: Path) -> dict[Sentence, str]:
+    """The entries of a room's catalogue that have a translation."""
+    with (room / "zh.po").open("rb") as file:
+        entries = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
+    return {Sentence(one.context or "", str(one.id)): str(one.string) for one in entries}
+
+
+def listed(sources: Path = SOURCES) -> list[str]:
+    """A line for every sentence without a translation, and for every translation without a sentence."""
+    lines = []
+    for room in rooms(sources):
+        sentences, entries = said(room), translated(room)
+        lines += [f"{where}: missing: {one.shown()}" for one, where in sentences.items() if one not in entries]
+        lines += [f"{room.name}/zh.po: unused: {one.shown()}" for one in entries if one not in sentences]
+    return lines
+
+
+if __name__ == "__main__":
+    print("\n".join(listed()) or "every sentence has its translation, and every translation its sentence")

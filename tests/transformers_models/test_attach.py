@@ -1,6 +1,7 @@
 """posenc.transformers.attachment on tiny random models: laws of position inside a model, what is kept, what is refused."""
 
 import copy
+import warnings
 
 import pytest
 import torch
@@ -200,6 +201,49 @@ def test_packed_rows_equal_separate_ones():
     )
     near(packed[:, :4], logits(model, IDS[:1, :4]))
     near(packed[:, 4:], logits(model, IDS[1:, :6]))
+
+
+GAPS = torch.tensor([[0, 3, 7, 8, 20, 21, 40, 63, 64, 65]]).expand(2, -1)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"attention_mask": torch.ones(2, 10, dtype=torch.long)},
+        {"attention_mask": torch.ones(2, 1, 10, 10, dtype=torch.bool).tril()},
+        {"use_cache": True},
+        {"attention_mask": torch.tensor([[1] * 10, [0] + [1] * 9])},
+    ],
+    ids=["a mask", "a mask of pairs", "a cache", "padding"],
+)
+def test_a_gap_in_position_ids_begins_a_document_only_where_transformers_says_so(given):
+    model = model_of()
+    plain = logits(model, position_ids=GAPS, **given)
+    pt.attach(model, posenc.create("rope", d_head=WIDTH, layout="half"))
+    real = torch.ones(2, 10, dtype=torch.bool)
+    real[1, 0] = given.get("attention_mask", real).ndim != 2 or bool(given.get("attention_mask", real)[1, 0])
+    near(logits(model, position_ids=GAPS, **given)[real], plain[real])
+    packed = logits(model, position_ids=GAPS)
+    pt.detach(model)
+    near(packed, logits(model, position_ids=GAPS))
+
+
+def test_positions_that_do_not_go_on_over_a_cache():
+    """A rotation is cached with the keys and stays right; a bias of distances is warned of."""
+    model = model_of()
+    for name, warned in (("rope", False), ("alibi", True)):
+        pt.attach(model, made(name))
+        whole = logits(model, position_ids=GAPS, use_cache=True)
+        with torch.no_grad():
+            first = model(input_ids=IDS[:, :6], position_ids=GAPS[:, :6], use_cache=True)
+            rest = {"input_ids": IDS[:, 6:], "position_ids": GAPS[:, 6:], "past_key_values": first.past_key_values}
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                then = model(**rest).logits
+        assert any("do not go on where the cached ones end" in str(one.message) for one in caught) == warned
+        if not warned:
+            near(then, whole[:, 6:])
+        pt.detach(model)
 
 
 @pytest.mark.parametrize("reentrant", [True, False])

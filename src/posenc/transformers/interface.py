@@ -156,9 +156,17 @@ class GivePositions:
         self.check(module, name, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
-        mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"))
-        call = Call.of(tokens, past, mask if isinstance(mask, Tensor) and mask.ndim == 2 else None, numbers)
+        mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"), past)
+        packed = mask is None and cache is None and not self.makes_a_cache(module, given)
+        counts = mask if isinstance(mask, Tensor) and mask.ndim == 2 else None
+        call = Call.of(tokens, past, counts, numbers, packed=packed)
         return args, kwargs | {CALL: call}
+
+    @staticmethod
+    def makes_a_cache(module: nn.Module, given: dict[str, Any]) -> bool:
+        """Whether the decoder makes a cache of its own, which is handed to what makes its mask."""
+        asked = given.get("use_cache")
+        return bool(getattr(module.config, "use_cache", False) if asked is None else asked)
 
     def check(self, module: nn.Module, name: str, cache: Any) -> None:
         """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache."""

@@ -17,6 +17,7 @@ Legend: b batch, h query heads, g key heads, t new tokens, n keys, d channels of
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -27,6 +28,7 @@ from posenc.encoding import PositionalEncoding, full_precision, rotated
 from posenc.encodings.bases.content_dependent import FromHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
+from posenc.structure import Rotation
 from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
 from posenc.transformers.rotation_forms import Rotate
@@ -100,6 +102,12 @@ class LayerCall:
     def rotated(self, q: Float[Tensor, "b h t d"], keys: int) -> tuple[Tensor, Positions, Positions]:
         """The queries, rotated where the keys are, and the positions of queries and keys."""
         at_q, (plain, at_k) = self.new(q.dtype), self.call.positions(keys)
+        if self.call.gap and not (self.keys_are_rotated and isinstance(self.encoding.structure(), Rotation)):
+            warnings.warn(
+                "position_ids: the new tokens do not go on where the cached ones end; cached tokens are counted, so that "
+                f"{type(self.encoding).__name__} sees other distances than without a cache",
+                stacklevel=2,
+            )
         if self.keys_with_states is not None:
             at_k = self.keys_with_states
         elif plain is at_k:

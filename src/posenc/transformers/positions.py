@@ -32,6 +32,7 @@ class Call:
     past            tokens that the cache has seen; a tensor where a static cache counts on the device
     mask            1 for real tokens, 0 for padding, of the whole row; None: all are real
     position_ids    positions of the new tokens; None: counted
+    gap             whether they are known not to go on where the cached tokens, counted, end
     made            positions and tables, which the first layer computes for all. No part of the pytree, whose floating
                     leaves FSDP casts to the dtype of its parameters
     """
@@ -42,19 +43,36 @@ class Call:
     mask: Int[Tensor, "b s"] | None
     position_ids: Int[Tensor, "#b t"] | None
     device: torch.device
+    gap: bool = False
     made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, tokens: Tensor, past: int | Tensor, mask: Tensor | None = None, position_ids: Tensor | None = None) -> Call:
+    def of(
+        cls,
+        tokens: Tensor,
+        past: int | Tensor,
+        mask: Tensor | None = None,
+        position_ids: Tensor | None = None,
+        *,
+        packed: bool = True,
+    ) -> Call:
         """The call for `tokens` [b, t, …]. Masks without padding and positions that only count are left out, where they can
-        be read: positions are then known to be consecutive, which fast paths need."""
+        be read: positions are then known to be consecutive, which fast paths need.
+
+        packed   whether a gap in position_ids begins another document, as it does in transformers where it is handed
+                 neither a mask nor a cache
+        """
         batch, length = tokens.shape[:2]
-        if mask is not None and readable(mask) and bool(mask.all()):
-            mask = None
-        if position_ids is not None and mask is None and isinstance(past, int) and readable(position_ids):
+        real = mask is None or (readable(mask) and bool(mask.all()))
+        if position_ids is not None and real and isinstance(past, int) and readable(position_ids):
             counted = torch.arange(past, past + length, device=position_ids.device)
             position_ids = None if bool((position_ids == counted).all()) else position_ids
-        return cls(batch, length, past, mask, position_ids, tokens.device)
+        gap = position_ids is not None and _gap(position_ids, past, mask)
+        if real and (position_ids is None or packed):
+            mask = None
+        elif mask is None and isinstance(past, int) and past == 0:
+            mask = torch.ones(batch, length, dtype=torch.long, device=tokens.device)
+        return cls(batch, length, past, mask, position_ids, tokens.device, gap)
 
     def to(self, device: torch.device | str, **options: Any) -> Call:
         """The same call with its tensors on another device: accelerate moves the arguments of a layer with this."""
@@ -62,7 +80,7 @@ class Call:
             return self
         leaves, _ = _flatten(self)
         past, mask, position_ids = (one.to(device, **options) if isinstance(one, Tensor) else one for one in leaves)
-        return Call(self.batch, self.length, past, mask, position_ids, torch.device(device))
+        return Call(self.batch, self.length, past, mask, position_ids, torch.device(device), self.gap)
 
     @property
     def new(self) -> Positions:
@@ -100,17 +118,18 @@ class Call:
         return self.made[key]  # type: ignore[no-any-return]
 
 
-def numbers_of_tokens(position_ids: Any) -> Tensor | None:
+def numbers_of_tokens(position_ids: Any, past: int | Tensor) -> Tensor | None:
     """[b, t] of what a decoder is given as position_ids; None where its tokens are to be counted.
 
     Models with several axes (M-RoPE) hand over [4, b, t], the number in the text first, or [3, b, t]: time, height and
-    width, which are equal within text. Where those differ the tokens of the row are counted, with a warning.
+    width, which are equal within text. Where those differ the tokens of the row are counted, with a warning. So are those
+    after cached ones, whose images are not known.
     """
     if not isinstance(position_ids, Tensor) or position_ids.ndim not in (2, 3):
         return None
     if position_ids.ndim == 2 or position_ids.shape[0] == 4:
         return position_ids if position_ids.ndim == 2 else position_ids[0]
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or not isinstance(past, int) or past:
         return None
     if readable(position_ids) and bool((position_ids == position_ids[:1]).all()):
         return position_ids[0]
@@ -122,14 +141,23 @@ def numbers_of_tokens(position_ids: Any) -> Tensor | None:
     return None
 
 
-def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device]]:
-    return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device)
+def _gap(position_ids: Tensor, past: int | Tensor, mask: Tensor | None) -> bool:
+    """Whether there are cached tokens and the new ones do not go on where these, counted, end; False where that cannot be
+    read."""
+    if not isinstance(past, int) or not past or not all(readable(one) for one in (position_ids, mask) if one is not None):
+        return False
+    first = past if mask is None else mask[:, : past + 1].long().sum(dim=1) - 1
+    return bool((position_ids[:, 0] != first).any()) or bool((position_ids.diff(dim=1) != 1).any())
+
+
+def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device, bool]]:
+    return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device, call.gap)
 
 
 def _unflatten(leaves: Any, context: Any) -> Call:
-    batch, length, device = context
     past, mask, position_ids = leaves
-    return Call(batch, length, past, mask, position_ids, device)
+    batch, length, device, gap = context
+    return Call(batch, length, past, mask, position_ids, device, gap)
 
 
 _pytree.register_pytree_node(

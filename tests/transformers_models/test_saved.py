@@ -7,9 +7,11 @@ import warnings
 
 import pytest
 import torch
+import transformers
 
 import posenc
 import posenc.transformers as pt
+from families.harness import config_of
 from posenc.encodings.alibi import ALiBi
 from posenc.frequencies import DynamicNTK, rotary
 from transformers_models.test_attach import logits, made, model_of
@@ -366,3 +368,19 @@ def test_a_pickled_model_is_saved_as_its_class_does(tmp_path):
     assert torch.equal(logits(loaded), logits(model))
     loaded.save_pretrained(tmp_path)
     assert torch.equal(logits(pt.from_pretrained(tmp_path).eval()), logits(model))
+
+
+def test_a_model_with_another_head_is_loaded_as_what_it_is(tmp_path):
+    torch.manual_seed(0)
+    model = transformers.LlamaForTokenClassification(config_of("llama")).eval()
+    pt.attach(model, made("alibi"))
+    with pytest.warns(UserWarning, match="saved with an encoding attached"):
+        model.save_pretrained(tmp_path / "kept")
+    loaded = pt.from_pretrained(tmp_path / "kept").eval()
+    assert type(loaded) is type(model)
+    assert torch.equal(logits(loaded), logits(model))
+    config = json.loads((tmp_path / "kept" / "config.json").read_text())
+    for names in ([], ["LlamaForNobody"], ["AutoModel"], ["LlamaConfig"]):
+        (tmp_path / "kept" / "config.json").write_text(json.dumps(config | {"architectures": names}))
+        with pytest.raises(ValueError, match="architectures: expected the name of one model of transformers"):
+            pt.from_pretrained(tmp_path / "kept")

@@ -19,23 +19,24 @@ from posenc.transformers.saved import KEY, restored
 
 @checked
 def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **options: Any) -> nn.Module:
-    """The model of a folder that `save_pretrained` wrote, with what was attached to it; `options` go to transformers.
+    """The model of a folder that `save_pretrained` wrote, of the class that was saved, with what was attached to it.
 
+    options     go to transformers' from_pretrained
     trust_code  imports the module of an encoding that is not posenc's, as the folder names it, which runs its code
 
     Raises FileNotFoundError where there is no such folder: nothing is looked for on a hub. Raises ValueError where nothing
     is attached in that folder; for an entry that posenc has not written, naming the place in it; for an encoding that is
-    not posenc's, without trust_code; and where a parameter of the encodings is missing from the weights.
+    not posenc's, without trust_code; for a class of model that transformers does not have; and where a parameter of the encodings is missing from the weights.
     """
     path = Path(folder) / "config.json"
     if not path.is_file():
         raise FileNotFoundError(f"folder: expected one with a config.json that save_pretrained wrote, got {folder}")
     encodings, layers = _read(path, trust_code)
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoConfig
 
     config = AutoConfig.from_pretrained(folder)
     delattr(config, KEY)
-    model: nn.Module = AutoModelForCausalLM.from_pretrained(folder, config=config, **options)
+    model: nn.Module = _class_of(config, path).from_pretrained(folder, config=config, **options)
     for number, encoding in enumerate(encodings):
         try:
             attach(model, encoding, layers=[n for n, own in layers.items() if own == number])
@@ -54,6 +55,17 @@ def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **
             if name in stored:
                 parameter.copy_(stored[name])
     return model
+
+
+def _class_of(config: Any, path: Path) -> Any:
+    """The class that was saved, with its head: AutoModelForCausalLM would put a new one in the place of another's."""
+    import transformers
+
+    names = config.architectures or []
+    found = getattr(transformers, names[0], None) if len(names) == 1 else None
+    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+        raise ValueError(f"folder: {path}: architectures: expected the name of one model of transformers, got {names}")
+    return found
 
 
 def _read(path: Path, trust_code: bool) -> tuple[list[PositionalEncoding], dict[int, int]]:

@@ -16,10 +16,11 @@ from PIL import Image
 from which_backend import table
 
 from posenc.catalogue.entry import KINDS, Entry
-from posenc.catalogue.lookup import BY_NAME, ENTRIES, FOUNDATION
+from posenc.catalogue.lookup import ENTRIES, FOUNDATION, create
 from posenc.pictures.plots.effect import effect
 from posenc.pictures.plots.figures import save
 from posenc.pictures.plots.views import Request, drawable, picture_of, views_of
+from posenc.structure import Blocks, Regions
 from posenc.support.languages import Language
 
 HERE = Path(__file__).parent
@@ -68,6 +69,10 @@ def edited(entry: Entry, language: Language) -> str:
     return file.relative_to(ROOT).as_posix()
 
 
+def _replaces_products(name: str) -> bool:
+    return isinstance(create(name, d_model=64, n_heads=4).structure(), (Regions, Blocks))
+
+
 def main() -> int:
     made = pages()
     if "--check" in sys.argv[1:]:
@@ -78,7 +83,7 @@ def main() -> int:
     (HERE / "pictures").mkdir(exist_ok=True)
     for path, text in made.items():
         path.write_text(text, encoding="utf-8")
-    alone = [name for name in drawable() if not (BY_NAME[name].load().replaces_products or name in DIFFER_BY_HEAD)]
+    alone = [name for name in drawable() if not (_replaces_products(name) or name in DIFFER_BY_HEAD)]
     for entry in ENTRIES:
         out = HERE / "pictures" / f"{entry.name}.png"
         if not out.exists() or "--all" in sys.argv[1:]:

@@ -105,7 +105,7 @@ def test_a_bias_is_added_before_the_shares():
         logits[b, h, i, j] -= 2.0 ** (-8 * (h + 1) / H) * abs(i - j)
     got = attend(*map(torch.from_numpy, (q, k, v)), Stack(ALiBi(H), StickBreaking()), Positions.arange(1, 6))
     close(got, mixed(shares(logits, [[0] * 6], [range(6)]), v))
-    with pytest.raises(ValueError, match="parts: expected at most one that takes the place of the softmax"):
+    with pytest.raises(ValueError, match="parts: expected at most one with a finish of its own"):
         Stack(StickBreaking(), StickBreaking())
 
 

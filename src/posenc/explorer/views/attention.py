@@ -82,7 +82,7 @@ w_q[0, 2] = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 w_k[0] = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)
 w_v[0, :, :2] = torch.tensor(posenc.learn.walk.VALUES, dtype=torch.float64)"""
 TYPED = f"""\
-vectors = posenc.pictures.measures.order.word_vectors({{words}}, {{m}})  # random, the same for the same word
+vectors = posenc.measures.order.word_vectors({{words}}, {{m}})  # random, the same for the same word
 x = vectors.mul(7).round() / 10
 {PROJECTIONS}"""
 # The translations word by word have the same numbers.

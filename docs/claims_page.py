@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from posenc.lab.report.cells import source
-from posenc.lab.report.words import same, say
+from posenc.lab.report.words import phrase, same
 from posenc.support.languages import Language, Words, clauses
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -38,11 +38,11 @@ def claims_table(language: Language) -> str:
     """Every claim: at the setting of its paper where that was run and tests it, otherwise as in the study or in the preset
     standard; and beside it what the study says, whose models are larger and trained for longer.
     """
-    head = [*(say(name).in_language(language) for name in COLUMNS), *MORE[language]]
+    head = [*(phrase(name).in_language(language) for name in COLUMNS), *MORE[language]]
     lines = [_line(head), _line(["---"] * len(head))]
     for row, folder, study in rows():
         told = [source(row).in_language(language), row[f"claim_{language}"], row[f"ours_{language}"]]
-        told += [say(row["verdict"]).in_language(language), _why(row, language)]
+        told += [phrase(row["verdict"]).in_language(language), _why(row, language)]
         report = "report.md" if language == "en" else "report.zh-CN.md"
         place = f"../{folder}" if folder in (STANDARD, STUDY) else folder
         told += [f"[{folder}]({place}/report/{report})", _beside(study, folder, language)]
@@ -68,7 +68,7 @@ def _why(row: Row, language: Language) -> str:
     """The reasons of a verdict, and what would decide it unless that is the study: the column beside it has its result."""
     why = Words(row["why_en"], row["why_zh"])
     if row["decided_by"] not in ("", THE_STUDY):
-        why = clauses(why, say("would decide", command=same(row["decided_by"])))
+        why = clauses(why, phrase("would decide", command=same(row["decided_by"])))
     return why.in_language(language)
 
 
@@ -76,7 +76,7 @@ def _beside(row: Row | None, folder: str, language: Language) -> str:
     """Verdict and scores of the study; a dash where it tests nothing of the claim, or the row itself is of the study."""
     if row is None or folder == STUDY or not _told(row):
         return "–"
-    verdict, colon = say(row["verdict"]).in_language(language), ": " if language == "en" else "："
+    verdict, colon = phrase(row["verdict"]).in_language(language), ": " if language == "en" else "："
     return verdict + (f"{colon}{row[f'ours_{language}']}" if row[f"ours_{language}"] else "")
 
 

@@ -27,7 +27,12 @@ TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
 NEAR = 1.25  # a scored length may differ from the published one by this factor
 BITS, PLAIN = say(" bits"), Words("")
-STATES = {NOT_LEARNT: "此预算下未学会", MISSING: "未运行", "cannot": "无法做到", "failed": "训练失败"}
+STATES = {
+    NOT_LEARNT: say("not learnt at this budget"),
+    MISSING: say("not run"),
+    "cannot": say("cannot", context="state"),
+    "failed": say("failed", context="state"),
+}
 
 
 CONSULTED = "consulted"  # the key under which a check collects what it has read: (task, encoding)
@@ -119,8 +124,8 @@ def rise(arm: Found, length: int) -> Score:
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     kind, _, why = state.partition(": ")
-    zh = STATES.get(kind, kind) + f"：{because(why).zh}" * bool(why)
-    said = Words("not run" if state == "missing" else state, zh)
+    said = STATES.get(kind, Words(kind))
+    said = joined((said, because(why)), ": ", "：") if why else said
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
     return Untested(say("{name}: {state}", name=title(name), state=said), needs)
 

@@ -26,7 +26,8 @@ def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **
 
     Raises FileNotFoundError where there is no such folder: nothing is looked for on a hub. Raises ValueError where nothing
     is attached in that folder; for an entry that posenc has not written, naming the place in it; for an encoding that is
-    not posenc's, without trust_code; for a class of model that transformers does not have; and where a parameter of the encodings is missing from the weights.
+    not posenc's, without trust_code; for a class of model that transformers does not have; and where a parameter of the
+    encodings is missing from the weights.
     """
     path = Path(folder) / "config.json"
     if not path.is_file():

@@ -164,6 +164,36 @@ def test_lists_can_be_expected(tmp_path):
     assert wrong.returncode == 1
 
 
+def test_a_state_that_no_copy_leaves_behind_is_seen():
+    """Dynamic NTK in a global that grows with the farthest position, and never shrinks: all is driven far before a law."""
+    farthest = [16]
+
+    def rotate(x, positions):
+        farthest[0] = max(farthest[0], int(positions.max()) + 1)
+        d = x.shape[-1]
+        base = 10000.0 * (farthest[0] / 16) ** (d / (d - 2))
+        angle = positions[:, None, :, None].double() * base ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+        cos, sin = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        first, second = x.chunk(2, -1)
+        return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+
+    report = posenc.check(rotate=lambda x, positions: rotate(x, positions))
+    assert not report.passed
+    assert report["earlier_calls_do_not_matter"].verdict == "failed"
+
+
+def test_what_fails_once_and_not_again_is_a_failure():
+    calls = [0]
+
+    def rotate(x, positions):
+        calls[0] += 1
+        return x + (calls[0] == 40)
+
+    report = posenc.check(rotate=lambda x, positions: rotate(x, positions))
+    assert not report.passed
+    assert any("once and not again" in result.detail for result in report.results)
+
+
 PLUGGED = (
     IMPLEMENTATION
     + """

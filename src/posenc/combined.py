@@ -177,6 +177,18 @@ class PerLayer(PositionalEncoding):
         return PerLayer(layer.heads(start, stop) for layer in self)
 
 
+def check_heads(encoding: PositionalEncoding, heads: int) -> None:
+    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for."""
+    if isinstance(encoding, Stack):
+        for part in encoding:
+            check_heads(part, heads)
+    elif (built := encoding.configuration.get("n_heads", heads)) != heads:
+        raise ValueError(
+            f"{type(encoding).__name__}: built for n_heads={built}, got a tensor with {heads} as q: make it with "
+            f"n_heads={heads}, or give every slice of the heads its own with encoding.heads(start, stop)"
+        )
+
+
 def one_layer(encoding: PositionalEncoding) -> bool:
     """Whether attention can take it as it is; of several layers it takes at_layer(n)."""
     return all(map(one_layer, encoding)) if isinstance(encoding, Stack) else not isinstance(encoding, PerLayer)

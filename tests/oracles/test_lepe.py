@@ -134,7 +134,7 @@ def test_bad_input_is_refused():
     twice = Positions.at(torch.tensor([[[0, 0], [0, 1], [0, 1]]]))
     with pytest.raises(ValueError, match=r"a token at \[0, 0\] has two neighbours with the same coordinates"):
         attend(q, q, q, made().float(), twice, causal=False)
-    with pytest.raises(ValueError, match=f"built for n_heads={H}, got v with 2 heads"):
+    with pytest.raises(ValueError, match=f"built for n_heads={H}, got a tensor with 2 as q"):
         attend(q[:, :2], q[:, :2], q[:, :2], made().float(), Positions.grid(1, 3), causal=False)
     with pytest.raises(TypeError, match="needs integer positions"):
         attend(q, q, q, made().float(), Positions.at(torch.rand(1, 3, 2)), causal=False)

@@ -30,6 +30,22 @@ class Slopes(PositionalEncoding):
         return Slopes(stop - start)
 
 
+def of_other_heads() -> list[str]:
+    """Encodings of one layer that are built for a number of heads."""
+    return [name for name, made in ENCODINGS.items() if made.configuration.get("n_heads")]
+
+
+@pytest.mark.parametrize("heads", [2, 8])
+@pytest.mark.parametrize("name", of_other_heads())
+def test_queries_of_other_heads_than_it_was_built_for_are_refused(name, heads):
+    """With fewer, the first heads' numbers would be taken; with more, there are none for the last."""
+    q, axes = torch.zeros(1, heads, 3, 8), ENCODINGS[name].coordinate_axes
+    at = Positions.at(torch.zeros(1, 3, axes, dtype=torch.long) if axes > 1 else torch.arange(3)[None])
+    for encoding in (ENCODINGS[name], Stack(NoPE(), ENCODINGS[name])):
+        with pytest.raises(ValueError, match=f"built for n_heads=4, got a tensor with {heads} as q"):
+            attend(q, q, q, encoding, at, causal=True)
+
+
 WRONG_FOR_ALL = [(-1, 2), (2, 2), (3, 1), (0, 0), (0.0, 2), ("0", 2), (False, True), (0, None)]
 OF_FOUR = [ALiBi(4), T5(4), TransformerXL(16, 4), Slopes(4), Stack(RoPE(4), T5(4)), PerLayer([NoPE(), ALiBi(4)])]
 

@@ -231,6 +231,39 @@ def test_a_lost_offset_is_found():
     assert {"cached_equals_uncached", "chunked_equals_whole", "padded_decoding_equals_alone"} <= failed
 
 
+class Longest(torch.nn.Module):
+    """A rotary embedding whose positions are squeezed by the farthest that it has seen, and stay so."""
+
+    def __init__(self, own):
+        super().__init__()
+        self.own, self.farthest = own, 16
+
+    def forward(self, x, position_ids=None, **named):
+        self.farthest = max(self.farthest, int(position_ids.max()) + 1)
+        return self.own(x, position_ids * (16 / self.farthest), **named)
+
+
+def test_a_state_that_earlier_requests_leave_is_found():
+    model = model_of()
+    model.model.rotary_emb = Longest(model.model.rotary_emb)
+    assert "earlier_requests_do_not_change_the_next" in {result.law for result in pt.check(model).failures}
+
+
+def test_noise_of_the_model_s_own_hides_nothing():
+    """Rows that mix, and dropout that is never off, would widen what is allowed."""
+
+    def mixed(module, given, found):
+        return found + 0.1 * found.mean(0, keepdim=True) if len(found) > 1 else found
+
+    def dropped(module, given, found):
+        return torch.nn.functional.dropout(found, 0.1)
+
+    for hook, law in ((mixed, "other_rows_do_not_matter"), (dropped, "the_same_request_gives_the_same")):
+        model = model_of()
+        model.model.layers[0].mlp.register_forward_hook(hook)
+        assert law in {result.law for result in pt.check(model).failures}
+
+
 class FirstRow(torch.nn.Module):
     """A rotary embedding that takes the first row's positions for all rows."""
 

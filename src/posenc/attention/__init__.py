@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.attention.backends import choose
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.windows import by_pieces
-from posenc.combined import check_one_layer
+from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
 from posenc.positions import Positions
 from posenc.structure import Blocks, Regions
@@ -223,6 +223,7 @@ def _check(
         raise ValueError(f"q, k: expected at least one channel, got {list(q.shape)}")
     if not k.shape[1] or q.shape[1] % k.shape[1]:
         raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
+    check_heads(encoding, q.shape[1])
     for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
         if not isinstance(at, Positions):
             raise TypeError(

@@ -20,6 +20,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 
 MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
+AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 EXPECTED = "is_what_is_expected"
 _CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign"} | {
     "bucket_starts": "buckets",
@@ -162,11 +163,10 @@ def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable
 
 def _laws(seam: Seam, names: Sequence[str] | None) -> list[Law]:
     known = {name: law for name, law in LAWS.items() if seam in law.seams}
-    if names is None:
-        return list(known.values())
-    if unknown := [name for name in names if name not in known]:
+    if unknown := [name for name in names or () if name not in known]:
         raise ValueError(f"laws: {seam} has no law {unknown[0]!r}; it has {', '.join(known)}")
-    return [known[name] for name in names]
+    chosen = [known[name] for name in (known if names is None else names)]
+    return sorted(chosen, key=lambda law: law.name == AFTER_ALL_OTHERS)
 
 
 def _name(function: Any) -> str:

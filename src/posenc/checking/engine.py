@@ -107,7 +107,7 @@ def tried(law: Law, subject: Fresh) -> Result:
             declined = declined or why
             continue
         if not found.holds:
-            return _failure(law, subject, given)
+            return _failure(law, subject, given, found)
         if worst is None or found.figure > worst.figure:
             worst = found
     if worst is not None:
@@ -133,21 +133,22 @@ def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
         raise Declined("not declared", f"it refuses such input with {said}") from error
 
 
-def _failure(law: Law, subject: Fresh, given: Mapping[str, int]) -> Result:
-    """The failure at the smallest input found, if it fails again; otherwise it is not reported as one."""
+def _failure(law: Law, subject: Fresh, given: Mapping[str, int], found: Measured) -> Result:
+    """The failure at the smallest input found. What fails once and not again keeps a state between calls, or draws."""
     small = _shrunk(law, subject, given)
     for one in (small, given):
         again = [_again(law, subject, one) for _ in range(CONFIRMATIONS)]
         if all(found is not None and not found.holds for found in again):
-            found = again[0]
-            assert found is not None
-            said = _said(found)
+            smallest = again[0]
+            assert smallest is not None
+            said = _said(smallest)
             first = _again(law, subject, given) if one != given else None
-            if first is not None and first.figure > found.figure and not math.isinf(first.figure):
+            if first is not None and first.figure > smallest.figure and not math.isinf(first.figure):
                 inputs = ", ".join(f"{name} {value}" for name, value in given.items())
                 said += f" (by {first.figure:.3g} at {inputs})"
-            return Result(law.name, "failed", said, found.figure, found.allowed, dict(one), BUGS[law.bug])
-    return Result(law.name, "not applicable", "it failed once and not again, which is not reported as a failure")
+            return Result(law.name, "failed", said, smallest.figure, smallest.allowed, dict(one), BUGS[law.bug])
+    said = f"{_said(found)}, once and not again: it keeps a state between calls, or draws random numbers"
+    return Result(law.name, "failed", said, found.figure, found.allowed, dict(given), BUGS[law.bug])
 
 
 def _again(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured | None:

@@ -15,7 +15,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -26,6 +26,7 @@ from posenc.checking.errors import Unusable
 
 Seam = Literal["rotate", "embed", "table", "bias", "attention"]
 WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this order where no width is given
+FIRST = 4  # tokens of the very first call
 FARTHEST = 2**18
 LONGEST = 8192  # tokens of one call, where only a long call reaches far positions
 TRAITS = frozenset({"shift_invariant", "norm_preserving", "heads_alike", "causal", "averages_values"})
@@ -46,6 +47,7 @@ class Subject:
     traits      what it is said to have: some of TRAITS
     reach       it served every position tried up to this one; -1 before `measured`
     seed        of the tokens
+    first       what the very first call gave, `sample(FIRST, 0)`
     """
 
     function: Callable[..., Any]
@@ -57,6 +59,7 @@ class Subject:
     traits: frozenset[str] = TRAITS
     reach: int = -1
     seed: int = 0
+    first: Tensor | None = field(default=None, repr=False)
 
     @property
     def module(self) -> nn.Module | None:
@@ -206,9 +209,9 @@ def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
             subject = Subject(function, seam, one, is_numpy=is_numpy, **sizes)
             try:
                 with warnings.catch_warnings(action="ignore"):  # of NumPy about tensors
-                    plain = subject.fresh().sample(4, 0)
+                    plain = subject.fresh().sample(FIRST, 0)
                 if not is_numpy or isinstance(plain, Tensor):
-                    return measured(subject)
+                    return measured(replace(subject, first=plain.clone()))
             except Exception as error:
                 first = first or error
     given = f"width {width}" if width is not None else "any usual width" if len(widths) > 1 else "4 positions"

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from posenc.checking.engine import Declined, Measured, apart, budget, law, need_module, need_torch, within_reach, worst
 from posenc.checking.preemption import lines_of, preempted
-from posenc.checking.subject import Seam, Subject, arange
+from posenc.checking.subject import FIRST, Seam, Subject, arange
 
 ALL: tuple[Seam, ...] = ("rotate", "embed", "table", "bias", "attention")
 BF16 = 2.0**-9  # half a unit in the last place below 1
@@ -309,3 +309,10 @@ def fixed_tables_are_not_trained(subject: Subject, length: int) -> Measured:
     return Measured(
         math.inf, 0.0, f"the parameters {', '.join(names[:4])} hold a formula ({known.sentence}) and are trainable"
     )
+
+
+@law(*ALL, bug="length state", must_run=True, inputs=({"length": FIRST},), length=FIRST)
+def earlier_calls_do_not_matter(subject: Subject, length: int) -> Measured:
+    """The very first call gives the same again after all others, at far positions too, by all laws before."""
+    assert subject.first is not None
+    return apart(subject.sample(length, 0), subject.first, 0.0, f"positions 0 … {length - 1} at the end and at first")

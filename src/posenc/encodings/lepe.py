@@ -69,10 +69,6 @@ class LePE(PositionalEncoding):
         for at in (at_q, at_k):
             self.check_coords(at, integers=True)
         check_width(self, "d_head", v.shape[-1], self.d_head, of="v")
-        if self.n_heads % v.shape[1]:
-            raise ValueError(
-                f"LePE: built for n_heads={self.n_heads}, got v with {v.shape[1]} heads, which do not divide it"
-            )
         with full_precision(v):
             dtype = working_dtype(v.dtype)
             values = v.repeat_interleave(self.n_heads // v.shape[1], dim=1).to(dtype)

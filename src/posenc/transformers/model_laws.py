@@ -39,6 +39,8 @@ class LoadedModel:
     noise   how far apart two results may be: NOISE times the largest difference that positions cannot explain, between a
             row alone and beside others, and between embeddings and the same embeddings rounded anew in the model's type
     repeat  the same for two calls of one shape, which round alike: NOISE times what a row differs by beside other rows
+    rounding the same between embeddings and embeddings rounded anew alone, in one call of one shape
+    first   the first tokens that the model was given, [3, 11], and what it gave
     trained the number of positions that the configuration names, as rope_parameters or max_position_embeddings do
     """
 
@@ -51,6 +53,8 @@ class LoadedModel:
     repeat: float
     trained: int | None
     seed: int
+    rounding: float = 0.0
+    first: tuple[Tensor, Tensor] | None = None
 
     def fresh(self) -> LoadedModel:
         """The model itself: a copy may be too large, and laws change nothing of it."""
@@ -192,8 +196,11 @@ def _loaded(model: Any, seed: int) -> LoadedModel:
     alone = torch.cat([subject.logits(rows[n : n + 1]) for n in range(3)])
     floor = 8 * torch.finfo(torch.float32).eps * float(together.abs().max())
     repeat = max(float((together - alone).abs().max()), floor)
-    noise = max(repeat, _rounded(subject, rows, together))
-    return replace(subject, decodes=_decodes(subject, rows), noise=NOISE * noise, repeat=NOISE * repeat)
+    rounding = max(_rounded(subject, rows, together), floor)
+    noise = max(repeat, rounding)
+    decodes, first = _decodes(subject, rows), (rows, together)
+    allowed = {"noise": NOISE * noise, "repeat": NOISE * repeat, "rounding": NOISE * rounding}
+    return replace(subject, decodes=decodes, first=first, **allowed)  # type: ignore[arg-type]
 
 
 def _arguments(model: nn.Module) -> tuple[frozenset[str], bool]:
@@ -307,6 +314,23 @@ def _padded(subject: LoadedModel, length: int, pad: int, left: bool) -> Measured
             together[1:], subject.logits(long, **alone[1]), f"{length + pad} tokens beside a row padded on the {side}"
         ),
     )
+
+
+@law("model", bug="length state", inputs=({"rows": 3},), rows=3)
+def the_same_request_gives_the_same(subject: LoadedModel, rows: int) -> Measured:
+    """Tokens give the same twice, to a rounding: dropout that stays on would hide every other fault in its noise."""
+    tokens = torch.cat([subject.ids(11, row) for row in range(rows)])
+    first = subject.logits(tokens)
+    allowed = 8 * torch.finfo(torch.float32).eps * float(first.abs().max())
+    return _difference(subject.logits(tokens), first, allowed, "one request twice")
+
+
+@law("model", bug="batch mates", inputs=({"rows": 3},), rows=2)
+def other_rows_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
+    """A row gives beside others what it gives alone, as far as roundings go: those of one shape, so without the others."""
+    tokens = torch.cat([subject.ids(11, row) for row in range(rows)])
+    alone = torch.cat([subject.logits(tokens[n : n + 1]) for n in range(rows)])
+    return _difference(subject.logits(tokens), alone, subject.rounding, "a row beside others and alone")
 
 
 @law("model", bug="padding", must_run=True, inputs=({"length": 6, "pad": 5},))
@@ -483,3 +507,11 @@ def _takes_bias(implementation: str) -> bool:
 
     known: Callable[..., Any] | None = ALL_ATTENTION_FUNCTIONS.get(implementation)  # eager is each family's own
     return known is not None and "position_bias" in inspect.signature(known).parameters
+
+
+@law("model", bug="length state", inputs=({"rows": 3},), rows=3)
+def earlier_requests_do_not_change_the_next(subject: LoadedModel, rows: int) -> Measured:
+    """The very first tokens give the same again after all requests of the laws before, past the trained length too."""
+    assert subject.first is not None
+    tokens, expected = subject.first
+    return subject.changed(subject.logits(tokens[:rows]), expected[:rows], "the first request, again after all others")

@@ -143,10 +143,10 @@ def numbers_of_tokens(position_ids: Any, past: int | Tensor) -> Tensor | None:
 
 def _gap(position_ids: Tensor, past: int | Tensor, mask: Tensor | None) -> bool:
     """Whether there are cached tokens and the new ones do not go on where these, counted, end; False where that cannot be
-    read."""
+    read. Without a mask cached tokens are counted back from the new ones."""
     if not isinstance(past, int) or not past or not all(readable(one) for one in (position_ids, mask) if one is not None):
         return False
-    first = past if mask is None else mask[:, : past + 1].long().sum(dim=1) - 1
+    first = position_ids[:, 0] if mask is None else mask[:, : past + 1].long().sum(dim=1) - 1
     return bool((position_ids[:, 0] != first).any()) or bool((position_ids.diff(dim=1) != 1).any())
 
 

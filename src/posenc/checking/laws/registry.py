@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -86,7 +87,7 @@ def _named(name: str) -> Law:
 def _result(name: str, law: Law, encoding: PositionalEncoding, setting: Setting) -> LawResult:
     with backends_used() as used:
         try:
-            law(encoding, setting)
+            law(copy.deepcopy(encoding), setting)  # which has seen no call of the laws before
         except NotApplicable as why:
             return LawResult(name, "not applicable", str(why), tuple(used))
         except KeyboardInterrupt:

@@ -44,3 +44,14 @@ def test_options_of_the_caller_replace_the_layers_own():
     assert int((spec.attend(0, q, k, v, at, window=(1, 0))[0, 0, -1] > 0).sum()) == 2
     with pytest.raises(IndexError, match="layer: mistral has layers 0 … 3, got 4"):
         spec.attend(4, q, k, v, at)
+
+
+def test_what_is_not_read_is_warned_of_once_in_one_line(recwarn):
+    plain = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2}
+    posenc.read_config(plain)
+    assert not recwarn.list
+    posenc.read_config(plain | {"rope_thta": 5, "rope_scaling": {"rope_type": "linear", "factor": 2, "facto": 9}})
+    (warning,) = recwarn.list
+    assert "rope_thta: " in str(warning.message)
+    assert "rope_scaling.facto: not a key of linear" in str(warning.message)
+    assert warning.filename == __file__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
@@ -28,9 +29,19 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
               the headers of safetensors files are read for sizes that it lacks and for the layout of converted weights
     defaults  whether a missing base is that of the model's class, with a note; otherwise it is an error
 
+    Warns, in one line, of keys that are read otherwise than they look, or not at all; `spec.remarks` has them, and notes.
     Raises ConfigError (one line with key, value, expectation and remedy) for a file that is no model's configuration, an
     unknown family or an invalid number; FileNotFoundError if there is no file.
     """
+    spec = spec_of(config, defaults=defaults)
+    if graver := [one for _, part in spec.walk() for one in part.remarks if one.grade != "note"]:
+        said = "; ".join(dict.fromkeys(f"{one.key}: {one.text}" for one in graver))
+        warnings.warn(f"posenc: this configuration of {spec.family} is read with remarks: {said}", stacklevel=3)
+    return spec
+
+
+def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = True) -> PositionSpec:
+    """`read_config` for what shows the remarks itself: no warning."""
     if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
         return gguf.spec_of_gguf(config)
     found = source.load(config)

@@ -205,10 +205,10 @@ def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None
     """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off. A query's scale stays."""
     if any(n in found.rotated for n in chosen):
         return
-    from posenc.configs import ConfigError, read_config
+    from posenc.configs import ConfigError, spec_of
 
     try:
-        spec = read_config(found.module.config.to_dict())  # type: ignore[union-attr,operator]
+        spec = spec_of(found.module.config.to_dict())  # type: ignore[union-attr,operator]
     except ConfigError as error:
         raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
     if spec.layers:

@@ -39,7 +39,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     does not record the trained length, and one whose rotary layers all have an encoding attached; Unsupported for a model
     that does not rotate or whose code does not read such settings. The model is then as it was.
     """
-    from posenc.configs import ConfigError, read_config
+    from posenc.configs import ConfigError, spec_of
 
     checks.whole(length=length)
     checks.one_of(METHODS, method=method)
@@ -54,7 +54,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         )
     before = config.to_dict()
     try:
-        spec = read_config(before, defaults=True)
+        spec = spec_of(before, defaults=True)
         rotation = rotation_to_change(spec)
     except ValueError as error:
         raise Unsupported(
@@ -78,7 +78,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
     changed = copy.deepcopy(config)
     _set(changed, changes)
     try:
-        new = rotation_to_change(read_config(changed.to_dict(), defaults=True))
+        new = rotation_to_change(spec_of(changed.to_dict(), defaults=True))
         expected = new.frequencies("float32").at_length(1).values
     except ConfigError as error:
         raise ValueError(f"method, options: this {name} cannot be extended by {method!r} so: {error}") from error

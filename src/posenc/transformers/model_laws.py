@@ -278,10 +278,10 @@ def _trained(text: Any) -> int | None:
 
 def _identity(model: Any) -> Identity:
     """What the configuration says."""
-    from posenc.configs import ConfigError, read_config
+    from posenc.configs import ConfigError, spec_of
 
     try:
-        spec = read_config(model.config.to_dict(), defaults=True)
+        spec = spec_of(model.config.to_dict(), defaults=True)
     except (ConfigError, KeyError, TypeError, ValueError) as error:
         return Identity(sentence=f"not identified: {' '.join(str(error).split())[:120]}")
     named = list(dict.fromkeys(use.name for layer in spec.layers for use in layer.uses))

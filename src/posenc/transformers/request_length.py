@@ -95,9 +95,9 @@ def _one_scale(module: Any, scale: float) -> Any:
 
 def _frequencies(model: nn.Module, label: str | None) -> ByLength:
     """Of the layers of one kind."""
-    from posenc.configs import read_config
+    from posenc.configs import spec_of
 
-    spec = read_config(text_config(model).to_dict(), defaults=True)
+    spec = spec_of(text_config(model).to_dict(), defaults=True)
     rotation = next(
         use.rotation
         for layer in spec.layers

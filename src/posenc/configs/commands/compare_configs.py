@@ -22,13 +22,13 @@ def command(
 
     Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
     """
-    from posenc.configs import read_config
+    from posenc.configs import spec_of
     from posenc.configs.commands.inspect import each
     from posenc.configs.report.difference import differences
 
     if a == b == "-":
         raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
-    one, other = each([a, b], read_config)
+    one, other = each([a, b], spec_of)
     if isinstance(one, str) or isinstance(other, str):
         raise typer.Exit(1)
     found = differences(one, other)

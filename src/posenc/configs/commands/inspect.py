@@ -149,12 +149,12 @@ def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
 
 def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     """The file as data, and what it says about positions."""
-    from posenc.configs import gguf, read_config, source
+    from posenc.configs import gguf, source, spec_of
 
     if gguf.is_gguf(Path(config)):
         return {}, gguf.spec_of_gguf(config)
     found = source.load(config)
-    return found, read_config(found if config == "-" else config)
+    return found, spec_of(found if config == "-" else config)
 
 
 def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list[Extension]) -> None:

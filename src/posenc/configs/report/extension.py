@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc.configs import ConfigError, PositionSpec, Rotation, read_config
+from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import scaling
 from posenc.configs.report.spellings import spellings, standard
@@ -148,7 +148,7 @@ def _changed(
     Raises ConfigError if it reads none, or refuses one.
     """
     for fragment in spellings(config, spec, settings, length, trained, rotation.base):
-        changed = read_config({**config, "model_type": spec.family, **fragment}, defaults=True)
+        changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
         if rotation_to_change(changed) != rotation:
             return fragment, changed
     raise ConfigError(f"rope_parameters: {spec.family}'s code does not read such settings")

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from posenc.configs import ConfigError, PositionSpec, Rotation, read_config
+from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 
 SCALED = (
     "factor",
@@ -77,7 +77,7 @@ def standard(config: Mapping[str, Any], fragment: dict[str, Any], changed: Posit
     for parameters in (given | _fraction(config, changed), _by_kind(given, changed)):
         found = {**rest, **always, "model_type": changed.family, "rope_parameters": parameters}
         try:
-            if _rotations(read_config(found, defaults=True)) == _rotations(changed):
+            if _rotations(spec_of(found, defaults=True)) == _rotations(changed):
                 return always | {"rope_parameters": parameters}
         except ConfigError:
             continue

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from posenc import frequencies
 from posenc.catalogue import measured
-from posenc.configs import ConfigError, read_config, source
+from posenc.configs import ConfigError, source, spec_of
 from posenc.configs.report.extension import extensible, pretrained_length, rotation_to_change
 from posenc.configs.spec import STARTS, Rotation
 from posenc.explorer.data import Data, computed
@@ -108,7 +108,7 @@ def _of_file(asked: Parameters) -> Given:
     """Reads a configuration. Raises ValueError unless it has plain rotary frequencies and a trained length."""
     found = source.parsed(asked.config.encode(), "config")
     try:
-        spec = read_config(found, defaults=True)
+        spec = spec_of(found, defaults=True)
         path, part = extensible(spec)
         rotation = rotation_to_change(part)
         trained = pretrained_length(part, rotation)

@@ -11,7 +11,7 @@ from pydantic import Field
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.configs import PositionSpec, Rotation, read_config, source
+from posenc.configs import PositionSpec, Rotation, source, spec_of
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused
@@ -106,7 +106,7 @@ def _of_model(asked: Parameters) -> Data:
     """Reads the configuration. Any error of a family's reader becomes Refused with a readable message."""
     try:
         config = source.parsed(asked.config.encode(), "config")
-        path, spec, number, rotation = _turning(read_config(config), asked.layer)
+        path, spec, number, rotation = _turning(spec_of(config), asked.layer)
         length = min(spec.trained_length or asked.length, LONGEST)
         if rotation.width > 2 * MOST_PAIRS:
             raise Refused(f"config: {rotation.width} channels that turn are more than the {2 * MOST_PAIRS} drawn here")

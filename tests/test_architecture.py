@@ -160,3 +160,24 @@ def test_every_file_that_the_page_names_exists(page):
     named = re.findall(r"`((?:src|web|tests|docs)/[\w./-]+)`", page.read_text(encoding="utf-8"))
     assert len(named) > 20
     assert not [path for path in named if not (ROOT / path).exists()]
+
+
+def test_the_core_is_named_in_reading_order():
+    """The files exist, the two pages name the same, and none of them imports a program."""
+    named = {}
+    for page in ("CONTRIBUTING.md", "CONTRIBUTING.zh-CN.md"):
+        text = (ROOT / page).read_text(encoding="utf-8")
+        lines = [line for line in re.findall(r"^\d\. .*$", text, re.MULTILINE) if ".py`" in line]
+        named[page], folder = [], ""
+        for line in lines:
+            folder = ""
+            for path in re.findall(r"`([\w/]+\.py)`", line):
+                folder = path.rpartition("/")[0] or folder
+                named[page].append(f"{folder}/{Path(path).name}".strip("/"))
+    assert named["CONTRIBUTING.md"] == named["CONTRIBUTING.zh-CN.md"]
+    core = named["CONTRIBUTING.md"]
+    assert len(core) >= 20
+    assert not [path for path in core if not (SRC / "posenc" / path).exists()]
+    rooms = {"lab", "configs", "checking", "pictures", "explorer", "bench", "learn", "transformers"}
+    modules = {"posenc." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in core}
+    assert not [(module, target) for module in modules for target, _ in arrows()[module] if room(target) in rooms]

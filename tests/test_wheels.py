@@ -92,7 +92,7 @@ def test_wheels_of_all_platforms_are_right_and_the_one_for_this_machine_gives_th
     files, found = wheels.build_all(tmp_path / "dist", [*wheels.PLATFORMS, wheels.ANY])
     assert found == []
     assert len(files) == 7
-    assert all(file.stat().st_size < 3_000_000 for file in files)
+    assert all(file.stat().st_size < 3_200_000 for file in files)  # the pages of the encodings are 288 files of text
     if sysconfig.get_platform() == "linux-x86_64":
         (mine,) = (file for file in files if file.name.endswith("manylinux_2_28_x86_64.whl"))
         with zipfile.ZipFile(mine) as packed:

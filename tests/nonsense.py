@@ -43,6 +43,7 @@ import posenc.transformers as pt
 from posenc import PerLayer, PositionalEncoding, Positions, Stack, frequencies
 from posenc.attention.module import Attention, KeyValueCache
 from posenc.catalogue.lookup import BY_NAME
+from posenc.structure import Scores
 from sampling import WITHOUT_STATES
 
 HOME = os.path.dirname(posenc.__file__) + os.sep
@@ -227,6 +228,12 @@ def whole(*sizes: int) -> Callable[[], Tensor]:
     return lambda: torch.arange(math.prod(sizes)).reshape(sizes)
 
 
+def scores() -> Scores:
+    of_values = numbers(B, H, T, DH)()
+    seen = torch.ones(B, 1, T, T, dtype=torch.bool).tril()
+    return Scores(numbers(B, H, T, T)(), of_values, of_values, arange(), arange(), seen)
+
+
 def arange() -> Positions:
     return Positions.arange(B, T)
 
@@ -290,6 +297,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "keys": numbers(B, G, T, DH),
     "x:heads": numbers(B, H, T, DH),
     "x": numbers(B, T, D),
+    "scores": lambda: scores(),
     "logits": numbers(B, H, T, T),
     "probs": numbers(B, H, T, T),
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),

@@ -18,6 +18,7 @@ import torch
 from posenc import PositionalEncoding, Positions
 from posenc.catalogue import lookup
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION
+from posenc.encoding import added_to_output, addend_of
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
@@ -147,10 +148,22 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.softmax_scale(d_head)
 
     def heads(self, start: int, stop: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.heads(start, stop), flat=self.flat, per_unit=self.per_unit)
+        return type(self)(self.inner.heads(start, stop), flat=self.flat, per_unit=self.per_unit)
 
     def at_layer(self, n: int) -> PositionalEncoding:
-        return OnTheDiagonal(self.inner.at_layer(n), flat=self.flat, per_unit=self.per_unit)
+        return type(self)(self.inner.at_layer(n), flat=self.flat, per_unit=self.per_unit)
+
+
+class AddedOnTheDiagonal(OnTheDiagonal):
+    """The same of an encoding that adds to the output, and says so."""
+
+    @added_to_output
+    def finish(self, v, at_q, at_k, seen):
+        return addend_of(self.inner)(v, self.at_diagonal(at_q), self.at_diagonal(at_k), seen)
+
+
+def on_the_diagonal(inner: PositionalEncoding, **options: Any) -> OnTheDiagonal:
+    return (OnTheDiagonal if addend_of(inner) is None else AddedOnTheDiagonal)(inner, **options)
 
 
 def only(names: Iterable[str], *chosen: str) -> list[Any]:

@@ -38,9 +38,9 @@ def layers(entry, causal):
 
 
 def changed_scores(encoding):
-    """Whether a bias, a context or values are left for the kernel to do."""
+    """Whether a bias or an end of its own is left for the kernel to do."""
     bare = posenc.PositionalEncoding
-    return [seam for seam in ("bias", "context", "value") if getattr(type(encoding), seam) is not getattr(bare, seam)]
+    return [seam for seam in ("bias", "finish") if getattr(type(encoding), seam) is not getattr(bare, seam)]
 
 
 def test_every_combination_of_answers_gets_something_that_fits():

@@ -376,7 +376,7 @@ def test_a_real_deepseek_v3_reads_the_same_in_its_own_code(tmp_path):
 
 KILLED = """
 import os, sys
-from posenc.conversion import checkpoint
+from posenc.configs.convert import checkpoint
 def progress(what, done, of):
     if what.startswith({stage!r}) and done > {after}:
         os.kill(os.getpid(), {signal})

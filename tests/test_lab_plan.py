@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from posenc.catalogue import lookup
 from posenc.lab.commands import compare as compare_
+from posenc.lab.engines import workers
 from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.report import svg
-from posenc.lab.run import budget, workers
+from posenc.lab.run import budget
 
 COMPARED = read_experiment("compare")
 

@@ -14,7 +14,7 @@ import posenc
 from posenc.attention.backends import candidates
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OWN_KEYS, OnTheDiagonal, draw, every_second, foundation_first, only
+from sampling import ADDED, ENCODINGS, OWN_KEYS, draw, every_second, foundation_first, on_the_diagonal, only
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -43,7 +43,9 @@ def build(name: str) -> posenc.PositionalEncoding:
     options = OPTIONS.get(name, {}) | options
     encoding = laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1, std=STD.get(name, 0.5))
     flat = options.get("width") == 1
-    return encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
+    return (
+        encoding if encoding.coordinate_axes == 1 else on_the_diagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
+    )
 
 
 # Centres of patches lie in [-1, 1], random Fourier features take coordinates in [0, 1]: an angle is 2π times those.

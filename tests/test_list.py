@@ -141,7 +141,7 @@ def test_no_word_leads_to_two_encodings():
     seen = {}
     for entry in ENTRIES:
         own_class = () if entry.builder else (entry.class_name,)
-        for alias in {entry.name, *own_class, *entry.page.title, *entry.also_called}:
+        for alias in {entry.name, *own_class, *entry.page.title.both(), *entry.also_called}:
             folded = "".join(character for character in alias.lower() if character.isalnum() or character == "+")
             assert seen.setdefault(folded, entry.name) == entry.name, alias
 

@@ -65,8 +65,8 @@ def mine(tmp_path):
 
 def test_a_page_without_a_translation_is_in_english(mine):
     said = read(mine)
-    assert said.title == ("Mine", "Mine")
-    assert said.idea == ("One line and another, 2 × as long.",) * 2
+    assert said.title.both() == ("Mine", "Mine")
+    assert said.idea.both() == ("One line and another, 2 × as long.",) * 2
     assert said.breaks.zh == "Nowhere."
     assert (said.latex, said.source, said.code, said.example) == ("a\nb", "A paper", "", "")
     assert said.differs is said.coordinates is None
@@ -76,9 +76,9 @@ def test_a_page_without_a_translation_is_in_english(mine):
 def test_a_section_without_a_translation_is_in_english(mine):
     mine.with_suffix(".zh.md").write_text(CHINESE, encoding="utf-8")
     said = read(mine)
-    assert said.title == ("Mine", "我的")
+    assert said.title.both() == ("Mine", "我的")
     assert said.idea.zh == "一行，与另一行 x y。"
-    assert said.breaks == ("Nowhere.", "Nowhere.")
+    assert said.breaks.both() == ("Nowhere.", "Nowhere.")
     assert (said.options, said.used_by, said.translates) == ({"n_heads": "头数：整数"}, ("作者", "BLOOM"), "0123abcd")
 
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 
 from posenc.explorer import views
 
-MEASURED = Path(views.__file__).parents[1] / "measured.json"
+MEASURED = Path(views.__file__).parents[2] / "catalogue" / "measured.json"
 
 
 def test_a_chapter_without_views_is_seen_once_it_was_opened(opened):

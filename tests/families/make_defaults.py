@@ -19,7 +19,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-OUT = Path(__file__).parents[2] / "src" / "posenc" / "dialects" / "defaults.json"
+OUT = Path(__file__).parents[2] / "src" / "posenc" / "configs" / "defaults.json"
 POSITIONAL = re.compile(
     r"rope|rotary|position|alibi|theta|relative|rel_pos|pos_|_pos|temperature|attn_scale|floor|window|layer_type|patch"
     r"|image_size|bucket|distance|freq|context|ctx|max_.*len|sinus|interleav|qk_|cross_attention|axial|grid|temporal|hashes"

@@ -155,7 +155,7 @@ def test_decoding_is_the_prefill(kernel):
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="DAPE: built for n_heads=4, got a tensor with 2 as logits"):
+    with pytest.raises(ValueError, match="DAPE: built for n_heads=4, got a tensor with 2 as q"):
         attend(*[torch.zeros(1, 2, 4, D)] * 3, DAPE(H), Positions.arange(1, 4))
     with pytest.raises(ValueError, match="kernel: expected an odd number from 1, got 2"):
         DAPE(H, kernel=2)

@@ -134,5 +134,5 @@ def test_in_a_stack_with_rope():
 def test_wrong_arguments():
     with pytest.raises(ValueError, match="first_length: expected a whole number from 1, got 0"):
         FIRE(4, first_length=0)
-    with pytest.raises(ValueError, match="the encoding has a bias for 4 heads, q has 2"):
+    with pytest.raises(ValueError, match="built for n_heads=4, got a tensor with 2 as q"):
         attend(*[torch.zeros(1, 2, 4, 4)] * 3, FIRE(4), Positions.arange(1, 4))

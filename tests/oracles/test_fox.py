@@ -167,11 +167,11 @@ def test_the_code_of_cable_obeys_the_laws():
 
 def test_wrong_arguments():
     q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
-    with pytest.raises(ValueError, match=r"at: carries nothing read by FoX.*call read\(x, at\) of this layer's encoding"):
+    with pytest.raises(ValueError, match=r"at: carries nothing read by FoX.*call read_hidden\(x, at\)"):
         attend(q, q, q, FoX(M, H), at)
     with pytest.raises(ValueError, match=r"FoX.* is defined for causal attention only"):
         attend(q, q, q, FoX(M, H), at, causal=False)
     with pytest.raises(ValueError, match="FoX: built for d_model=7, got a tensor with 6 as x"):
         FoX(M, H).read_hidden(torch.zeros(1, 4, 6), at)
-    with pytest.raises(ValueError, match="the encoding has a bias for 2 heads, q has 4"):
+    with pytest.raises(ValueError, match="built for n_heads=2, got a tensor with 4 as q"):
         attend(q, q, q, encoding := FoX(M, 2), encoding.read_hidden(torch.zeros(1, 4, M), at))

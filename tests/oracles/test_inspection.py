@@ -202,7 +202,7 @@ def test_a_method_that_the_family_cannot_be_told_is_said_so():
     }
     found = {one.method: one for one in extend(config, read_config(config), 262144)}
     assert found["yarn"].fragment == {}
-    assert all("short_factor: missing" in sentence for sentence in found["yarn"].note)
+    assert all("short_factor: missing" in sentence for sentence in found["yarn"].note.both())
     assert found["longrope"].fragment["original_max_position_embeddings"] == 4096
     with pytest.raises(ValueError, match="--method yarn: phi3's code does not support it"):
         extend(config, read_config(config), 262144, ("yarn",))

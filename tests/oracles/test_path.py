@@ -208,7 +208,7 @@ def test_gradients_by_differences():
 
 def test_wrong_arguments():
     q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
-    with pytest.raises(ValueError, match=r"at: carries nothing read by PaTH.*call read\(x, at\) of this layer's encoding"):
+    with pytest.raises(ValueError, match=r"at: carries nothing read by PaTH.*call read_hidden\(x, at\)"):
         attend(q, q, q, PaTH(M, H, D), at)
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
         PaTH(M, H, D, n_kv_heads=3)

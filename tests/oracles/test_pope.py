@@ -116,7 +116,7 @@ def test_gradients_by_differences():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="PoPE: built for n_heads=4, got a tensor with 2 as query heads"):
+    with pytest.raises(ValueError, match="PoPE: built for n_heads=4, got a tensor with 2 as q"):
         attend(*[torch.zeros(1, 2, 4, D)] * 3, PoPE(D, H), Positions.arange(1, 4))
     with pytest.raises(ValueError, match="PoPE: built for d_head=5, got a tensor with 6"):
         attend(*[torch.zeros(1, H, 4, 6)] * 3, PoPE(D, H), Positions.arange(1, 4))

@@ -129,7 +129,7 @@ def test_gradients_by_differences():
 
 def test_wrong_arguments():
     q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
-    with pytest.raises(ValueError, match=r"at: carries nothing read by SelectiveRoPE.*call read\(x, at\) of this layer"):
+    with pytest.raises(ValueError, match=r"at: carries nothing read by SelectiveRoPE.*call read_hidden\(x, at\)"):
         attend(q, q, q, SelectiveRoPE(M, H, D), at)
     encoding = SelectiveRoPE(M, H, D)
     read = encoding.read_hidden(torch.zeros(1, 4, M), at)

@@ -140,7 +140,7 @@ def test_gradients_by_differences():
 
 def test_wrong_arguments():
     q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
-    with pytest.raises(ValueError, match=r"at: carries nothing read by Wall.*call read\(x, at\) of this layer's encoding"):
+    with pytest.raises(ValueError, match=r"at: carries nothing read by Wall.*call read_hidden\(x, at\)"):
         attend(q, q, q, Wall(M, H, D), at)
     with pytest.raises(ValueError, match="Wall: built for d_head=3, got a tensor with 2 as q"):
         attend(*[torch.zeros(1, H, 4, 2)] * 3, encoding := Wall(M, H, D), encoding.read_hidden(torch.zeros(1, 4, M), at))

@@ -79,8 +79,7 @@ def silent(page: Any, server: str) -> None:
     assert [url for url in page.asked if not url.startswith((server, "data:"))] == []
 
 
-@pytest.mark.parametrize("name", [START, *PAGES])
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize(("name", "lang"), every_second((START, *PAGES), ("en", "zh")))
 def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang):
     page = visit(name, lang=lang, dark=lang == "zh")
     assert page.inner_text("h1")
@@ -280,7 +279,7 @@ def test_axe_finds_nothing(visit, axe, name, theme):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", [START, *PAGES, "encoding"])
+@pytest.mark.parametrize("name", a_third([START, *PAGES, "encoding"]))
 def test_keys_reach_everything(visit, name):
     page = visit(name)
     page.evaluate("document.addEventListener('focusin', (event) => event.target.setAttribute('data-reached', 'yes'))")

@@ -71,6 +71,7 @@ def shown(page: Any) -> dict[str, Any]:
     )
 
 
+@pytest.mark.acceptance
 def test_the_file_is_the_same_in_every_process_and_not_too_large(file):
     heard, threads = [], torch.get_num_threads()
     torch.set_num_threads(1)

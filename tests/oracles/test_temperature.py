@@ -234,12 +234,18 @@ def test_16_bit_queries_are_rounded_once(name):
 
 def test_the_laws():
     quick = [law for law in laws.LAWS if law not in ("gradients", "transforms", "one_graph_over_lengths")]
-    laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.float64))
+    laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.float64), quick)
     laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.bfloat16), quick)
+    laws.check(Stack(RoPE(8), ALL["inkling small"]()), laws.Setting(dtype=torch.float64), quick)
+
+
+@pytest.mark.acceptance
+def test_all_laws():
+    laws.check(ALL["llama 4 small"](), laws.Setting(dtype=torch.float64))
     laws.check(Stack(RoPE(8), ALL["inkling small"]()), laws.Setting(dtype=torch.float64))
 
 
-@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("bias", [True, pytest.param(False, marks=pytest.mark.acceptance)])
 def test_the_laws_of_learned_temperatures(bias):
     encoding = laws.draw_parameters(LearnedTemperature(4, bias=bias), seed=2)
     laws.check(encoding, laws.Setting(dtype=torch.float64))

@@ -1,5 +1,6 @@
 # make run        the main job: posenc compare, about five minutes
 # make test       installs what the tests need, then lint, types and all tests, under 15 minutes on two cores
+# make test-core  the tests of one wing, near to a change: core, laws, configs, check, lab, explorer or house
 # make acceptance the long tests, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them
 # make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
@@ -36,6 +37,27 @@ test:
 	$(BIN)/ruff format --check src tests docs bench examples tools
 	$(BIN)/mypy
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
+
+# The wings: every file of tests belongs to one of them.
+WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks documents \
+                 every_entry exported_tables fast_path fast_paths_refuse few_tokens kept_solution masked_blocks measures \
+                 model_positions names nonsense one_query reach reference_blocks request_lengths same_rows sampling sliding typing))
+WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
+                 kernels read triton_rotation))
+WING_configs  := tests/families tests/transformers_models $(wildcard tests/test_inspect*.py) \
+                 $(addprefix tests/test_,$(addsuffix .py,checkpoint convert spec_attend strict_readers))
+WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,conformance foreign_code mutations recognise))
+WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
+WING_explorer := tests/explorer tests/test_explore_command.py
+WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture bench choose claims contributing docs from_the_notes \
+                 gpu_steps list pages plots readme recipes show site translations walk wheels))
+
+test-%: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance" $(or $(WING_$*),$(error there is no wing $*))
+
+# Prints the files of a wing, for the test that every file of tests has one.
+wing-%:
+	@echo $(WING_$*)
 
 acceptance: $(VENV)/.dev
 	$(BIN)/python tools/acceptance.py

@@ -181,3 +181,16 @@ def test_the_core_is_named_in_reading_order():
     rooms = {"lab", "configs", "checking", "pictures", "explorer", "bench", "learn", "transformers"}
     modules = {"posenc." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in core}
     assert not [(module, target) for module in modules for target, _ in arrows()[module] if room(target) in rooms]
+
+
+def test_every_file_of_tests_belongs_to_one_wing():
+    """`make test-core` and its kin: together they are `make test`."""
+    wings = re.findall(r"^WING_(\w+) ", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    asked = [
+        subprocess.run(["make", "-s", f"wing-{name}"], cwd=ROOT, capture_output=True, text=True, check=True)
+        for name in wings
+    ]
+    named = sorted(path for one in asked for path in one.stdout.split())
+    tests = ROOT / "tests"
+    folders = {path.parent for path in tests.rglob("test_*.py")} - {tests}
+    assert named == sorted(str(path.relative_to(ROOT)) for path in (*tests.glob("test_*.py"), *folders))

@@ -83,12 +83,7 @@ def python(copy: Path, *command: str) -> str:
     path = ":".join(str(copy / place) for place in ("src", "tests", "docs", "docs/site"))
     environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, *command],
-        cwd=copy,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
+        [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout

@@ -113,10 +113,7 @@ CHECKED = ("floater", "learned", "xpos", "convolutional", "reformer", "hierarchi
 
 
 @pytest.mark.parametrize("places", [Positions.arange, packed, padded], ids=["run", "packed", "padded"])
-@pytest.mark.parametrize(
-    "name",
-    foundation_first(name for name in IN_A_ROW if name not in CHECKED),
-)
+@pytest.mark.parametrize("name", foundation_first(name for name in IN_A_ROW if name not in CHECKED))
 def test_on_the_cpu_values_are_read_in_our_own_kernels_only(name, places):
     """And in the checks of positions that eager code on the CPU makes, for the encodings in CHECKED."""
     attention, at, x = module(name), places(2, 24), torch.randn(2, 24, 64)

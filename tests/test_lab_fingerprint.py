@@ -165,10 +165,7 @@ print(*sorted(name for name in sys.modules if name.split(".")[0] == "posenc"))
 """
 
 
-@pytest.mark.parametrize(
-    ("encoding", "task"),
-    first_only([("t5", "reverse"), ("rope", "copy"), ("cope", "copy")]),
-)
+@pytest.mark.parametrize(("encoding", "task"), first_only([("t5", "reverse"), ("rope", "copy"), ("cope", "copy")]))
 def test_every_module_that_a_trial_loads_is_in_its_fingerprint(encoding: str, task: str) -> None:
     """The imports are read from the sources; this runs a trial and asks Python what was really loaded."""
     (trial,) = (one for one in experiment(encodings=(encoding,), seeds=1).trials() if one.task.name == task)

@@ -155,10 +155,7 @@ def test_a_ladder_is_run_rung_by_rung_and_reported(tmp_path: Path) -> None:
     assert first.code == 0, first.err
     assert "# Is it the encoding or the budget?" in first.out
     found = json.loads((out / "report" / "ladder.json").read_text("utf-8"))
-    assert [(one["name"], one["steps"], one["size"]["d_model"]) for one in found["rungs"]] == [
-        ("x1", 4, 16),
-        ("x2", 8, 32),
-    ]
+    assert [(one["name"], one["steps"], one["size"]["d_model"]) for one in found["rungs"]] == [("x1", 4, 16), ("x2", 8, 32)]
     assert all(one["trials"] == {"expected": 3, "found": 3, "failed": 0} for one in found["rungs"])
     again = posenc("lab", "report", str(out), "--lang", "zh")
     assert again.code == 0, again.err

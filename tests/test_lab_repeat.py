@@ -91,14 +91,7 @@ def test_a_record_names_its_processor_and_the_instructions_of_the_kernels(folder
     [
         ("machine", {}, 0.5, 0, "same bits", "equal bit for bit"),
         ("machine", {}, 0.55, 0, "within tolerance", "That the bits differ is no rounding: torch, the instruction set and"),
-        (
-            "machine",
-            {},
-            0.9,
-            1,
-            "fault",
-            "A fault: this is no rounding: torch, the instruction set and",
-        ),
+        ("machine", {}, 0.9, 1, "fault", "A fault: this is no rounding: torch, the instruction set and"),
         ("machine", {"kernels": "avx1"}, 0.9, 1, "fault", "A fault"),  # they give the same bits with all instructions
         ("machine", {"kernels": None}, 0.9, 1, "fault", "A fault"),
         ("machine", {"cpu_model": "Z80"}, 0.5, 0, "same bits", "equal bit for bit"),

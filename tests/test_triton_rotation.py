@@ -296,10 +296,7 @@ def instructions(ptx: str, name: str) -> set[str]:
     return set(re.findall(rf"\b{name}\.[\w.]+", ptx))
 
 
-@pytest.mark.parametrize(
-    ("capability", "dtype"),
-    first_only([(90, "bf16"), (80, "fp16"), (90, "fp32")]),
-)
+@pytest.mark.parametrize(("capability", "dtype"), first_only([(90, "bf16"), (80, "fp16"), (90, "fp32")]))
 def test_compiled_code_reads_and_writes_words_of_16_bytes_and_fuses_no_arithmetic(capability, dtype):
     calls = [
         {"half_in": half_in, "half_out": half_out, "dtype": dtype}

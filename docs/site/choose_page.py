@@ -27,10 +27,7 @@ either. Measured quality comes from small models (results/standard); costs are t
 实测的质量来自小模型（results/standard），代价见[代价](costs.md)。
 """,
 )
-STARTS = {
-    "scratch": Words("from scratch", "从头训练"),
-    "trained": Words("change a trained model", "改动已训练的模型"),
-}
+STARTS = {"scratch": Words("from scratch", "从头训练"), "trained": Words("change a trained model", "改动已训练的模型")}
 DIRECTIONS = {True: Words("causal", "因果"), False: Words("both ways", "双向")}
 LENGTHS = {TRAINED: Words("as trained", "与训练相同"), LONGER: Words("longer", "更长")}
 KIND = {"measured": Words("measured", "实测"), "cited": Words("cited", "引用")}

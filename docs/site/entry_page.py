@@ -24,8 +24,7 @@ EXAMPLE = Words("Example", "示例")
 POSITIONS = Words("**Positions.** ", "**位置**：")
 MORE = Words("More", "更多")
 NOT_MEASURED = Words(
-    "Not measured yet: `python -m posenc.bench.costs` measures it.",
-    "尚未测量：`python -m posenc.bench.costs` 会测量它。",
+    "Not measured yet: `python -m posenc.bench.costs` measures it.", "尚未测量：`python -m posenc.bench.costs` 会测量它。"
 )
 
 

@@ -504,11 +504,7 @@ def rotation_of(encoding: PositionalEncoding) -> Rotation:
 
 
 def rotated(
-    encoding: PositionalEncoding,
-    q: Float[Tensor, "b h i d"],
-    k: Float[Tensor, "b g j d"],
-    at_q: Positions,
-    at_k: Positions,
+    encoding: PositionalEncoding, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
 ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
     """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
     structure = encoding.structure()

@@ -84,10 +84,7 @@ def test_the_sentence_is_the_worked_example():
 
 def test_locked_both_slide_and_the_score_stays(opened):
     page = opened("rotary_pair")
-    before, sentence = (
-        value(page, "score"),
-        values(page, "[data-role=word-score]"),
-    )
+    before, sentence = (value(page, "score"), values(page, "[data-role=word-score]"))
     assert before == pytest.approx(-0.78060104, abs=1e-8)
     page.focus("[data-role=handle-q]")
     for key in ("ArrowRight", "ArrowUp", "PageUp", "ArrowLeft"):

@@ -47,8 +47,7 @@ def wrong(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "bad",
-    ["得分", "通道的对数", "对", " 对", "第 ${pair} 对", "对：", "${n} 对中有 3 个", "更少：9 对"],
+    "bad", ["得分", "通道的对数", "对", " 对", "第 ${pair} 对", "对：", "${n} 对中有 3 个", "更少：9 对"]
 )
 def test_the_rules_find_what_they_forbid(bad):
     assert wrong(bad)

@@ -12,7 +12,7 @@ from families.silenced import added_by
 def distilbert(model_type: str) -> Proof:
     result = Proof(model_type, "learned table, or sinusoids, added to the embeddings")
     name, after, flag, width = {
-        "distilbert": ("embeddings.position_embeddings", "embeddings.LayerNorm", "sinusoidal_pos_embds", "dim"),
+        "distilbert": ("embeddings.position_embeddings", "embeddings.LayerNorm", "sinusoidal_pos_embds", "dim")
     }.get(model_type, ("position_embeddings", "layer_norm_emb", "sinusoidal_embeddings", "emb_dim"))
     for sines in (False, True):
         config = config_of(model_type, max_position_embeddings=40, **{flag: sines, width: 64, "n_layers": 2, "n_heads": 4})

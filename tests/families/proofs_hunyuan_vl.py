@@ -84,11 +84,7 @@ def hunyuan_vl(model_type: str) -> Proof:
     expected[1, 3 : 3 + image], expected[2, 3 : 3 + image] = torch.tensor(columns), torch.tensor(rows)
     expected[3, 3 : 3 + image] = 0
     result.equal("how tokens are numbered", ids[:, 0], expected)
-    old = {
-        "model_type": "hunyuan_vl",
-        "vision_config": config.vision_config.to_dict(),
-        **text,
-    }
+    old = {"model_type": "hunyuan_vl", "vision_config": config.vision_config.to_dict(), **text}
     old["model_type"] = "hunyuan_vl"
     assert read_config(old)["text_config"].layers == spec_of(config)["text_config"].layers
     return result

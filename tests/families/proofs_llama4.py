@@ -68,8 +68,7 @@ def beam(model_type: str) -> Proof:
 @proof("llama4_text")
 def llama4_text(model_type: str) -> Proof:
     result = Proof(
-        model_type,
-        "RoPE, interleaved pairs, in chunked layers; the others scale queries by a logarithm of the token count",
+        model_type, "RoPE, interleaved pairs, in chunked layers; the others scale queries by a logarithm of the token count"
     )
     sizes: dict[str, Any] = {
         "num_hidden_layers": 5,

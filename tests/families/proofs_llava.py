@@ -48,7 +48,7 @@ PLAIN: dict[str, dict[str, str]] = {
 }
 
 SAID: dict[str, dict[str, Any]] = {  # where the class's own defaults make no model
-    "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}},
+    "aya_vision": {"vision_config": {"model_type": "siglip_vision_model", "num_attention_heads": 16}}
 }
 
 

@@ -31,8 +31,7 @@ def conformer(result: Proof, encoder: Any, spec: Any, kind: str | None) -> None:
     entered: list[Tensor] = []
     for layer in encoder.layers:
         layer.self_attn.register_forward_pre_hook(
-            lambda module, args, named: entered.append(args[0] if args else named["hidden_states"]),
-            with_kwargs=True,
+            lambda module, args, named: entered.append(args[0] if args else named["hidden_states"]), with_kwargs=True
         )
     x = torch.randn(2, FRAMES, 64, generator=torch.Generator().manual_seed(0))
     found = calls(encoder, x, fixed=False)

@@ -198,18 +198,8 @@ BY_HAND = [
         "options.mask != -torch.inf",
         "torch.ones_like(options.mask, dtype=torch.bool)",
     ),
-    (
-        "a factor between padding and a token overflows",
-        "factor",
-        "between.clamp(max=0)",
-        "between",
-    ),
-    (
-        "no tokens are taken for documents",
-        "Positions.from_mask",
-        '"document" if mask.shape[1] else None',
-        '"document"',
-    ),
+    ("a factor between padding and a token overflows", "factor", "between.clamp(max=0)", "between"),
+    ("no tokens are taken for documents", "Positions.from_mask", '"document" if mask.shape[1] else None', '"document"'),
     (
         "values of one channel are broadcast to the vectors added to them",
         "check_added",

@@ -330,10 +330,7 @@ class Record:
 
 
 def judged(
-    mutants: list[Mutant],
-    record: Record,
-    tell: Callable[[Verdict], None] = lambda verdict: None,
-    seconds: float = math.inf,
+    mutants: list[Mutant], record: Record, tell: Callable[[Verdict], None] = lambda verdict: None, seconds: float = math.inf
 ) -> list[Verdict]:
     """The verdict of every mutant; those on record are not judged again. A C++ mutant that does not compile has none.
 

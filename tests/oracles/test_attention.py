@@ -430,13 +430,7 @@ def test_shapes_that_do_not_fit():
         attend(q[0], k, v, encoding, at)
     with pytest.raises(ValueError, match=r"v: expected \[batch, heads, tokens, channels\]"):
         attend(q, k, v[..., 0], encoding, at)
-    for wrong in (
-        (q, k[:, :, :4], v),
-        (q, k[:, :1], v),
-        (q[:1], k, v),
-        (q[..., :4], k, v),
-        (q, k[:1], v[:1]),
-    ):
+    for wrong in ((q, k[:, :, :4], v), (q, k[:, :1], v), (q[:1], k, v), (q[..., :4], k, v), (q, k[:1], v[:1])):
         with pytest.raises(ValueError, match="q, k, v: expected"):
             attend(*wrong, encoding, at)
     with pytest.raises(ValueError, match="q, k: 3 query heads cannot be shared evenly by 2 key heads"):

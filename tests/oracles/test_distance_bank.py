@@ -221,12 +221,7 @@ def test_bias_of_prophetnet():
     expected = their.get_main_relative_pos_embeddings(x, torch.zeros(2, H, 50, 50), index, main)
     encoding = T5OfContent(H, M, n_buckets=8, max_distance=20).double()
     linear = their.relative_pos_embeddings
-    encoding.load_state_dict(
-        {
-            "project": linear.weight.view(8, H, M).transpose(0, 1),
-            "offset": linear.bias.view(8, H).T,
-        }
-    )
+    encoding.load_state_dict({"project": linear.weight.view(8, H, M).transpose(0, 1), "offset": linear.bias.view(8, H).T})
     at = Positions.at(index)
     q = torch.zeros(2, H, 50, D, dtype=torch.float64)
     close(matrix(encoding, q, q, encoding.read_hidden(x, at), at), expected.detach())

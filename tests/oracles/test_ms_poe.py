@@ -52,8 +52,7 @@ def test_a_group_has_one_ratio():
 
 
 @pytest.mark.parametrize(
-    ("ratios", "wrong"),
-    [([1.35, 1.2, 1.5, 1.65], {}), ([1.2, 1.4, 1.6, 1.8], {}), ([1.2, 1.35, 1.5, 1.65], {"power": -1})],
+    ("ratios", "wrong"), [([1.35, 1.2, 1.5, 1.65], {}), ([1.2, 1.4, 1.6, 1.8], {}), ([1.2, 1.35, 1.5, 1.65], {"power": -1})]
 )
 def test_the_oracle_sees_a_broken_formula(ratios, wrong):
     q, k, v = tensors()

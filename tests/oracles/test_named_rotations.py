@@ -147,10 +147,7 @@ TURNS: dict[str, tuple[Turn, Turn]] = {
         Turn(lambda y, x: [c * omega(i) for start, c in enumerate((x, y)) for i in range(start, PAIRS, 2)], "half"),
     ),
     "dinov3_rope": (Turn(axial(100.0, turns=2 * math.pi), "half"), Turn(axial(100.0), "half")),
-    "mrope": (
-        Turn(bands((4, 6, 6), 1e6, contiguous), "half"),
-        Turn(bands((6, 5, 5), 1e6, contiguous), "half"),
-    ),
+    "mrope": (Turn(bands((4, 6, 6), 1e6, contiguous), "half"), Turn(bands((6, 5, 5), 1e6, contiguous), "half")),
     "interleaved_mrope": (
         Turn(bands((6, 5, 5), 5e6, alternating), "half"),
         Turn(bands((6, 5, 5), 5e6, contiguous), "half"),
@@ -159,10 +156,7 @@ TURNS: dict[str, tuple[Turn, Turn]] = {
         Turn(plain(), sides=("query", "key", "value", "output")),
         Turn(lambda p: [-a for a in plain()(p)], sides=("query", "key", "value", "output")),
     ),
-    "decoupled_rope": (
-        Turn(plain(d=10), first=D - 10),
-        Turn(plain(d=10), first=0),
-    ),
+    "decoupled_rope": (Turn(plain(d=10), first=D - 10), Turn(plain(d=10), first=0)),
 }
 COORDINATES = {1: [(0,), (37,), (4100,)], 2: [(0, 0), (5, 9), (3, 40)], 3: [(0, 0, 0), (5, 9, 2), (3, 40, 11)]}
 

@@ -169,10 +169,7 @@ def test_cat_is_consecutive_only_where_everything_goes_on_in_every_row():
 def test_cat_of_two_precisions_does_not_pass_fp32_tables_for_fp64():
     """Promoted to fp64 they would still be wrong by an fp32 rounding."""
     encoding, x = Sinusoidal(4), torch.zeros(1, 4, 4, dtype=torch.float64)
-    parts = [
-        encoding.prepare(Positions.arange(1, 2, 1000)),
-        encoding.prepare(Positions.arange(1, 2, 1002), torch.float64),
-    ]
+    parts = [encoding.prepare(Positions.arange(1, 2, 1000)), encoding.prepare(Positions.arange(1, 2, 1002), torch.float64)]
     for both in (Positions.cat(parts), Positions.cat(parts[::-1]).take(torch.tensor([2, 3, 0, 1]))):
         try:
             got = encoding.embed(x, both)

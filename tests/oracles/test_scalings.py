@@ -111,14 +111,7 @@ def yarn_by_turns(width, base, factor, length, beta_fast, beta_slow, truncate):
     return values
 
 
-YARNS = [
-    (32.0, 1.0, True),
-    (32.0, 1.0, False),
-    (16.0, 2.0, True),
-    (64, 1, False),
-    (4.0, 4.0, True),
-    (7.5, 0.5, False),
-]
+YARNS = [(32.0, 1.0, True), (32.0, 1.0, False), (16.0, 2.0, True), (64, 1, False), (4.0, 4.0, True), (7.5, 0.5, False)]
 
 
 @pytest.mark.parametrize(("beta_fast", "beta_slow", "truncate"), YARNS)

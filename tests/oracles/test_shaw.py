@@ -31,8 +31,7 @@ def expected(q, k, v, encoding, at_q, at_k, may):
         return max(-K, min(K, at_k[b][j] - at_q[b][i])) + K
 
     logits = add(
-        products(q, k),
-        lambda b, h, i, j: sum(q[b, h, i, c] * keys[row(b, i, j), c] for c in range(D)) / math.sqrt(D),
+        products(q, k), lambda b, h, i, j: sum(q[b, h, i, c] * keys[row(b, i, j), c] for c in range(D)) / math.sqrt(D)
     )
     return attention(logits, v, may, None if values is None else lambda b, h, i, j: values[row(b, i, j)])
 

@@ -82,14 +82,10 @@ def test_biases_of_every_part_and_values_of_one():
         return table.detach().numpy()[max(-clip, min(clip, j - i)) + clip]
 
     logits = add(
-        products(q, k),
-        lambda b, h, i, j: q[b, h, i] @ (of(first.keys, 1, i, j) + of(second.keys, 2, i, j)) / math.sqrt(D),
+        products(q, k), lambda b, h, i, j: q[b, h, i] @ (of(first.keys, 1, i, j) + of(second.keys, 2, i, j)) / math.sqrt(D)
     )
     got = attend(*map(torch.from_numpy, (q, k, v)), stack, Positions.arange(1, 4))
-    close(
-        got,
-        attention(logits, v, sees(rows, rows), lambda b, h, i, j: of(first.values, 1, i, j)),
-    )
+    close(got, attention(logits, v, sees(rows, rows), lambda b, h, i, j: of(first.values, 1, i, j)))
 
 
 class Stretched(PositionalEncoding):

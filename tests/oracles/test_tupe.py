@@ -88,9 +88,7 @@ def test_scores_by_loops(impl, causal, options, said):
 
 
 @pytest.mark.parametrize(
-    "mistake",
-    [{"scale": D}, {"cls": False}, {"relative": False}, {"swap": True}, {"buckets": (16, 128)}],
-    ids=str,
+    "mistake", [{"scale": D}, {"cls": False}, {"relative": False}, {"swap": True}, {"buckets": (16, 128)}], ids=str
 )
 def test_the_oracle_sees_a_broken_formula(mistake):
     q, k, v = (draw(seed, 1, H, 12, D) for seed in (1, 2, 3))

@@ -146,12 +146,7 @@ def context(name: str) -> None:
             nn.functional.scaled_dot_product_attention(x, x, x, is_causal=True)
 
 
-CHECKS = {
-    "sharded": sharded,
-    "fully_sharded": fully_sharded,
-    "made_on_meta": made_on_meta,
-    "context": context,
-}
+CHECKS = {"sharded": sharded, "fully_sharded": fully_sharded, "made_on_meta": made_on_meta, "context": context}
 
 if __name__ == "__main__":
     dist.init_process_group("gloo")

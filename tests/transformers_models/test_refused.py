@@ -46,13 +46,7 @@ def attached(model):
 REFUSED = {
     "heads": ("llama", None, lambda: posenc.create("alibi", n_heads=8), ValueError, "n_heads=8, layer 0 has 4 query heads"),
     "channels": ("llama", None, lambda: posenc.create("rope", d_head=8), ValueError, "d_head=8, layer 0 has heads of 16"),
-    "width": (
-        "llama",
-        None,
-        lambda: posenc.create("sinusoidal", d_model=32),
-        ValueError,
-        "not fit layer 0: .*d_model",
-    ),
+    "width": ("llama", None, lambda: posenc.create("sinusoidal", d_model=32), ValueError, "not fit layer 0: .*d_model"),
     "an encoder and a decoder": ("t5", None, lambda: made("alibi"), pt.Unsupported, "has an encoder and a decoder"),
     "an encoder": ("bert", None, lambda: made("alibi"), pt.Unsupported, "model: Bert"),
     "flash attention": ("llama", flash, lambda: made("alibi"), pt.Unsupported, "attends with 'flash_attention_2'"),

@@ -27,8 +27,7 @@ TYPES = [one for one in tiny.MODEL_TYPES if HERE == THERE or one in (ROWS if HER
 
 
 @pytest.mark.parametrize(
-    "model_type",
-    [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.acceptance) for one in TYPES],
+    "model_type", [one if one in SAMPLE else pytest.param(one, marks=pytest.mark.acceptance) for one in TYPES]
 )
 def test_the_row_of_a_type_holds(model_type):
     found, row = judge.judged(model_type), ROWS[model_type]

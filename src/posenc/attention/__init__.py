@@ -169,13 +169,7 @@ def _attend(
 
 
 def _with_addend(
-    out: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options,
+    out: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
 ) -> Tensor:
     """The output and what the encoding's finish adds to the default one, if it is such."""
     if (of_values := addend_of(encoding)) is None:

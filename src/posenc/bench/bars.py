@@ -86,11 +86,7 @@ BARS: list[Bar] = [
     ),
     *(
         Bar("layer", f"prefill, {size}", name, "ratio", limit)
-        for size in (
-            "8 heads of 64, 512 tokens",
-            "8 heads of 64, 2048 tokens",
-            "32 heads of 128, 128 tokens after 4k",
-        )
+        for size in ("8 heads of 64, 512 tokens", "8 heads of 64, 2048 tokens", "32 heads of 128, 128 tokens after 4k")
         for name, limit in (("transformer_xl", 1.1), ("cope", 2))
     ),
     Bar("layer", "prefill, 32 heads of 128, 128 tokens after 32k", "cope", "ratio", 2),

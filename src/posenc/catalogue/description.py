@@ -27,12 +27,7 @@ NEEDS: dict[Need, Words] = {
     "causal": say("a causal mask"),
     "wide_output": say("a wider output projection"),
 }
-SEAMS = {
-    "embed": say("embedding"),
-    "rotate": say("rotation"),
-    "bias": say("bias"),
-    "finish": say("weights and output"),
-}
+SEAMS = {"embed": say("embedding"), "rotate": say("rotation"), "bias": say("bias"), "finish": say("weights and output")}
 
 ARGUMENTS = {"batch": "batch", "length": "length", "lengths": "[7, 9]", "height": "14", "width": "14", "text": "4"}
 """What positions are shown with: an argument that they need, and its value."""

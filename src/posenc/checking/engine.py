@@ -76,13 +76,7 @@ def law(
     def add(function: Callable[..., Measured]) -> Callable[..., Measured]:
         names = {name for one in inputs for name in one}
         LAWS[function.__name__] = Law(
-            function.__name__,
-            seams,
-            bug,
-            tuple(inputs),
-            {name: least.get(name, 1) for name in names},
-            must_run,
-            function,
+            function.__name__, seams, bug, tuple(inputs), {name: least.get(name, 1) for name in names}, must_run, function
         )
         assert bug in BUGS
         return function

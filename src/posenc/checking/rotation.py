@@ -48,12 +48,7 @@ def products_depend_on_distance_only(subject: Subject, shift: int, distance: int
     return apart(product(shift), product(0), allowed, f"products at distance {distance}, from position 0 and from {shift}")
 
 
-@law(
-    "rotate",
-    bug="cos of cos",
-    must_run=True,
-    inputs=tuple({"position": n} for n in (1, 5, 100, 3001, 70_001)),
-)
+@law("rotate", bug="cos of cos", must_run=True, inputs=tuple({"position": n} for n in (1, 5, 100, 3001, 70_001)))
 def lengths_do_not_change_with_position(subject: Subject, position: int) -> Measured:
     """A token has the same length at every position; a constant factor is allowed."""
     if "norm_preserving" not in subject.traits:

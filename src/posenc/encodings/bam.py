@@ -77,12 +77,6 @@ ENTRY = Entry(
     needs=("parameters",),
     per_layer=True,  # 2·heads·layers parameters
     formula="q·k - e^a·(|i-j| + ε)^s",
-    also_called=(
-        "bayesian_attention",
-        "bayesian_attention_mechanism",
-        "generalized_gaussian",
-        "ggd_bam",
-        "AttentionPrior",
-    ),
+    also_called=("bayesian_attention", "bayesian_attention_mechanism", "generalized_gaussian", "ggd_bam", "AttentionPrior"),
     used_by=("research: language models by its authors",),
 )

@@ -18,14 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    AbsoluteEncoding,
-    check_between,
-    check_embeddings,
-    exact_dtype,
-    full_precision,
-    working_dtype,
-)
+from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, exact_dtype, full_precision, working_dtype
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions

@@ -80,11 +80,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="x + conv(x)",
-    also_called=(
-        "cpe",
-        "peg",
-        "conditional_positional_encoding",
-        "CPVT",
-    ),
+    also_called=("cpe", "peg", "conditional_positional_encoding", "CPVT"),
     used_by=("CPVT", "DaViT", "Florence-2", "Twins"),
 )

@@ -188,11 +188,6 @@ ENTRY = Entry(
     needs=("parameters",),
     small={"max_distance": 3},
     formula="(q·k + q·W_K p + k·W_Q p)/√(3d)",
-    also_called=(
-        "disentangled_attention",
-        "disentangled",
-        "c2p",
-        "p2c",
-    ),
+    also_called=("disentangled_attention", "disentangled", "c2p", "p2c"),
     used_by=("DeBERTa",),
 )

@@ -37,10 +37,6 @@ ENTRY = Entry(
     published="2021-11",
     needs=("parameters",),
     formula="(q·k + q·W_K p + k·W_Q p)/√(3d), log buckets",
-    also_called=(
-        "deberta_v3",
-        "deberta-v2",
-        "make_log_bucket_position",
-    ),
+    also_called=("deberta_v3", "deberta-v2", "make_log_bucket_position"),
     used_by=("DeBERTa v2", "DeBERTaV3", "mDeBERTa"),
 )

@@ -38,11 +38,6 @@ ENTRY = Entry(
     kind="rotated",
     published="2024-05",
     formula="[q, R(p)q'] · [k, R(p')k']",
-    also_called=(
-        "mla_rope",
-        "mla",
-        "multi-head latent attention rope",
-        "qk_rope_head_dim",
-    ),
+    also_called=("mla_rope", "mla", "multi-head latent attention rope", "qk_rope_head_dim"),
     used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
 )

@@ -37,10 +37,6 @@ ENTRY = Entry(
     positions='posenc.positions_by("pixels", height=height, width=width)',
     both_ways=True,
     formula="x + [sin, cos of y | sin, cos of x], 0 … 2π",
-    also_called=(
-        "PositionEmbeddingSine",
-        "detr_sine",
-        "DetrSinePositionEmbedding",
-    ),
+    also_called=("PositionEmbeddingSine", "detr_sine", "DetrSinePositionEmbedding"),
     used_by=("DETR", "Deformable DETR", "MaskFormer", "Grounding DINO"),
 )

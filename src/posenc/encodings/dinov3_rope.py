@@ -41,10 +41,6 @@ ENTRY = Entry(
     positions='posenc.positions_by("patch_centres", height=height, width=width)',
     both_ways=True,
     formula="R(2πy)q, R(2πx)q, x and y in -1 … 1",
-    also_called=(
-        "dinov3",
-        "rope_dinov3",
-        "normalised 2-D RoPE",
-    ),
+    also_called=("dinov3", "rope_dinov3", "normalised 2-D RoPE"),
     used_by=("DINOv3", "EoMT", "Sapiens 2"),
 )

@@ -65,10 +65,6 @@ ENTRY = Entry(
     needs=("parameters",),
     small={"max_distance": 3},
     formula="q·k + b[clip(j-i)]",
-    also_called=(
-        "clipped_distance_bias",
-        "learned_distance_bias",
-        "t5 without buckets",
-    ),
+    also_called=("clipped_distance_bias", "learned_distance_bias", "t5 without buckets"),
     used_by=("Phi-4-multimodal (audio)",),
 )

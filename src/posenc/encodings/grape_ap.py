@@ -52,13 +52,7 @@ class GrapeAP(FromEarlierTokens):
 
     @checked
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        *,
-        width: int = 8,
-        form: Form = "paper",
-        slopes: tuple[float, ...] | None = None,
+        self, d_model: int, n_heads: int, *, width: int = 8, form: Form = "paper", slopes: tuple[float, ...] | None = None
     ) -> None:
         checks.even(width=width)
         checks.one_of(get_args(Form), form=form)

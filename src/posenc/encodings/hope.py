@@ -43,10 +43,6 @@ ENTRY = Entry(
     kind="rotated",
     published="2024-10",
     formula="R(p)q, ω_i = 0 where 2π/ω_i > L",
-    also_called=(
-        "hope_hf",
-        "high_frequency_rope",
-        "high-frequency rotary position encoding",
-    ),
+    also_called=("hope_hf", "high_frequency_rope", "high-frequency rotary position encoding"),
     used_by=("research: language models by its authors",),
 )

@@ -34,16 +34,9 @@ ENTRY = Entry(
     title="Bank of Inkling",
     kind="biased",
     published="2026-05",
-    needs=(
-        "parameters",
-        "hidden_states",
-    ),
+    needs=("parameters", "hidden_states"),
     per_layer=True,
     formula="q·k + (W x_i·P)[i-j]",
-    also_called=(
-        "distance_bank",
-        "InklingRelativeLogits",
-        "relative_logits",
-    ),
+    also_called=("distance_bank", "InklingRelativeLogits", "relative_logits"),
     used_by=("Inkling", "Inkling 2"),
 )

@@ -49,10 +49,6 @@ ENTRY = Entry(
     axes=3,
     positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
     formula="R(t)q, R(y)q, R(x)q on pairs in turn",
-    also_called=(
-        "mrope_interleaved",
-        "interleaved_mrope_section",
-        "Qwen3VLTextRotaryEmbedding",
-    ),
+    also_called=("mrope_interleaved", "interleaved_mrope_section", "Qwen3VLTextRotaryEmbedding"),
     used_by=("Qwen3-VL", "Qwen3.5"),
 )

@@ -36,11 +36,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width).shift(1)",
     both_ways=True,
     formula="x + rows[y] + columns[x]",
-    also_called=(
-        "learned_axes",
-        "row_embedder",
-        "column_embedder",
-        "learned_xy",
-    ),
+    also_called=("learned_axes", "row_embedder", "column_embedder", "learned_xy"),
     used_by=("Pix2Struct", "Gemma 4 (vision)", "PaddleOCR-VL"),
 )

@@ -15,14 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    PositionalEncoding,
-    added_to_output,
-    check_accepted,
-    check_width,
-    full_precision,
-    working_dtype,
-)
+from posenc.encoding import PositionalEncoding, added_to_output, check_accepted, check_width, full_precision, working_dtype
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked

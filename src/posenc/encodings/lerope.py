@@ -37,10 +37,6 @@ ENTRY = Entry(
     published="2026-07",
     needs=("parameters",),
     formula="R(p)q · R(p')k, ω_i·exp(α_i)",
-    also_called=(
-        "learned_rope",
-        "learned_frequencies",
-        "learnable_rope",
-    ),
+    also_called=("learned_rope", "learned_frequencies", "learnable_rope"),
     used_by=("Mistral-Large-4",),
 )

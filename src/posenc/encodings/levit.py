@@ -36,9 +36,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="q·k + b[|Δy|, |Δx|]",
-    also_called=(
-        "attention_bias",
-        "attention_biases",
-    ),
+    also_called=("attention_bias", "attention_biases"),
     used_by=("LeViT", "TinyViT", "EfficientFormer"),
 )

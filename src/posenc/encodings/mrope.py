@@ -46,11 +46,6 @@ ENTRY = Entry(
     axes=3,
     positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
     formula="R(t)q, R(y)q, R(x)q on bands of one spectrum",
-    also_called=(
-        "multimodal_rope",
-        "m_rope",
-        "Qwen2VLRotaryEmbedding",
-        "mrope_section",
-    ),
+    also_called=("multimodal_rope", "m_rope", "Qwen2VLRotaryEmbedding", "mrope_section"),
     used_by=("Qwen2-VL", "Qwen2.5-VL", "GLM-4V"),
 )

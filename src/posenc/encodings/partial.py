@@ -36,11 +36,6 @@ ENTRY = Entry(
     kind="rotated",
     published="2021-06",
     formula="R(p)q on the first ⌊f·d⌋ channels",
-    also_called=(
-        "partial_rotary",
-        "partial_rotary_factor",
-        "rotary_pct",
-        "partial_rope",
-    ),
+    also_called=("partial_rotary", "partial_rotary_factor", "rotary_pct", "partial_rope"),
     used_by=("GPT-NeoX", "Phi", "StableLM", "GLM-4.5"),
 )

@@ -67,14 +67,7 @@ class PaTH(FromEarlierTokens):
 
     @checked
     def __init__(
-        self,
-        d_model: int,
-        n_heads: int,
-        d_head: int,
-        *,
-        n_kv_heads: int | None = None,
-        rank: int = 32,
-        conv_size: int = 3,
+        self, d_model: int, n_heads: int, d_head: int, *, n_kv_heads: int | None = None, rank: int = 32, conv_size: int = 3
     ) -> None:
         checks.whole(rank=rank, conv_size=conv_size)
         super().__init__(

@@ -38,10 +38,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="R(y)q at ω_0, ω_2, …, R(x)q at ω_1, ω_3, …",
-    also_called=(
-        "rope-2d strided",
-        "pixtral",
-        "strided_rope",
-    ),
+    also_called=("rope-2d strided", "pixtral", "strided_rope"),
     used_by=("Pixtral", "Mistral Small 3.1"),
 )

@@ -17,16 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    SIDES,
-    PositionalEncoding,
-    Side,
-    check_tokens,
-    check_width,
-    full_precision,
-    into,
-    working_dtype,
-)
+from posenc.encoding import SIDES, PositionalEncoding, Side, check_tokens, check_width, full_precision, into, working_dtype
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate

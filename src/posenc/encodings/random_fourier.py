@@ -37,10 +37,6 @@ ENTRY = Entry(
     positions='posenc.positions_by("patch_centres", height=height, width=width, low=0.0, high=1.0)',
     both_ways=True,
     formula="x + [sin 2πBc, cos 2πBc]",
-    also_called=(
-        "fourier_features",
-        "gaussian_fourier",
-        "PositionEmbeddingRandom",
-    ),
+    also_called=("fourier_features", "gaussian_fourier", "PositionEmbeddingRandom"),
     used_by=("Segment Anything",),
 )

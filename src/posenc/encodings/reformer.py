@@ -38,10 +38,6 @@ ENTRY = Entry(
     published="2020-01",
     needs=("parameters",),
     formula="x + [rows[p div W] | columns[p mod W]]",
-    also_called=(
-        "axial_positional_embedding",
-        "axial_pos_embds",
-        "AxialPositionEmbeddings",
-    ),
+    also_called=("axial_positional_embedding", "axial_pos_embds", "AxialPositionEmbeddings"),
     used_by=("Reformer",),
 )

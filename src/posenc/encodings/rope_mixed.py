@@ -42,10 +42,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="R(Σ_a p_a ω_a)q, ω learned",
-    also_called=(
-        "rope_vit",
-        "mixed_rope",
-        "RoPEMixed",
-    ),
+    also_called=("rope_vit", "mixed_rope", "RoPEMixed"),
     used_by=("research: ViT and Swin by its authors",),
 )

@@ -47,12 +47,7 @@ class RoPEPlusPlus(RoPE):
 
     @checked
     def __init__(
-        self,
-        d_head: int,
-        *,
-        base: float | None = None,
-        layout: Layout = "interleaved",
-        frequencies: ByLength | None = None,
+        self, d_head: int, *, base: float | None = None, layout: Layout = "interleaved", frequencies: ByLength | None = None
     ) -> None:
         super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
         self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)

@@ -35,11 +35,6 @@ ENTRY = Entry(
     kind="rotated",
     published="2025-04",
     formula="R(p)ᵀ Σ a R(p')v, with RoPE",
-    also_called=(
-        "vo_rope",
-        "rotary_value_embedding",
-        "rotated values",
-        "rotary_value",
-    ),
+    also_called=("vo_rope", "rotary_value_embedding", "rotated values", "rotary_value"),
     used_by=("DeepSeek-V4",),
 )

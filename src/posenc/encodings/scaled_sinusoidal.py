@@ -31,10 +31,6 @@ ENTRY = Entry(
     published="2018-09",
     needs=("parameters",),
     formula="x + α·[sin pω, cos pω]",
-    also_called=(
-        "ScaledPositionalEncoding",
-        "scaled_positional_encoding",
-        "SpeechT5ScaledPositionalEncoding",
-    ),
+    also_called=("ScaledPositionalEncoding", "scaled_positional_encoding", "SpeechT5ScaledPositionalEncoding"),
     used_by=("SpeechT5", "FastSpeech 2 (ESPnet)", "Transformer TTS"),
 )

@@ -36,11 +36,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="q·k + b[Δy, Δx]",
-    also_called=(
-        "window_bias",
-        "swin_transformer",
-        "relative_position_bias_table",
-        "relative_position_index",
-    ),
+    also_called=("window_bias", "swin_transformer", "relative_position_bias_table", "relative_position_index"),
     used_by=("Swin", "Donut", "MaskFormer", "HTSAT"),
 )

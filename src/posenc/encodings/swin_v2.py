@@ -36,12 +36,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="τ·cos(q, k) + 16σ(MLP(log Δ))",
-    also_called=(
-        "swinv2",
-        "continuous_relative_position_bias",
-        "cpb",
-        "log_cpb",
-        "continuous_window_bias",
-    ),
+    also_called=("swinv2", "continuous_relative_position_bias", "cpb", "log_cpb", "continuous_window_bias"),
     used_by=("Swin v2", "Swin2SR"),
 )

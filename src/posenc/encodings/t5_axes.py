@@ -127,11 +127,6 @@ ENTRY = Entry(
     positions="posenc.Positions.mrope(torch.stack([n := torch.arange(length), n % 8 * 120, n // 8 * 20 + 20])[:, None])",
     both_ways=True,
     formula="q·k + Σ_a b_a[bucket(Δ_a)]",
-    also_called=(
-        "layoutlmv2_bias",
-        "layoutlmv2",
-        "rel_pos_bias",
-        "rel_2d_pos_bias",
-    ),
+    also_called=("layoutlmv2_bias", "layoutlmv2", "rel_pos_bias", "rel_2d_pos_bias"),
     used_by=("LayoutLMv2", "LayoutLMv3", "UDOP"),
 )

@@ -148,12 +148,6 @@ ENTRY = Entry(
     needs=("parameters",),
     small={"max_positions": 64},
     formula="(q·k + p U_Q · p' U_K)/√(2d) + b",
-    also_called=(
-        "untied_positional_encoding",
-        "untied_position",
-        "tupe_a",
-        "tupe_r",
-        "TUPEEncoder",
-    ),
+    also_called=("untied_positional_encoding", "untied_position", "tupe_a", "tupe_r", "TUPEEncoder"),
     used_by=("research: BERT by its authors",),
 )

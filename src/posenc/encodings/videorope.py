@@ -20,12 +20,7 @@ from posenc.support.checked import checked
 
 @checked
 def videorope(
-    d_head: int,
-    *,
-    time: int | None = None,
-    order: Sequence[int] = (2, 1),
-    base: float = 1000000.0,
-    layout: Layout = "half",
+    d_head: int, *, time: int | None = None, order: Sequence[int] = (2, 1), base: float = 1000000.0, layout: Layout = "half"
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.cycling`; reads (time, height, width).
 

@@ -32,15 +32,8 @@ ENTRY = Entry(
     title="Gated T5 of WavLM",
     kind="biased",
     published="2021-10",
-    needs=(
-        "parameters",
-        "hidden_states",
-    ),
+    needs=("parameters", "hidden_states"),
     formula="q·k + g·b[bucket(i-j)]",
-    also_called=(
-        "gated_relative_position_bias",
-        "gated_t5",
-        "gru_rel_pos",
-    ),
+    also_called=("gated_relative_position_bias", "gated_t5", "gru_rel_pos"),
     used_by=("WavLM",),
 )

@@ -93,9 +93,6 @@ ENTRY = Entry(
     needs=("parameters",),
     per_layer=True,
     formula="(q+u)·k + (q+v)·W_R R[i-j] + (q+s)·e",
-    also_called=(
-        "relative_segment_encoding",
-        "xl_net",
-    ),
+    also_called=("relative_segment_encoding", "xl_net"),
     used_by=("XLNet",),
 )

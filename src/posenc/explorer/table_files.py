@@ -153,9 +153,7 @@ def _is_number(text: str) -> bool:
 def _rows(rows: list[list[Any]]) -> np.ndarray:
     widths = {len(row) for row in rows}
     if len(widths) != 1 or 0 in widths:
-        _refuse(
-            say("the rows are not equally long") if rows else say("the file holds no numbers"),
-        )
+        _refuse(say("the rows are not equally long") if rows else say("the file holds no numbers"))
     _check((len(rows), widths.pop()), 1, sum(map(len, rows)))
     table = np.empty((len(rows), len(rows[0])))
     for number, row in enumerate(rows):

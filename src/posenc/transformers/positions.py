@@ -160,9 +160,4 @@ def _unflatten(leaves: Any, context: Any) -> Call:
     return Call(batch, length, past, mask, position_ids, device, gap)
 
 
-_pytree.register_pytree_node(
-    Call,
-    _flatten,
-    _unflatten,
-    serialized_type_name="posenc.transformers.Call",
-)
+_pytree.register_pytree_node(Call, _flatten, _unflatten, serialized_type_name="posenc.transformers.Call")

@@ -51,12 +51,7 @@ def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Non
         seen.append(at)
         outputs.append(
             world.attend_rotated(
-                encoding,
-                encoding.rotate(q, at, "query"),
-                torch.cat(keys, 2),
-                torch.cat(values, 2),
-                at,
-                Positions.cat(seen),
+                encoding, encoding.rotate(q, at, "query"), torch.cat(keys, 2), torch.cat(values, 2), at, Positions.cat(seen)
             )
         )
         begin += size

@@ -106,9 +106,7 @@ def xclip_vision_model(keys: Keys) -> PositionSpec:
     keys.note("image_size", ON_REQUEST)
     keys.note("num_frames", say("frames exchange messages in every layer, without positions"))
     return image_tower(
-        keys,
-        square_table(keys, f"{PATCHES}.weight"),
-        clauses(CLASS, say("each frame is a sequence of its own")),
+        keys, square_table(keys, f"{PATCHES}.weight"), clauses(CLASS, say("each frame is a sequence of its own"))
     )
 
 

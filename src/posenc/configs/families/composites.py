@@ -48,11 +48,7 @@ TABLE = (
     ("slanext", "vision_config", SEQUENCE),
     ("tipsv2_dpt upernet vitmatte vitpose", "backbone_config", EACH_PART),
     ("vibevoice", "audio_config semantic_model_config text_config diffusion_head_config", LIKE_TEXT),
-    (
-        "vibevoice_asr",
-        "acoustic_tokenizer_encoder_config semantic_tokenizer_encoder_config text_config",
-        LIKE_TEXT,
-    ),
+    ("vibevoice_asr", "acoustic_tokenizer_encoder_config semantic_tokenizer_encoder_config text_config", LIKE_TEXT),
     ("videoprism", "vision_config text_config", SEQUENCE),
     ("voxtral_realtime", "audio_config text_config", SEQUENCE),
 )

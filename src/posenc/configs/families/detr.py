@@ -171,10 +171,7 @@ def deformable_detr(keys: Keys) -> PositionSpec:
     encoder = stack(keys, "encoder", [("deformable", use)], "encoder_layers", where)
     if keys.flag("two_stage", False):
         keys.note("two_stage", say("object queries come from a network of sinusoids of proposed boxes"))
-        query, about = (
-            boxes(keys, "d_model", 4, times=2),
-            say("(x, y, width, height) of the proposed box, from 0 to 1"),
-        )
+        query, about = (boxes(keys, "d_model", 4, times=2), say("(x, y, width, height) of the proposed box, from 0 to 1"))
         plain = tuple(pair for pair in query.arguments if pair[0] != "reads")
         query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
     else:

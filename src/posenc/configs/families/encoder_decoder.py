@@ -12,11 +12,7 @@ from posenc.configs.spec import PositionSpec
 @family("encoder-decoder")
 def encoder_decoder(keys: Keys) -> PositionSpec:
     """Any encoder and any decoder; BERT for both if the file does not say."""
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, encoder="bert", decoder="bert"),
-        coordinates=EACH_PART,
-    )
+    return PositionSpec(keys.family, parts=parts(keys, encoder="bert", decoder="bert"), coordinates=EACH_PART)
 
 
 @family("rag")
@@ -32,11 +28,7 @@ def rag(keys: Keys) -> PositionSpec:
 @family("pp_formulanet")
 def pp_formulanet(keys: Keys) -> PositionSpec:
     """The decoder attends to the image patches, which already have positions."""
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, "text_config", "vision_config"),
-        coordinates=EACH_PART,
-    )
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=EACH_PART)
 
 
 @family("speech-encoder-decoder")
@@ -56,18 +48,10 @@ def nougat(keys: Keys) -> PositionSpec:
                 "(it is 'donut-swin'), and fails"
             ),
         )
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, encoder="donut-swin", decoder="mbart"),
-        coordinates=EACH_PART,
-    )
+    return PositionSpec(keys.family, parts=parts(keys, encoder="donut-swin", decoder="mbart"), coordinates=EACH_PART)
 
 
 @family("vision-encoder-decoder")
 def vision_encoder_decoder(keys: Keys) -> PositionSpec:
     """The decoder attends to the encoder's patches, which already have positions."""
-    return PositionSpec(
-        keys.family,
-        parts=parts(keys, "encoder", "decoder"),
-        coordinates=EACH_PART,
-    )
+    return PositionSpec(keys.family, parts=parts(keys, "encoder", "decoder"), coordinates=EACH_PART)

@@ -53,10 +53,4 @@ def esm(keys: Keys) -> PositionSpec:
             padding=padding + 1,
         ),
     )
-    return stack_of(
-        keys,
-        layers,
-        embedding=[table],
-        length=rows - padding - 1,
-        coordinates=NOT_PADDING,
-    )
+    return stack_of(keys, layers, embedding=[table], length=rows - padding - 1, coordinates=NOT_PADDING)

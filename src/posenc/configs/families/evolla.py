@@ -53,12 +53,7 @@ def saprot(keys: Keys) -> PositionSpec:
         said,
         (Weight("table", "embeddings.position_embeddings.weight"),),
     )
-    return stack_of(
-        keys,
-        [Layer(causal=False)] * count,
-        embedding=[table],
-        coordinates=NOT_PADDING,
-    )
+    return stack_of(keys, [Layer(causal=False)] * count, embedding=[table], coordinates=NOT_PADDING)
 
 
 def _uses(use: Use | None) -> tuple[Use, ...]:

@@ -14,11 +14,7 @@ from posenc.configs.schedule import FULL, RECURRENT, SLIDING, attention_among, s
 from posenc.configs.spec import PositionSpec
 from posenc.support.languages import Words
 
-SSM, CONV, DELTA = (
-    say("state space models"),
-    say("short convolutions"),
-    say("gated delta rules"),
-)
+SSM, CONV, DELTA = (say("state space models"), say("short convolutions"), say("gated delta rules"))
 
 
 @family("bamba")

@@ -54,10 +54,7 @@ def hunyuan_v1_dense(keys: Keys) -> PositionSpec:
 @family("nanochat")
 def nanochat(keys: Keys) -> PositionSpec:
     """The rotation is R(-p), the reverse of Llama's; queries and keys are normalised afterwards."""
-    keys.note(
-        "rope_parameters",
-        clauses(say("the reverse of Llama's rotation: sin has the opposite sign"), NORMALISED),
-    )
+    keys.note("rope_parameters", clauses(say("the reverse of Llama's rotation: sin has the opposite sign"), NORMALISED))
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 
 

@@ -26,12 +26,7 @@ def kosmos_2_text_model(keys: Keys) -> PositionSpec:
     )
     layers = [Layer()] * keys.whole("layers")
     return stack_of(
-        keys,
-        layers,
-        embedding=[fairseq(keys, "embed_dim")],
-        width="embed_dim",
-        heads="attention_heads",
-        coordinates=TOKENS,
+        keys, layers, embedding=[fairseq(keys, "embed_dim")], width="embed_dim", heads="attention_heads", coordinates=TOKENS
     )
 
 

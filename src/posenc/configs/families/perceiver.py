@@ -78,12 +78,7 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
         ),
         _part(keys, "image_learned", image, say("(row, column) of the pixel")),
         _part(keys, "image_fourier", _bands(64, (224, 224), CONSTANT), spread),
-        _part(
-            keys,
-            "image_convolved",
-            _bands(64, (56, 56), CONSTANT),
-            clauses(spread, say("after a convolution")),
-        ),
+        _part(keys, "image_convolved", _bands(64, (56, 56), CONSTANT), clauses(spread, say("after a convolution"))),
         _part(
             keys,
             "flow",

@@ -114,9 +114,7 @@ def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
         )
     found = parts(keys, "text_config", "vision_config", "audio_config")
     return PositionSpec(
-        keys.family,
-        parts=found,
-        coordinates=clauses(OMNI, *[say("times are rounded down to whole numbers")] * whole),
+        keys.family, parts=found, coordinates=clauses(OMNI, *[say("times are rounded down to whole numbers")] * whole)
     )
 
 

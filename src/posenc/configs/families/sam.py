@@ -53,12 +53,7 @@ def vitdet(keys: Keys) -> PositionSpec:
     if keys.flag("use_absolute_position_embeddings"):
         height, width, said = square_side_of(keys, "pretrain_image_size")
         table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
-    return _upon(
-        keys,
-        table,
-        layers,
-        clauses(RASTER, say("the table reads (row, column, height, width)")),
-    )
+    return _upon(keys, table, layers, clauses(RASTER, say("the table reads (row, column, height, width)")))
 
 
 @family("seggpt")

@@ -130,11 +130,4 @@ def sam3_lite_text_text_model(keys: Keys) -> PositionSpec:
         (Weight("table", "embeddings.position_embedding.position_embedding", reshape=True),),
     )
     kinds = ["convolution" if n in mixing else "full_attention" for n in range(count)]
-    return tower(
-        keys,
-        [],
-        embedding=[table],
-        kinds=kinds,
-        length=rows,
-        coordinates=SEQUENCE,
-    )
+    return tower(keys, [], embedding=[table], kinds=kinds, length=rows, coordinates=SEQUENCE)

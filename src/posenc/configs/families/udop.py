@@ -17,11 +17,7 @@ from posenc.support.languages import Words
 # What the code's classes assume: how distances are scaled, and where the last bucket begins.
 ASSUMED = {"1d": (1, 128), "horizontal": (100, 100), "vertical": (100, 100)}
 
-AXIS = {
-    "1d": say("position"),
-    "horizontal": say("middle x of the box"),
-    "vertical": say("middle y of the box"),
-}
+AXIS = {"1d": say("position"), "horizontal": say("middle x of the box"), "vertical": say("middle y of the box")}
 
 
 @family("udop")

@@ -36,12 +36,7 @@ def videomae(keys: Keys) -> PositionSpec:
         coordinates=clauses(COUNT, say("visible ones first, then the masked")),
     )
     keys.note("num_frames", say("the index does not distinguish rows and columns: the next row is one image width away"))
-    spec = tower(
-        keys,
-        [],
-        embedding=[sinusoid("hidden_size")],
-        coordinates=clauses(COUNT, say("masked ones are left out")),
-    )
+    spec = tower(keys, [], embedding=[sinusoid("hidden_size")], coordinates=clauses(COUNT, say("masked ones are left out")))
     return replace(spec, parts=(decoder.with_part("decoder"),))
 
 

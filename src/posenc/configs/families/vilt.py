@@ -38,12 +38,7 @@ def vilt(keys: Keys) -> PositionSpec:
     words = learned_table(keys, "text_embeddings.position_embeddings.weight")
     inside = (
         embedded(keys, "words", words, WORDS, keys.whole("max_position_embeddings")),
-        embedded(
-            keys,
-            "patches",
-            use,
-            clauses(say("(row, column, height, width) of the patch"), CLASS),
-        ),
+        embedded(keys, "patches", use, clauses(say("(row, column, height, width) of the patch"), CLASS)),
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, length=None, parts=inside, coordinates=say("words, then the class token, then patches"))

@@ -27,10 +27,7 @@ def whisper(keys: Keys) -> PositionSpec:
     words = learned_table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
     both = two_stacks(keys, waves, words, length=None)
     encoder, decoder = both.parts
-    made = [
-        (encoder, frames, FRAMES),
-        (decoder, keys.whole("max_target_positions"), say("0, 1, 2, … along the text")),
-    ]
+    made = [(encoder, frames, FRAMES), (decoder, keys.whole("max_target_positions"), say("0, 1, 2, … along the text"))]
     parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in made]
     return _with(both, parts=tuple(parts))
 

@@ -112,15 +112,8 @@ def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tup
     if wide and usable is not None:
         return _rotary_failure(spec, wide, trained, usable)
     if wide:
-        return None, *(
-            say("the file does not say for which length it was trained"),
-            say("give --length to see a length"),
-        )
-    return (
-        None,
-        _harmless(spec),
-        say("evaluate the model at a longer length before you use it there"),
-    )
+        return None, *(say("the file does not say for which length it was trained"), say("give --length to see a length"))
+    return (None, _harmless(spec), say("evaluate the model at a longer length before you use it there"))
 
 
 def _rows(use: Use) -> int | None:

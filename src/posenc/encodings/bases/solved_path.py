@@ -105,10 +105,7 @@ def _gradients(
 
     start = adjoint(taken, of_coefficients.view(-1, 5, *gradient.shape[1:]), pull)
     of_moment, of_network = torch.zeros_like(moments), []
-    for inputs, weight, found in (
-        (states.flatten(0, 2), network.inner, of_hidden),
-        (hidden, network.outer, of_slopes),
-    ):
+    for inputs, weight, found in ((states.flatten(0, 2), network.inner, of_hidden), (hidden, network.outer, of_slopes)):
         by_moment = found.sum(dim=2)  # [s, 6, d]
         of_moment += by_moment @ weight[-1]
         of_time = moments.flatten() @ by_moment.flatten(0, 1)

@@ -63,10 +63,6 @@ ENTRY = Entry(
     kind="positions",
     published="2021-06",
     formula="λ(p + Δ + ε_p)",
-    also_called=(
-        "continuous_augmented_positional_embeddings",
-        "cape1d",
-        "augmented_positions",
-    ),
+    also_called=("continuous_augmented_positional_embeddings", "cape1d", "augmented_positions"),
     used_by=("research: speech, images and translation by its authors",),
 )

@@ -34,10 +34,6 @@ ENTRY = Entry(
     published="2020-10",
     axes=2,
     formula="(y, x), row by row",
-    also_called=(
-        "image_grid",
-        "patches",
-        "meshgrid",
-    ),
+    also_called=("image_grid", "patches", "meshgrid"),
     used_by=("ViT", "Swin", "SAM"),
 )

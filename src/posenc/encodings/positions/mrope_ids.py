@@ -45,10 +45,6 @@ ENTRY = Entry(
     published="2024-09",
     axes=3,
     formula="(n, n, n) for words, (t, y, x) for patches",
-    also_called=(
-        "get_rope_index",
-        "mrope_position_ids",
-        "qwen2_vl_positions",
-    ),
+    also_called=("get_rope_index", "mrope_position_ids", "qwen2_vl_positions"),
     used_by=("Qwen2-VL", "Qwen2.5-VL", "GLM-4V"),
 )

@@ -39,11 +39,7 @@ ENTRY = Entry(
     kind="positions",
     published="2021-07",
     formula="p = index in its document",
-    also_called=(
-        "sequence_packing",
-        "cu_seqlens",
-        "document_mask",
-    ),
+    also_called=("sequence_packing", "cu_seqlens", "document_mask"),
     used_by=("most training frameworks",),
     starts=("scratch", "trained"),
 )

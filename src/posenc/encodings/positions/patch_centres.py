@@ -36,11 +36,7 @@ ENTRY = Entry(
     published="2023-04",
     axes=2,
     formula="(y, x) = centres between -1 and 1",
-    also_called=(
-        "normalized_grid",
-        "float_ids",
-        "float positions",
-    ),
+    also_called=("normalized_grid", "float_ids", "float positions"),
     used_by=("DINOv3", "Segment Anything"),
     starts=("scratch", "trained"),
 )

@@ -35,10 +35,7 @@ ENTRY = Entry(
     published="2020-05",
     axes=2,
     formula="(y, x) = count/(last count)·2π",
-    also_called=(
-        "detr_positions",
-        "cumsum of the mask",
-    ),
+    also_called=("detr_positions", "cumsum of the mask"),
     used_by=("DETR", "Deformable DETR"),
     starts=("scratch", "trained"),
 )

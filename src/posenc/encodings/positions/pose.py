@@ -43,10 +43,7 @@ ENTRY = Entry(
     kind="positions",
     published="2023-09",
     formula="p, then p + u from a cut on",
-    also_called=(
-        "positional_skip_wise_training",
-        "skip_wise",
-    ),
+    also_called=("positional_skip_wise_training", "skip_wise"),
     used_by=("research: LLaMA up to 128k tokens by its authors",),
     starts=("trained",),
 )

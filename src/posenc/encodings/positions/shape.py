@@ -39,9 +39,6 @@ ENTRY = Entry(
     kind="positions",
     published="2021-09",
     formula="p + k, k ~ U{0 … K}",
-    also_called=(
-        "shifted_absolute_position_embedding",
-        "random_shift",
-    ),
+    also_called=("shifted_absolute_position_embedding", "random_shift"),
     used_by=("research: machine translation by its authors",),
 )

@@ -37,11 +37,7 @@ ENTRY = Entry(
     kind="positions",
     published="2023-09",
     formula="p = index in the cache: sinks, then the last tokens",
-    also_called=(
-        "attention_sinks",
-        "sink_cache",
-        "streaming",
-    ),
+    also_called=("attention_sinks", "sink_cache", "streaming"),
     used_by=("serving frameworks: unlimited chats",),
     starts=("trained",),
 )

@@ -38,9 +38,6 @@ ENTRY = Entry(
     published="2021-03",
     axes=2,
     formula="(y, x), document = window",
-    also_called=(
-        "shifted_windows",
-        "window_partition",
-    ),
+    also_called=("shifted_windows", "window_partition"),
     used_by=("Swin", "Swin v2"),
 )

@@ -29,10 +29,7 @@ ENTRY = Entry(
     kind="preset",
     published="2025-12",
     formula="R(p)q · R(p')k, then q·k",
-    also_called=(
-        "drop_positional_embeddings",
-        "dropped_rope",
-    ),
+    also_called=("drop_positional_embeddings", "dropped_rope"),
     used_by=("research: SmolLM and Llama 2 by its authors",),
     domains=("text", "audio", "graph"),
     starts=("trained",),

@@ -49,10 +49,6 @@ ENTRY = Entry(
     kind="preset",
     published="2025-03",
     formula="5 × RoPE(10⁴), RoPE(10⁶)/8, …",
-    also_called=(
-        "per_layer_base",
-        "rope_local_base_freq",
-        "local_global_rope",
-    ),
+    also_called=("per_layer_base", "rope_local_base_freq", "local_global_rope"),
     used_by=("Gemma 3", "Gemma 3n (without interpolation)"),
 )

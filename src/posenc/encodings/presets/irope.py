@@ -38,11 +38,6 @@ ENTRY = Entry(
     kind="preset",
     published="2025-04",
     formula="RoPE, RoPE, RoPE, temperature, …",
-    also_called=(
-        "i_rope",
-        "llama4",
-        "no_rope_layers",
-        "interleaved_rope",
-    ),
+    also_called=("i_rope", "llama4", "no_rope_layers", "interleaved_rope"),
     used_by=("Llama 4",),
 )

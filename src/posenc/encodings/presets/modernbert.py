@@ -40,10 +40,6 @@ ENTRY = Entry(
     kind="preset",
     published="2024-12",
     formula="RoPE(160 000), 2 × RoPE(10 000), …",
-    also_called=(
-        "modern_bert",
-        "global_rope_theta",
-        "local_rope_theta",
-    ),
+    also_called=("modern_bert", "global_rope_theta", "local_rope_theta"),
     used_by=("ModernBERT",),
 )

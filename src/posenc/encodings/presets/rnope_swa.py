@@ -44,12 +44,6 @@ ENTRY = Entry(
     kind="preset",
     published="2025-01",
     formula="RoPE, RoPE, RoPE, q·k, …",
-    also_called=(
-        "rnope",
-        "swan",
-        "swan_gpt",
-        "rope_to_nope",
-        "smollm3",
-    ),
+    also_called=("rnope", "swan", "swan_gpt", "rope_to_nope", "smollm3"),
     used_by=("Command A", "Cohere2", "EXAONE 4"),
 )

@@ -35,11 +35,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2023-09",
     formula="ω = b^(-2i/d), b = 500 000",
-    also_called=(
-        "abf",
-        "rope_abf",
-        "adjusted_base_frequency",
-        "rope_theta",
-    ),
+    also_called=("abf", "rope_abf", "adjusted_base_frequency", "rope_theta"),
     used_by=("Llama 3", "Code Llama", "Qwen2.5", "Mistral NeMo"),
 )

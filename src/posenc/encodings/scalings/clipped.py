@@ -36,9 +36,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2026-02",
     formula="ω' = ω·(1 + cos(πk/(n-1)))/2, slowest n pairs",
-    also_called=(
-        "cope_clipped",
-        "clipped_rope",
-    ),
+    also_called=("cope_clipped", "clipped_rope"),
     used_by=("research: by its authors, up to 256k tokens",),
 )

@@ -48,10 +48,6 @@ ENTRY = Entry(
     by_length=True,
     published="2023-06",
     formula="base' = base·(s·n/L - (s-1))^(d/(d-2))",
-    also_called=(
-        "dynamic_ntk",
-        "DynamicNTKScalingRotaryEmbedding",
-        "dynamic_scaling",
-    ),
+    also_called=("dynamic_ntk", "DynamicNTKScalingRotaryEmbedding", "dynamic_scaling"),
     used_by=("InternLM2", "Qwen (the first)"),
 )

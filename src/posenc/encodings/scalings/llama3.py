@@ -50,10 +50,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2024-07",
     formula="ω' = ω/s, ω, or between, by L·ω/2π",
-    also_called=(
-        "llama3_scaling",
-        "llama-3.1",
-        "rope_scaling_llama3",
-    ),
+    also_called=("llama3_scaling", "llama-3.1", "rope_scaling_llama3"),
     used_by=("Llama 3.1", "Llama 3.2", "Llama 3.3"),
 )

@@ -60,11 +60,6 @@ ENTRY = Entry(
     by_length=True,
     published="2024-02",
     formula="ω'_i = ω_i/λ_i, cos and sin × √(1 + ln s/ln L)",
-    also_called=(
-        "long_rope",
-        "longrope2",
-        "su",
-        "Phi3LongRoPEScaledRotaryEmbedding",
-    ),
+    also_called=("long_rope", "longrope2", "su", "Phi3LongRoPEScaledRotaryEmbedding"),
     used_by=("Phi-3", "Phi-4-mini", "MiniCPM3"),
 )

@@ -36,11 +36,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2023-06",
     formula="base' = base·s^(d/(d-2))",
-    also_called=(
-        "ntk_aware",
-        "ntk_alpha",
-        "ntk_rope",
-        "NTKScaledRotaryEmbedding",
-    ),
+    also_called=("ntk_aware", "ntk_alpha", "ntk_rope", "NTKScaledRotaryEmbedding"),
     used_by=("HunYuan", "Code Llama (in spirit: a base of 1 000 000)"),
 )

@@ -16,12 +16,7 @@ from posenc.support.checked import checked
 
 @checked
 def ntk_by_parts(
-    d_head: int,
-    *,
-    factor: float = 16.0,
-    original_length: int = 4096,
-    base: float = 10000.0,
-    layout: Layout = "interleaved",
+    d_head: int, *, factor: float = 16.0, original_length: int = 4096, base: float = 10000.0, layout: Layout = "interleaved"
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn`, and cos and sin as they are.
 
@@ -45,9 +40,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2023-08",
     formula="ω' = (1-γ)ω + γω/s",
-    also_called=(
-        "ntk-by-parts interpolation",
-        "by_parts",
-    ),
+    also_called=("ntk-by-parts interpolation", "by_parts"),
     used_by=("the first half of YaRN",),
 )

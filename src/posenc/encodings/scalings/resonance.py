@@ -35,9 +35,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2024-03",
     formula="ω' = 2π/round(2π/ω)",
-    also_called=(
-        "resonance_rope",
-        "resonance_yarn",
-    ),
+    also_called=("resonance_rope", "resonance_yarn"),
     used_by=("research: LLaMA 2 by its authors",),
 )

@@ -30,9 +30,6 @@ ENTRY = Entry(
     kind="tempered",
     published="2026-03",
     formula="(1 + (i+1)/L)^a·q·k",
-    also_called=(
-        "power_temperature",
-        "beam",
-    ),
+    also_called=("power_temperature", "beam"),
     used_by=("Beam",),
 )

@@ -30,9 +30,6 @@ ENTRY = Entry(
     kind="tempered",
     published="2026-05",
     formula="(1 + α ln max((i+1)/n, 1))·q·k",
-    also_called=(
-        "log_scaling_alpha",
-        "log_scaling_n_floor",
-    ),
+    also_called=("log_scaling_alpha", "log_scaling_n_floor"),
     used_by=("Inkling", "Inkling 2"),
 )

@@ -30,11 +30,6 @@ ENTRY = Entry(
     kind="tempered",
     published="2025-04",
     formula="(1 + β ln(1 + ⌊(i+1)/L⌋))·q·k",
-    also_called=(
-        "attn_temperature_tuning",
-        "attn_scale",
-        "floor_scale",
-        "inference-time temperature scaling",
-    ),
+    also_called=("attn_temperature_tuning", "attn_scale", "floor_scale", "inference-time temperature scaling"),
     used_by=("Llama 4",),
 )

@@ -29,11 +29,6 @@ ENTRY = Entry(
     kind="tempered",
     published="2021-12",
     formula="max(1, ln(i+1)/ln L)·q·k",
-    also_called=(
-        "logn",
-        "logn_attn",
-        "use_logn_attn",
-        "entropy_invariance",
-    ),
+    also_called=("logn", "logn_attn", "use_logn_attn", "entropy_invariance"),
     used_by=("Qwen (the first)",),
 )

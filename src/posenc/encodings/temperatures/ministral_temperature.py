@@ -30,10 +30,6 @@ ENTRY = Entry(
     kind="tempered",
     published="2025-12",
     formula="(1 + β ln(1 + ⌊i/L⌋))·q·k",
-    also_called=(
-        "llama_4_scaling_beta",
-        "llama_4_attn_scale",
-        "ministral3",
-    ),
+    also_called=("llama_4_scaling_beta", "llama_4_attn_scale", "ministral3"),
     used_by=("Ministral 3", "Mistral 4"),
 )

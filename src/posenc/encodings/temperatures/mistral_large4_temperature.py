@@ -30,9 +30,6 @@ ENTRY = Entry(
     published="2026-06",
     needs=("parameters",),
     formula="(s ln(i+1) + c)·q·k",
-    also_called=(
-        "softmax_scaling",
-        "learned_temperature",
-    ),
+    also_called=("softmax_scaling", "learned_temperature"),
     used_by=("Mistral-Large-4",),
 )

@@ -30,9 +30,6 @@ ENTRY = Entry(
     published="2025-01",
     needs=("parameters",),
     formula="s·ln(i+1)·q·k",
-    also_called=(
-        "scalable_softmax",
-        "s-max",
-    ),
+    also_called=("scalable_softmax", "s-max"),
     used_by=("research: by its author",),
 )

@@ -26,10 +26,7 @@ class Parameters(Base):
     base: float = Field(default=10000.0, ge=2, le=1e8)
 
 
-EXPORTED = (
-    *(Parameters(clocks=clocks) for clocks in (4, 1, 2, 8)),
-    Parameters(clocks=12, base=4096.0),
-)
+EXPORTED = (*(Parameters(clocks=clocks) for clocks in (4, 1, 2, 8)), Parameters(clocks=12, base=4096.0))
 
 
 def data(asked: Parameters) -> Data:

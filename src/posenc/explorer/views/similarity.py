@@ -24,11 +24,7 @@ ORDER = 90
 POSITION = "p"
 
 ROWS = 256
-CURVES = {
-    "sinusoidal": ("similarity",),
-    "rope": ("score", "bound"),
-    "random": ("independent", "spread", "one", "equal"),
-}
+CURVES = {"sinusoidal": ("similarity",), "rope": ("score", "bound"), "random": ("independent", "spread", "one", "equal")}
 
 
 class Parameters(Base):

@@ -18,12 +18,7 @@ def exported(x: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, hal
         return in_torch(x, cos, sin, start, half_in, half_out, back)
     cos, sin = (table.expand(x.shape[0], -1, -1) for table in (cos, -sin if back else sin))
     turned = torch.onnx.ops.rotary_embedding(
-        x[..., start:],
-        cos,
-        sin,
-        interleaved=not half_in,
-        num_heads=x.shape[1],
-        rotary_embedding_dim=2 * cos.shape[-1],
+        x[..., start:], cos, sin, interleaved=not half_in, num_heads=x.shape[1], rotary_embedding_dim=2 * cos.shape[-1]
     )
     return torch.cat([x[..., :start], turned], dim=-1) if start else turned
 

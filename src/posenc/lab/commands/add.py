@@ -33,9 +33,7 @@ def command(
     to: Annotated[
         Path | None,
         typer.Option(
-            metavar="DIR",
-            help="A folder of posenc lab run; if left out, only the laws are checked.",
-            show_default=False,
+            metavar="DIR", help="A folder of posenc lab run; if left out, only the laws are checked.", show_default=False
         ),
     ] = None,
     run: Annotated[
@@ -142,14 +140,7 @@ def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
 
 
 def check(
-    word: str,
-    source: str,
-    size: Size,
-    tasks: tuple[Task, ...],
-    *,
-    quiet: bool,
-    as_json: bool,
-    timeout: float = LIMIT,
+    word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool, timeout: float = LIMIT
 ) -> None:
     """Prints the result of every law. Exits with code 1 if one fails.
 

@@ -65,10 +65,7 @@ def _table(columns: list[Column], names: list[str], language: Language) -> Table
 def _order(properties: Mapping[str, Any], language: Language) -> list[Column]:
     from posenc.lab.findings.property_sentences import small
 
-    titles = {
-        "bidirectional": say("order, both ways\n(without: {})"),
-        "causal": say("order, causal\n(without: {})"),
-    }
+    titles = {"bidirectional": say("order, both ways\n(without: {})"), "causal": say("order, causal\n(without: {})")}
 
     def column(kind: str, words: Words) -> Column:
         def write(row: Row) -> Text:
@@ -115,11 +112,7 @@ def largest(row: Row, language: Language) -> str:
 
 
 def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:
-    titles = {
-        "prefill": say("prefill\n× NoPE"),
-        "decode": say("decode\n× NoPE"),
-        "training": say("training\n× NoPE"),
-    }
+    titles = {"prefill": say("prefill\n× NoPE"), "decode": say("decode\n× NoPE"), "training": say("training\n× NoPE")}
 
     def column(kind: str, words: Words) -> Column:
         def write(row: Row) -> Text:

@@ -323,11 +323,7 @@ def say_plan(wanted: Wanted, console: Console) -> None:
             if experiment.budget is None
             else f"steps for {experiment.budget:g} s in all"
         )
-        console.print(
-            f"{wanted.called}: {plan.task.name}: {seeds}, {steps}{rates}{oracle}",
-            soft_wrap=True,
-            markup=False,
-        )
+        console.print(f"{wanted.called}: {plan.task.name}: {seeds}, {steps}{rates}{oracle}", soft_wrap=True, markup=False)
 
 
 def number(count: int, noun: str) -> str:

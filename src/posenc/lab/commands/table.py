@@ -21,16 +21,8 @@ if TYPE_CHECKING:
 
 COLOURS = {"flat": "green", "fades": "yellow", "breaks": "red"}
 ENCODING, VALID_TO = say("encoding"), say("valid to")
-NOT_LEARNT, MISSING, CANNOT, FAILED = (
-    say("not learnt"),
-    say("missing"),
-    say("cannot"),
-    say("failed"),
-)
-UNIT = {
-    "bits": say("bits per target, lower is better"),
-    "exact": say("share of rows entirely correct"),
-}
+NOT_LEARNT, MISSING, CANNOT, FAILED = (say("not learnt"), say("missing"), say("cannot"), say("failed"))
+UNIT = {"bits": say("bits per target, lower is better"), "exact": say("share of rows entirely correct")}
 CHANGED = say("RoPE, frequencies changed after training")
 UNCHANGED = say("as trained")
 EXPLORATORY = say("fewer than five seeds: exploratory")

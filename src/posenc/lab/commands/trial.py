@@ -26,10 +26,7 @@ TrialWords = Annotated[
 TrialFolder = Annotated[
     Path | None,
     typer.Option(
-        "--in",
-        metavar="DIR",
-        help="The folder of the trial; if left out, the only lab-* folder here.",
-        show_default=False,
+        "--in", metavar="DIR", help="The folder of the trial; if left out, the only lab-* folder here.", show_default=False
     ),
 ]
 

@@ -20,11 +20,7 @@ class TaskResults:
     """The results of one task of an experiment."""
 
     def __init__(
-        self,
-        plan: Json,
-        words: Sequence[str],
-        results: Results,
-        crashed: Mapping[tuple[str, str, int, bool], str],
+        self, plan: Json, words: Sequence[str], results: Results, crashed: Mapping[tuple[str, str, int, bool], str]
     ) -> None:
         self.plan, self.words, self.results = plan, words, results
         self.name: str = plan["task"]["name"]

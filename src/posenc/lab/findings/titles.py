@@ -19,11 +19,7 @@ CHANGES = {
     "self_extend": Words("Self-Extend"),
 }
 """Ways to change RoPE's frequencies after training."""
-SUFFIXES = {
-    RANDOMIZED: say(" + random positions"),
-    ABACUS: say(" + Abacus positions"),
-    DROPPED: say(", dropped"),
-}
+SUFFIXES = {RANDOMIZED: say(" + random positions"), ABACUS: say(" + Abacus positions"), DROPPED: say(", dropped")}
 
 
 def change_title(word: str) -> Words:

@@ -64,11 +64,7 @@ ALL_IMPROVING = say(
 )
 LEARNT = say("What was learnt from which rung on")
 NEVER = say("at no rung")
-ENCODING, NONE, NOT_LEARNT = (
-    say("encoding"),
-    say("none"),
-    say("not learnt"),
-)
+ENCODING, NONE, NOT_LEARNT = (say("encoding"), say("none"), say("not learnt"))
 
 
 def ladder_report(found: Json, language: Language) -> str:

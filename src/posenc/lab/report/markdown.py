@@ -51,11 +51,7 @@ def markdown(findings: Findings, language: Language) -> str:
         [said(title(name)), *(said(one.words) + (f" ({said(one.small)})" if one.small.en else "") for one in entries)]
         for name, entries in made.rows
     ]
-    parts += [
-        f"## {said(phrase('stars'))}",
-        said(introduction(findings)),
-        grid(head, rows),
-    ]
+    parts += [f"## {said(phrase('stars'))}", said(introduction(findings)), grid(head, rows)]
     parts += [f"## {said(phrase('heat'))}", said(phrase("curves text"))]
     for task in findings["tasks"]:
         called = said(of(task["title"]))

@@ -74,11 +74,7 @@ CHANGES = {
     "yarn": Look("blue", "solid"),
     "self_extend": Look("purple", "dashdot"),
 }
-SHORT = {
-    RANDOMIZED: say(" + random"),
-    ABACUS: say(" + Abacus"),
-    DROPPED: say(", dropped", context="label"),
-}
+SHORT = {RANDOMIZED: say(" + random"), ABACUS: say(" + Abacus"), DROPPED: say(", dropped", context="label")}
 FIXED_FACTOR = {"solid": "dashed", "dashed": "dotted", "dotted": "dashdot", "dashdot": "solid"}
 
 

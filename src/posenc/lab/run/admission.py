@@ -63,12 +63,7 @@ def setting_of(size: Size, causal: bool = True) -> Setting:
 def build(arm: Arm, setting: Setting) -> PositionalEncoding:
     """An encoding for the laws. An error in the user's file becomes one line."""
     assert arm.source is not None
-    sizes = {
-        "d_model": setting.d_model,
-        "n_heads": setting.n_heads,
-        "n_layers": 2,
-        "max_positions": setting.max_positions,
-    }
+    sizes = {"d_model": setting.d_model, "n_heads": setting.n_heads, "n_layers": 2, "max_positions": setting.max_positions}
     try:
         return user_encoding.create(arm.encoding, arm.source, sizes)
     except Exception as error:

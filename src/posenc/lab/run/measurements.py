@@ -54,12 +54,7 @@ class Measurement(NamedTuple):
 
 
 def measure(
-    experiment: Experiment,
-    folder: Folder,
-    text: Corpus | None,
-    hardware: Hardware,
-    say: Say,
-    note: Say,
+    experiment: Experiment, folder: Folder, text: Corpus | None, hardware: Hardware, say: Say, note: Say
 ) -> dict[str, str]:
     """Makes the missing measurements and returns the keys of all measurements by name.
 

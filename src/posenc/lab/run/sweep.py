@@ -147,12 +147,7 @@ def with_steps(
 
     def measured() -> object:
         return measure(
-            experiment,
-            folder,
-            text,
-            hardware,
-            say=lambda line: say("measuring", line),
-            note=lambda line: say("note", line),
+            experiment, folder, text, hardware, say=lambda line: say("measuring", line), note=lambda line: say("note", line)
         )
 
     return budget.plan(experiment, engine.workers, text, hardware, measured, lambda line: say("measuring", line))
@@ -377,12 +372,7 @@ class _Sweep:
         return kept
 
     def finish(
-        self,
-        key: str,
-        trial: Trial,
-        keep: Callable[[Trial, Record], Any],
-        event: Event,
-        origin: Mapping[str, str],
+        self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], event: Event, origin: Mapping[str, str]
     ) -> Any:
         record = unpacked(event.value)
         self.folder.put(key, record, trial.text(self.digest), origin)

@@ -37,10 +37,7 @@ NOUNS = (*THINGS, *OWNERS)
 ADJECTIVES = ("无聊", "精彩", "感人", "平淡", "新颖", "老套", "自然", "生硬", "有趣", "细腻", "粗糙", "出色")
 OPENINGS = {0: ("",), 2: ("我 觉得", "他 说", "昨天 听说")}
 JOINERS = {1: ("，",), 2: ("， 但", "， 而")}
-CLAUSES = {
-    3: ("T 很 A", "P 很 A", "O P A"),
-    4: ("这部 T 很 A", "那部 T 很 A", "O P 很 A", "有 A 的 T", "有 A 的 P"),
-}
+CLAUSES = {3: ("T 很 A", "P 很 A", "O P A"), 4: ("这部 T 很 A", "那部 T 很 A", "O P 很 A", "有 A 的 T", "有 A 的 P")}
 END = "。"
 FEWEST, MOST = 2, 6  # clauses
 SHORTEST, LONGEST = 8, 36  # words at which there are sentences, without gaps

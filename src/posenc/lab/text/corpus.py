@@ -139,11 +139,7 @@ def _standard_library() -> tuple[str, list[bytes], list[Words]]:
     found = [text for path in files if (text := path.read_bytes())]
     if not found:
         raise ValueError("--text: this Python has no sources of its standard library; name a file or a folder")
-    return (
-        f"Python {platform.python_version()} standard library",
-        found,
-        [LIBRARY_NOTE],
-    )
+    return (f"Python {platform.python_version()} standard library", found, [LIBRARY_NOTE])
 
 
 def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:

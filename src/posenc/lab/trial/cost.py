@@ -45,11 +45,7 @@ class Sizes:
 
 
 def cost(
-    trials: Sequence[Trial],
-    text: Corpus | None,
-    seconds: float,
-    report: Callable[[float], None],
-    sizes: Sizes = Sizes(),
+    trials: Sequence[Trial], text: Corpus | None, seconds: float, report: Callable[[float], None], sizes: Sizes = Sizes()
 ) -> dict[str, Any]:
     """The cost of each encoding, as plain JSON.
 
@@ -91,10 +87,7 @@ def cost(
 def memory(trial: Trial) -> dict[str, float]:
     """Parameters of the encoding in the trial's model, and bytes of prepared tables per token."""
     model = new_model(trial)
-    return {
-        "parameters": model.encoding_parameters(),
-        "table_bytes_per_token": table_bytes_per_token(model.encoding(0)),
-    }
+    return {"parameters": model.encoding_parameters(), "table_bytes_per_token": table_bytes_per_token(model.encoding(0))}
 
 
 def spread(times: list[float], base: list[float]) -> dict[str, float]:

@@ -33,10 +33,7 @@ def properties(trial: Trial) -> dict[str, Any]:
     model, arm, size = new_model(trial), trial.arm, trial.size
     encoding = model.encoding(0)
     return {
-        "order": {
-            "bidirectional": order(arm, size, causal=False),
-            "causal": order(arm, size, causal=True),
-        },
+        "order": {"bidirectional": order(arm, size, causal=False), "causal": order(arm, size, causal=True)},
         "reordered": reordered(arm, size),
         "shift": shift(encoding, size),
         "decode": decode(encoding, size),

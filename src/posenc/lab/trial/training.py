@@ -94,11 +94,7 @@ def ignore(_: float) -> None:
 
 
 def run_trial(
-    trial: Trial,
-    text: Corpus | None,
-    hardware: Hardware = Hardware(),
-    report: Report = ignore,
-    weights: Path | None = None,
+    trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore, weights: Path | None = None
 ) -> Record | None:
     """Runs the trial and returns its record; None on every process but the first. `report` takes the share done.
 

@@ -117,10 +117,7 @@ def _scores(entry: Entry) -> Matrices:
     low, high = ("−∞" if end <= UNSEEN else number(end) for end in ends)
     return Matrices(
         f"{entry.title}: {said}",
-        (
-            _said(encoding),
-            f"From {low} to {high}.{learned}",
-        ),
+        (_said(encoding), f"From {low} to {high}.{learned}"),
         tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
         "row" if entry.of_image else "query",
         "column" if entry.of_image else "key",

@@ -62,17 +62,7 @@ def attend(
     if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (asked / own - 1)
     seen = -key_minus_query(at_q, at_k, "order") if causal else None
-    out: Tensor = ATTENTION(
-        content,
-        k,
-        v,
-        given.position,
-        given.keys,
-        given.values,
-        start - given.first,
-        seen,
-        own,
-    )
+    out: Tensor = ATTENTION(content, k, v, given.position, given.keys, given.values, start - given.first, seen, own)
     return out
 
 

@@ -6,14 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from posenc.lab.findings.published.deciding import Link, Ours, Score, decide
-from posenc.lab.findings.published.our_scores import (
-    TEXT,
-    Found,
-    Judge,
-    Untested,
-    arm_of,
-    task_of,
-)
+from posenc.lab.findings.published.our_scores import TEXT, Found, Judge, Untested, arm_of, task_of
 from posenc.lab.findings.published.task_checks import ORDER
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say

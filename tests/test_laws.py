@@ -14,7 +14,7 @@ import posenc
 from posenc.attention.backends import candidates
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OWN_KEYS, draw, every_second, foundation_first, on_the_diagonal, only
+from sampling import ADDED, ENCODINGS, OWN_KEYS, a_third, draw, every_second, foundation_first, on_the_diagonal, only
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -145,7 +145,7 @@ def test_laws_of_rows_and_backends(name, dtype):
             check(name, encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree", "options_agree"])
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", a_third(ALL))
 def test_edges(name):
     """In one dtype and direction, over all backends."""
     encoding = build(name)

@@ -177,12 +177,15 @@ class PerLayer(PositionalEncoding):
         return PerLayer(layer.heads(start, stop) for layer in self)
 
 
-def check_heads(encoding: PositionalEncoding, heads: int) -> None:
-    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for."""
+def check_heads(encoding: PositionalEncoding, heads: int, copies: int = 1) -> None:
+    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for.
+
+    copies  of each query head that a part makes; the others may be built for all of these heads
+    """
     if isinstance(encoding, Stack):
         for part in encoding:
-            check_heads(part, heads)
-    elif (built := encoding.configuration.get("n_heads", heads)) != heads:
+            check_heads(part, heads, encoding.query_copies)
+    elif (built := encoding.configuration.get("n_heads", heads)) not in (heads, heads * copies):
         raise ValueError(
             f"{type(encoding).__name__}: built for n_heads={built}, got a tensor with {heads} as q: make it with "
             f"n_heads={heads}, or give every slice of the heads its own with encoding.heads(start, stop)"

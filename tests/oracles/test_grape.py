@@ -226,7 +226,7 @@ def test_wrong_arguments():
     at = Positions.arange(1, 2)
     with pytest.raises(ValueError, match="GrapeA: built for n_heads=4, got a tensor with 3 as q"):
         attend(q, q, q, GrapeA(D, H), at)
-    with pytest.raises(ValueError, match="GrapeM: x: 3 heads cannot share the frequencies of 4"):
+    with pytest.raises(ValueError, match="GrapeM: built for n_heads=4, got a tensor with 3 as q"):
         attend(q, q, q, GrapeM(D, H, shared=False), at)
     with pytest.raises(ValueError, match="at: carries nothing read by GrapeAP"):
         attend(torch.zeros(1, H, 2, D), q[:, :2], q[:, :2], GrapeAP(M, H), at)

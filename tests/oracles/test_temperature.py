@@ -193,7 +193,7 @@ def test_fresh_learned_temperatures_and_slices():
         assert any((row != whole.rotate(x, here, "query")[0, 0]).any() for row in whole.rotate(x, here, "query")[0, 1:])
         whole.rotate(x, whole.prepare(here, torch.float64), "query").sum().backward()
         assert all(parameter.grad.abs().sum() > 0 for parameter in whole.parameters())
-    with pytest.raises(ValueError, match="built for n_heads=4, got a tensor with 2 as q"):
+    with pytest.raises(ValueError, match="built for n_heads=4, got queries of 2 heads"):
         bare.rotate(x[:, :2], here, "query")
 
 

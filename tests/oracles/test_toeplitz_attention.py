@@ -673,7 +673,7 @@ def test_memory_grows_with_keys_not_with_pairs():
 @pytest.mark.parametrize("name", ["alibi", "t5"])
 def test_bias_of_other_heads_than_those_of_q_is_refused(name, n_heads, length, impl):
     x = torch.randn(1, 4, length, 16, requires_grad=True)
-    with pytest.raises(ValueError, match=f"bias for {n_heads} heads, q has 4: make it with n_heads=4"):
+    with pytest.raises(ValueError, match=f"built for n_heads={n_heads}, got a tensor with 4 as q: make it with n_heads=4"):
         posenc.attend(x, x, x, posenc.create(name, n_heads=n_heads), Positions.arange(1, length), impl=impl)
 
 

@@ -185,7 +185,9 @@ def check_heads(encoding: PositionalEncoding, heads: int, copies: int = 1) -> No
     if isinstance(encoding, Stack):
         for part in encoding:
             check_heads(part, heads, encoding.query_copies)
-    elif (built := encoding.configuration.get("n_heads", heads)) not in (heads, heads * copies):
+        return
+    built = encoding.configuration.get("n_heads", heads)
+    if built != heads and built != heads * copies:  # one by one: a graph knows them as symbols
         raise ValueError(
             f"{type(encoding).__name__}: built for n_heads={built}, got a tensor with {heads} as q: make it with "
             f"n_heads={heads}, or give every slice of the heads its own with encoding.heads(start, stop)"

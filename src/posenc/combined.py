@@ -44,7 +44,7 @@ class Stack(PositionalEncoding):
 
     @property
     def query_copies(self) -> int:  # type: ignore[override]
-        return math.prod(part.query_copies for part in self)
+        return math.prod([part.query_copies for part in self])  # a list: a graph takes no generator
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]

@@ -177,17 +177,17 @@ class PerLayer(PositionalEncoding):
         return PerLayer(layer.heads(start, stop) for layer in self)
 
 
-def check_heads(encoding: PositionalEncoding, heads: int, copies: int = 1) -> None:
+def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = None) -> None:
     """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for.
 
-    copies  of each query head that a part makes; the others may be built for all of these heads
+    stack   the whole of which the encoding is a part; it may be built for the copies that other parts make of the heads
     """
     if isinstance(encoding, Stack):
         for part in encoding:
-            check_heads(part, heads, encoding.query_copies)
+            check_heads(part, heads, stack or encoding)
         return
     built = encoding.configuration.get("n_heads", heads)
-    if built != heads and built != heads * copies:  # one by one: a graph knows them as symbols
+    if built != heads and (stack is None or built != heads * stack.query_copies):
         raise ValueError(
             f"{type(encoding).__name__}: built for n_heads={built}, got a tensor with {heads} as q: make it with "
             f"n_heads={heads}, or give every slice of the heads its own with encoding.heads(start, stop)"

@@ -8,7 +8,7 @@ Legend: b batch, h heads, t tokens, d channels of a head.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -64,7 +64,8 @@ def exact(case: Case, method: str, device: str) -> list[Tensor]:
     q, k, v = (x.double() for x in inputs.qkv)
     if method == "RoPE":
         q, k = (truth.rotated(x, rows[None], "half") for x in (q, k))
-    plain: Callable[[Tensor, Tensor], Tensor] = lambda logits, _: logits  # noqa: E731
-    heads = range(case.heads)
-    each = [truth.attention(q[:, n], k[:, n], v[:, n], plain, inputs.may(), rows, inputs.scale) for n in heads]
+    each = [
+        truth.attention(q[:, n], k[:, n], v[:, n], lambda logits, _: logits, inputs.may(), rows, inputs.scale)
+        for n in range(case.heads)
+    ]
     return [torch.stack(each, dim=1)]

@@ -66,9 +66,9 @@ class LoadedModel:
         drawn = torch.randint(min(8, self.vocabulary // 2), self.vocabulary, (1, MOST_TOKENS), generator=generator)
         return drawn[:, :length].to(input_device(self.model))
 
-    def two(self, length: int) -> Tensor:
-        """Two rows of tokens [2, t]."""
-        return torch.cat([self.ids(length), self.ids(length, 1)])
+    def rows(self, length: int, n: int) -> Tensor:
+        """Rows of tokens [n, t]."""
+        return torch.cat([self.ids(length, row) for row in range(n)])
 
     def run(self, ids: Tensor, **inputs: Any) -> Any:
         """The model's output. Positions and a mask are left out where its forward does not take them."""
@@ -194,13 +194,18 @@ def _loaded(model: Any, seed: int) -> LoadedModel:
     subject = LoadedModel(model, vocabulary, names, more, False, 0.0, 0.0, _trained(text), seed)
     rows, together = _first(subject)
     alone = torch.cat([subject.logits(rows[n : n + 1]) for n in range(3)])
-    floor = 8 * torch.finfo(torch.float32).eps * float(together.abs().max())
+    floor = _floor(together)
     repeat = max(float((together - alone).abs().max()), floor)
     rounding = max(_rounded(subject, rows, together), floor)
     noise = max(repeat, rounding)
     decodes, first = _decodes(subject, rows), (rows, together)
-    allowed = {"noise": NOISE * noise, "repeat": NOISE * repeat, "rounding": NOISE * rounding}
-    return replace(subject, decodes=decodes, first=first, **allowed)  # type: ignore[arg-type]
+    noise, repeat, rounding = NOISE * noise, NOISE * repeat, NOISE * rounding
+    return replace(subject, decodes=decodes, noise=noise, repeat=repeat, rounding=rounding, first=first)
+
+
+def _floor(logits: Tensor) -> float:
+    """A few roundings of the largest logit: less is no difference."""
+    return 8 * torch.finfo(torch.float32).eps * float(logits.abs().max())
 
 
 def _arguments(model: nn.Module) -> tuple[frozenset[str], bool]:
@@ -225,7 +230,7 @@ def _first(subject: LoadedModel) -> tuple[Tensor, Tensor]:
     """
     name = type(subject.model).__name__
     try:
-        ids = torch.cat([subject.ids(11, row) for row in range(3)])
+        ids = subject.rows(11, 3)
         out = subject.run(ids)
     except Exception as error:
         raise Unsupported(f"model: {name} does not run on input_ids alone: {type(error).__name__}: {error}") from error
@@ -319,16 +324,15 @@ def _padded(subject: LoadedModel, length: int, pad: int, left: bool) -> Measured
 @law("model", bug="length state", inputs=({"rows": 3},), rows=3)
 def the_same_request_gives_the_same(subject: LoadedModel, rows: int) -> Measured:
     """Tokens give the same twice, to a rounding: dropout that stays on would hide every other fault in its noise."""
-    tokens = torch.cat([subject.ids(11, row) for row in range(rows)])
+    tokens = subject.rows(11, rows)
     first = subject.logits(tokens)
-    allowed = 8 * torch.finfo(torch.float32).eps * float(first.abs().max())
-    return _difference(subject.logits(tokens), first, allowed, "one request twice")
+    return _difference(subject.logits(tokens), first, _floor(first), "one request twice")
 
 
 @law("model", bug="batch mates", inputs=({"rows": 3},), rows=2)
 def other_rows_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
     """A row gives beside others what it gives alone, as far as roundings go: those of one shape, so without the others."""
-    tokens = torch.cat([subject.ids(11, row) for row in range(rows)])
+    tokens = subject.rows(11, rows)
     alone = torch.cat([subject.logits(tokens[n : n + 1]) for n in range(rows)])
     return _difference(subject.logits(tokens), alone, subject.rounding, "a row beside others and alone")
 
@@ -361,7 +365,7 @@ def cached_equals_uncached(subject: LoadedModel, length: int, prompt: int) -> Me
     """Tokens decoded one by one after a prompt give what one pass gives."""
     subject.needs_cache()
     prompt = min(prompt, length - 1)
-    ids = subject.two(length)
+    ids = subject.rows(length, 2)
     decoded = _chunked(subject, ids, [prompt] + [1] * (length - prompt))
     return subject.apart(decoded, subject.logits(ids), f"a prompt of {prompt}, then one by one, and one pass")
 
@@ -370,7 +374,7 @@ def cached_equals_uncached(subject: LoadedModel, length: int, prompt: int) -> Me
 def chunked_equals_whole(subject: LoadedModel, length: int, chunk: int) -> Measured:
     """A prompt in chunks over a cache gives what one pass gives."""
     subject.needs_cache()
-    ids = subject.two(length)
+    ids = subject.rows(length, 2)
     sizes = [min(chunk, length - n) for n in range(0, length, chunk)]
     return subject.apart(_chunked(subject, ids, sizes), subject.logits(ids), f"chunks of {chunk} and one pass")
 

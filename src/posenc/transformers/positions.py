@@ -127,8 +127,10 @@ def numbers_of_tokens(position_ids: Any, past: int | Tensor) -> Tensor | None:
     """
     if not isinstance(position_ids, Tensor) or position_ids.ndim not in (2, 3):
         return None
-    if position_ids.ndim == 2 or position_ids.shape[0] == 4:
-        return position_ids if position_ids.ndim == 2 else position_ids[0]
+    if position_ids.ndim == 2:
+        return position_ids
+    if position_ids.shape[0] == 4:
+        return position_ids[0]
     if torch.compiler.is_compiling() or not isinstance(past, int) or past:
         return None
     if readable(position_ids) and bool((position_ids == position_ids[:1]).all()):

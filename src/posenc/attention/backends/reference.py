@@ -182,7 +182,6 @@ def scores_of(
     """
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
-
     logits = capped(
         shared(wide_q, wide_k.transpose(-1, -2)) * softmax_scale(encoding, q.shape[-1], options), options.softcap
     )
@@ -194,7 +193,7 @@ def scores_of(
         seen = seen & (logits != float("-inf"))
     plain = options is PLAIN
     none_blind = plain and at_q is at_k and at_q.consecutive_in == "row"  # every query sees itself
-    return Scores(logits, wide_q, v.to(dtype), at_q, at_k, seen, None if plain else options, none_blind, {})
+    return Scores(logits, wide_q, v.to(dtype), at_q, at_k, seen, None if plain else options, none_blind)
 
 
 def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h j d"]:

@@ -205,7 +205,6 @@ import torch.nn.functional as F
 from torch import nn
 
 from posenc import PositionalEncoding
-from posenc.encoding import Seam
 
 
 class ForgetGate(PositionalEncoding):

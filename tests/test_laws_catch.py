@@ -6,7 +6,7 @@ import torch
 from posenc import Positions, Stack, create
 from posenc.attention import backends
 from posenc.checking import laws
-from posenc.encoding import PositionalEncoding, Seam, added_to_output
+from posenc.encoding import PositionalEncoding, added_to_output
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
@@ -177,7 +177,7 @@ class NoGradient(Absolute):
 class UndeclaredContext(PositionalEncoding):
     """Reads the logits and says that it does not: the fused kernel would leave it out."""
 
-    seams = Seam.NONE
+    seams = frozenset()
 
     def finish(self, scores):
         return scores.mix(scores.weights(scores.logits * 0.5))
@@ -186,7 +186,7 @@ class UndeclaredContext(PositionalEncoding):
 class ContextWithoutGradient(PositionalEncoding):
     """Reads the logits, says that it does not, and changes none; in the reference their gradient is lost."""
 
-    seams = Seam.NONE
+    seams = frozenset()
 
     def finish(self, scores):
         return scores.mix(scores.weights(scores.logits.detach()))
@@ -195,7 +195,7 @@ class ContextWithoutGradient(PositionalEncoding):
 class HidesItsBias(ALiBi):
     """A bias, and says that it has none."""
 
-    seams = Seam.NONE
+    seams = frozenset()
 
     def __init__(self):
         super().__init__(4)

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from posenc.encoding import BiasFn as BiasFn
     from posenc.encoding import DistanceBias as DistanceBias
     from posenc.encoding import PositionalEncoding as PositionalEncoding
-    from posenc.encoding import Seam as Seam
     from posenc.encodings.alibi import alibi_slopes as alibi_slopes
     from posenc.encodings.rope import rotation_matrix as rotation_matrix
     from posenc.encodings.sinusoidal import sinusoidal_table as sinusoidal_table
@@ -73,7 +72,6 @@ _WHERE = {
     "DistanceBias": "encoding",
     "PositionalEncoding": "encoding",
     "Scores": "structure",
-    "Seam": "encoding",
     "alibi_slopes": "encodings.alibi",
     "rotation_matrix": "encodings.rope",
     "sinusoidal_table": "encodings.sinusoidal",

@@ -30,7 +30,7 @@ class Stack(PositionalEncoding):
         for part in parts:
             if not isinstance(part, PositionalEncoding):
                 raise TypeError(f"parts: expected encodings, got {type(part).__name__}")
-        finishing = [type(part).__name__ for part in parts if part.seams & Seam.FINISH]
+        finishing = [type(part).__name__ for part in parts if "finish" in part.seams]
         if len(finishing) > 1:
             raise ValueError(f"parts: expected at most one with a finish of its own, got {' and '.join(finishing)}")
         super().__init__()
@@ -50,8 +50,8 @@ class Stack(PositionalEncoding):
         return iter(self.parts)  # type: ignore[arg-type]
 
     @property
-    def seams(self) -> Seam:  # type: ignore[override]
-        return functools.reduce(operator.or_, (part.seams for part in self), Seam.NONE)
+    def seams(self) -> frozenset[Seam]:  # type: ignore[override]
+        return frozenset().union(*[part.seams for part in self])
 
     @property
     def reads_vectors(self) -> bool:
@@ -103,7 +103,7 @@ class Stack(PositionalEncoding):
     def finish(self) -> Callable[[Scores], Tensor]:
         """The method of the part that has one of its own."""
         for part in self:
-            if part.seams & Seam.FINISH:
+            if "finish" in part.seams:
                 return part.finish
         return functools.partial(PositionalEncoding.finish, self)
 
@@ -234,7 +234,7 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
         others = [other.sides for other in (*rotations[:n], *rotations[n + 1 :]) if other.turned != ()]
         if part.reads_vectors and any(sides & {"query", "key"} for sides in others):
             return False
-        if part.seams & Seam.FINISH and any("output" in sides for sides in others):
+        if "finish" in part.seams and any("output" in sides for sides in others):
             return False
     return True
 

@@ -14,7 +14,6 @@ import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from enum import Flag, auto
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import torch
@@ -33,22 +32,14 @@ if TYPE_CHECKING:
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
+Seam = Literal["embed", "rotate", "bias", "finish"]
+SEAMS: tuple[Seam, ...] = get_args(Seam)  # in the order in which they act
 NUMBERS = (int, float)
 Trait = Literal["local", "shift_invariant", "norm_preserving", "causal_only"]
 Heads = TypeVar("Heads", bound=Callable[..., Any])
 BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 """(b, h, i, j), integer tensors that broadcast together, to the term added to the logit there."""
 Addend = Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor]
-
-
-class Seam(Flag):
-    """The seams at which an encoding acts."""
-
-    NONE = 0
-    EMBED = auto()
-    ROTATE = auto()
-    BIAS = auto()
-    FINISH = auto()
 
 
 # An inherited `structure` says nothing of a class that overrides one of these and not `structure` itself.
@@ -100,7 +91,7 @@ class PositionalEncoding(nn.Module):
     causal_only       defined for causal attention only
     """
 
-    seams: Seam = Seam.NONE
+    seams: frozenset[Seam] = frozenset()
     traits: frozenset[Trait] = frozenset({"local", "shift_invariant", "norm_preserving"})
     coordinate_axes: ClassVar[int] = 1
     sets_softmax_scale: ClassVar[bool] = True  # False: in a stack the other parts say it
@@ -119,10 +110,7 @@ class PositionalEncoding(nn.Module):
                     continue
                 setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
         if "seams" not in vars(cls) and not isinstance(cls.seams, property):
-            cls.seams = Seam.NONE
-            for seam in Seam:
-                if getattr(cls, name := seam.name.lower()) is not getattr(PositionalEncoding, name):  # type: ignore[union-attr]
-                    cls.seams |= seam
+            cls.seams = frozenset(s for s in SEAMS if getattr(cls, s) is not getattr(PositionalEncoding, s))
         nearest = next(one for one in cls.__mro__ if vars(one).keys() & SAID_BY_STRUCTURE)
         if "structure" not in vars(nearest):
             cls.structure = PositionalEncoding.structure  # type: ignore[method-assign]
@@ -173,7 +161,7 @@ class PositionalEncoding(nn.Module):
     @property
     def reads_vectors(self) -> bool:
         """Whether a bias or a finish reads rotated queries and keys otherwise than as their products."""
-        return bool(self.seams & (Seam.BIAS | Seam.FINISH))
+        return "bias" in self.seams or "finish" in self.seams
 
     # Tables: computed once per call for all layers, carried by the positions, known by their identity.
 
@@ -478,7 +466,7 @@ def added_to_output(addend: Addend) -> Callable[[Any, Scores], Tensor]:
 
 def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
     """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
-    if not encoding.seams & Seam.FINISH:
+    if "finish" not in encoding.seams:
         return None
     finish: Any = encoding.finish
     addend = getattr(finish, "addend", None)
@@ -490,7 +478,7 @@ def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | N
     structure = encoding.structure()
     if type(structure) is Distances:
         return structure.terms
-    return None if encoding.seams & Seam.BIAS else ()
+    return None if "bias" in encoding.seams else ()
 
 
 def rotation_of(encoding: PositionalEncoding) -> Rotation:
@@ -500,7 +488,7 @@ def rotation_of(encoding: PositionalEncoding) -> Rotation:
         return structure.rotation
     if type(structure) is Rotation:
         return structure
-    return Rotation(None, None) if encoding.seams & Seam.ROTATE else Rotation((), ())
+    return Rotation(None, None) if "rotate" in encoding.seams else Rotation((), ())
 
 
 def rotated(

@@ -14,7 +14,7 @@ import posenc
 import posenc.encodings.rope
 from field_bugs.reference import angles, frequencies, rotated, slopes, softmax
 from field_bugs.worlds import BIASES, ROTARY, attention, heads, near, outputs, same, tokens
-from posenc import Positions, Seam
+from posenc import Positions
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
@@ -337,9 +337,9 @@ def graphs_over_lengths(encoding) -> int:
         return graph.forward
 
     def seam(x, at):
-        return encoding.embed(x, at) if encoding.seams & Seam.EMBED else encoding.rotate(x, at, "query")
+        return encoding.embed(x, at) if "embed" in encoding.seams else encoding.rotate(x, at, "query")
 
-    make = tokens if encoding.seams & Seam.EMBED else heads
+    make = tokens if "embed" in encoding.seams else heads
     torch._dynamo.reset()
     compiled = torch.compile(seam, backend=counting, fullgraph=True, dynamic=True)
     try:

@@ -79,7 +79,7 @@ def plant_I2_every_attention_has_a_bias(patch):
         return made or (lambda b, h, i, j: (at_q.coords[b, i] - at_k.coords[b, j]).float() * (h + 1) / 10)
 
     patch.setattr(posenc.encodings.nope.NoPE, "bias", always)
-    patch.setattr(posenc.encodings.nope.NoPE, "seams", posenc.Seam.BIAS)
+    patch.setattr(posenc.encodings.nope.NoPE, "seams", frozenset({"bias"}))
 
 
 # I3 ---------------------------------------------------------------------------------------------------------------------

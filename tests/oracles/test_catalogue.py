@@ -16,7 +16,6 @@ from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.methods import GROUPS
 from posenc.combined import one_layer
-from posenc.encoding import Seam
 from posenc.pictures.plots.effect import effect
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]
@@ -61,17 +60,17 @@ def test_defaults_of_the_papers(name, expected):
 @pytest.mark.parametrize(
     ("name", "seams"),
     [
-        ("nope", Seam.NONE),
-        ("sinusoidal", Seam.EMBED),
-        ("learned", Seam.EMBED),
-        ("floater", Seam.EMBED),
-        ("shaw", Seam.BIAS | Seam.FINISH),
-        ("transformer_xl", Seam.BIAS),
-        ("t5", Seam.BIAS),
-        ("alibi", Seam.BIAS),
-        ("rope", Seam.ROTATE),
-        ("xpos", Seam.ROTATE),
-        ("cope", Seam.FINISH),
+        ("nope", frozenset()),
+        ("sinusoidal", frozenset({"embed"})),
+        ("learned", frozenset({"embed"})),
+        ("floater", frozenset({"embed"})),
+        ("shaw", frozenset({"bias", "finish"})),
+        ("transformer_xl", frozenset({"bias"})),
+        ("t5", frozenset({"bias"})),
+        ("alibi", frozenset({"bias"})),
+        ("rope", frozenset({"rotate"})),
+        ("xpos", frozenset({"rotate"})),
+        ("cope", frozenset({"finish"})),
     ],
 )
 def test_seams(name, seams):
@@ -183,7 +182,7 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
     assert create("rope", d_model=512, n_heads=8).d_head == 64
     assert create("rope", d_model=512, n_heads=8, d_head=32).d_head == 32
     assert create("alibi", n_heads=8).slopes[0] == 0.5
-    assert create("nope").seams == Seam.NONE
+    assert create("nope").seams == frozenset()
     assert create("learned", d_model=8).max_positions == 2048
     assert create("floater", d_model=8).configuration["n_layers"] == 1
     assert create("rope", d_head=64, layout="half", base=5e5).layout == "half"

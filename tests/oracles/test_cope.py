@@ -7,7 +7,6 @@ import pytest
 import torch
 
 from posenc import Positions, Scores, Stack, attend, kernels
-from posenc.encoding import Seam
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.kernels import counted
@@ -203,7 +202,7 @@ def test_defaults():
     encoding = CoPE(16)
     assert encoding.table.shape == (64, 16)
     assert not encoding.table.any()
-    assert encoding.seams == Seam.FINISH
+    assert encoding.seams == {"finish"}
     assert encoding.traits == {"local", "shift_invariant", "norm_preserving", "causal_only"}
 
 

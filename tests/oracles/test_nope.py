@@ -5,7 +5,6 @@ import pytest
 import torch
 
 from posenc import Positions, attend
-from posenc.encoding import Seam
 from posenc.encodings.nope import NoPE
 
 from .by_hand import attention, close, draw, products, sees
@@ -43,7 +42,7 @@ def test_coordinates_do_not_matter_D14():
 
 def test_uses_no_seam_and_has_nothing_to_store():
     encoding = NoPE()
-    assert encoding.seams == Seam.NONE
+    assert encoding.seams == frozenset()
     assert encoding.state_dict() == {}
     x, at = torch.from_numpy(draw(8, 1, 3, 4)), Positions.arange(1, 3, 5)
     assert encoding.embed(x, at) is x

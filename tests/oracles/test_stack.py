@@ -9,7 +9,7 @@ import torch
 
 from posenc import Positions, Stack, attend, create
 from posenc.checking import laws
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.temperature import FloorLogTemperature
 from posenc.encodings.cayley_string import CayleySTRING
@@ -122,9 +122,9 @@ def test_parts_are_turned_in_the_order_given():
 
 
 def test_sites_and_traits_come_from_the_parts():
-    assert Stack(NoPE()).seams == Seam.NONE
-    assert Stack(Learned(4, 5), RoPE(4), ALiBi(2)).seams == Seam.EMBED | Seam.ROTATE | Seam.BIAS
-    assert Stack(ALiBi(2), CoPE(4)).seams == Seam.BIAS | Seam.FINISH
+    assert Stack(NoPE()).seams == frozenset()
+    assert Stack(Learned(4, 5), RoPE(4), ALiBi(2)).seams == {"embed", "rotate", "bias"}
+    assert Stack(ALiBi(2), CoPE(4)).seams == {"bias", "finish"}
     assert Stack(RoPE(4), ALiBi(2)).traits == {"local", "shift_invariant", "norm_preserving"}
     assert Stack(RoPE(4), Learned(4, 5)).traits == {"local", "norm_preserving"}  # all parts must be invariant
     assert Stack(ALiBi(2), XPos(4)).traits == {"local", "shift_invariant", "causal_only"}  # one causal part is enough

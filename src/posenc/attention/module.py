@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
 from posenc.combined import check_one_layer
-from posenc.encoding import PositionalEncoding, Seam, rotated
+from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
 from posenc.support.checked import checked, explained
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-AFTER_ROTATION = Seam.BIAS | Seam.FINISH
+AFTER_ROTATION = frozenset({"bias", "finish"})
 
 
 @dataclass(frozen=True, eq=False)

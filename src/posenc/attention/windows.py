@@ -27,7 +27,7 @@ from posenc.attention.backends import choose
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Seam, distance_terms, working_dtype
+from posenc.encoding import PositionalEncoding, distance_terms, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, readable
@@ -148,7 +148,7 @@ def slides(
         return None
     if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or distance_terms(encoding) is None:
         return None
-    if encoding.seams & Seam.BIAS and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
+    if "bias" in encoding.seams and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
         return None
     eager = plain_on_cpu(q, k, v) and not exporting() and not wants_gradient(q, k, v, *encoding.parameters())
     return left if eager else None

@@ -63,7 +63,7 @@ def built(entry: Entry) -> dict[str, Any]:
         needed = [name for name in parameters if name in lookup.SIZES]
         encoding = lookup.create(entry.name, **SIZES)
         first = encoding.at_layer(0)
-        seams, traits = [site.name.lower() for site in first.seams if site.name], sorted(first.traits)
+        seams, traits = [seam for seam in SEAMS if seam in first.seams], sorted(first.traits)
         count = sum(parameter.numel() for parameter in encoding.parameters())
     return {
         "name": entry.name,

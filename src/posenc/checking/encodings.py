@@ -11,7 +11,7 @@ from torch import Tensor
 from posenc.attention import attend
 from posenc.attention.backends.reference import own_finish
 from posenc.checking import subject
-from posenc.encoding import DistanceBias, PositionalEncoding, Seam
+from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.positions import Positions
 
 
@@ -78,14 +78,14 @@ def as_subject(
     if own_finish(encoding, encoding.configuration.get("n_heads", n_heads), d_head) not in (None, "context"):
         lacking |= {"averages_values"}
     sizes = {
-        "width" if key == "d_head" or (key == "d_model" and Seam.EMBED in encoding.seams) else key: value
+        "width" if key == "d_head" or (key == "d_model" and "embed" in encoding.seams) else key: value
         for key, value in encoding.configuration.items()
         if key in ("d_head", "d_model", "n_heads") and isinstance(value, int)
     }
     sizes.pop("d_model", None)
-    if Seam.ROTATE in encoding.seams:
+    if "rotate" in encoding.seams:
         return "rotate", _Rotate(encoding), sizes, frozenset(lacking)
-    if Seam.EMBED in encoding.seams:
+    if "embed" in encoding.seams:
         return "embed", _Embed(encoding), sizes, frozenset(lacking)
     if isinstance(encoding, DistanceBias):
         return "bias", _Bias(encoding), sizes, frozenset(lacking)

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, Seam, check_added, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding, check_added, check_width, full_precision
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.structure import Scores
@@ -87,7 +87,10 @@ class IRPE(PositionalEncoding):
         if not 1 <= ratio <= LARGEST_RATIO:
             raise ValueError(f"ratio: expected a number 1 … {LARGEST_RATIO}, got {ratio}")
         self.d_head, self.n_heads, self.on, self.method, self.mode, self.shared = d_head, n_heads, on, method, mode, shared
-        self.seams = (Seam.BIAS if set(on) != {"value"} else Seam.NONE) | (Seam.FINISH if "value" in on else Seam.NONE)
+        if "value" not in on:
+            self.seams = frozenset({"bias"})
+        elif set(on) == {"value"}:
+            self.seams = frozenset({"finish"})
         self.starts = bucket_starts(ratio)
         sides = 2 * len(self.starts) + 1
         self.buckets = {"product": sides**2, "cross": 2 * sides}.get(method, len(self.starts) + 1)
@@ -98,7 +101,7 @@ class IRPE(PositionalEncoding):
 
     @property
     def reads_vectors(self) -> bool:
-        return self.mode == "contextual" and bool(self.seams & Seam.BIAS)
+        return self.mode == "contextual" and "bias" in self.seams
 
     @checked
     def bucket(self, query: Int[Tensor, "*s 2"], key: Int[Tensor, "*s 2"]) -> list[Int[Tensor, "*s"]]:
@@ -122,7 +125,7 @@ class IRPE(PositionalEncoding):
         return offset.sign() * _passed(offset.abs(), self.starts)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
-        if not self.seams & Seam.BIAS:
+        if "bias" not in self.seams:
             return None
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Seam
 from posenc.encodings.bases.clipped_vectors import ClippedVectors, Outside
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -43,7 +42,7 @@ class Shaw(ClippedVectors):
         super().__init__(d_head=d_head, max_distance=max_distance, values=values, right=right, outside=outside)
         self.d_head, self.max_distance, self.outside = d_head, max_distance, outside
         self.right = max_distance if right is None else right
-        self.seams = Seam.BIAS | Seam.FINISH if values else Seam.BIAS
+        self.seams = frozenset({"bias", "finish"}) if values else frozenset({"bias"})
         rows = max_distance + 1 + self.right
         self.keys = nn.Parameter(torch.empty(rows, d_head))
         nn.init.xavier_uniform_(self.keys)

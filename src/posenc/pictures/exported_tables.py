@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posenc.encoding import PositionalEncoding, Seam, distance_terms
+from posenc.encoding import SEAMS, PositionalEncoding, Seam, distance_terms
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.positions import Positions
@@ -57,13 +57,13 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
     name = type(encoding).__name__
     if encoding.coordinate_axes != 1:
         raise ValueError(f"{name}: reads {encoding.coordinate_axes} coordinates per token; tables by position need one")
-    makers: dict[Seam, Callable[[Any, int], ExportedTables]] = {
-        Seam.EMBED: _of_embedding,
-        Seam.ROTATE: _of_rotation,
-        Seam.BIAS: _of_bias,
+    makers: dict[frozenset[Seam], Callable[[Any, int], ExportedTables]] = {
+        frozenset({"embed"}): _of_embedding,
+        frozenset({"rotate"}): _of_rotation,
+        frozenset({"bias"}): _of_bias,
     }
     if encoding.seams not in makers:
-        acts = "does nothing" if not encoding.seams else f"acts through {encoding.seams!r}"
+        acts = f"acts at {', '.join(sorted(encoding.seams, key=SEAMS.index))}" if encoding.seams else "does nothing"
         raise ValueError(
             f"{name}: {acts}: there is no table of positions; tables are those of embeddings, rotations and biases"
         )

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from posenc.combined import PerLayer
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import PositionalEncoding
 from posenc.support import checks
 from posenc.support.checks import shown
 from posenc.transformers import interface
@@ -105,7 +105,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         if id(one) not in numbers:
             numbers[id(one)] = len(held)
             held.append(one.to(devices[id(one)]))
-            if one.seams & Seam.EMBED and n == min(chosen):
+            if "embed" in one.seams and n == min(chosen):
                 record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
         module = found.attention[n]
         _, groups, _, width = found.shapes[n][2]

@@ -9,7 +9,7 @@ from torch import nn
 
 from posenc.attention import attend
 from posenc.combined import PerLayer
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.transformers import interface
 from posenc.transformers.decoder import Decoder, Unsupported
@@ -43,7 +43,7 @@ def can_take_the_place(decoder: Decoder, n: int, encoding: PositionalEncoding) -
 def check_later(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     """Raises Unsupported if layer n normalises after its rotation and the encoding would rotate after that norm."""
     commutes = n not in decoder.weighted and (n not in decoder.normed or "norm_preserving" in encoding.traits)
-    if encoding.seams & Seam.ROTATE and not commutes:
+    if "rotate" in encoding.seams and not commutes:
         raise Unsupported(
             f"encoding: layer {n} normalises queries and keys after it has rotated them, and {type(encoding).__name__} "
             "cannot take the place of that rotation, so that it would rotate in another order"
@@ -93,7 +93,7 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     hidden, q, k, v = (torch.zeros(shape, device=known.device) for shape in decoder.shapes[n])
     try:
         at = Positions.arange(1, hidden.shape[1], device=known.device)
-        if encoding.seams & Seam.EMBED:
+        if "embed" in encoding.seams:
             encoding.embed(hidden, at)
         read = encoding.read_hidden(hidden, at)
         attend(q, k, v, encoding, read)

@@ -20,7 +20,7 @@ from types import ModuleType
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.structure import Regions
 
@@ -41,7 +41,7 @@ def candidates(device: str, encoding: PositionalEncoding) -> list[str]:
     """
     if device == "cpu" and type(encoding.structure()) is Regions:
         return _WITH_REGIONS
-    return _ON_CUDA_WITH_BIAS if device == "cuda" and encoding.seams & Seam.BIAS else _OTHERS
+    return _ON_CUDA_WITH_BIAS if device == "cuda" and "bias" in encoding.seams else _OTHERS
 
 
 def choose(

@@ -24,7 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.options import PLAIN, Options, capped, softmax_scale
-from posenc.encoding import BiasFn, PositionalEncoding, Seam, distance_terms, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, distance_terms, working_dtype
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions
 
@@ -53,7 +53,7 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
         return f"on CUDA its heads have at least {NARROWEST} channels, got {q.shape[-1]}"
     if q.device.type == "cpu" and (why := _refuses_on_cpu(q, encoding)):
         return why
-    if encoding.seams & Seam.BIAS and not _is_elementwise(q, encoding, at_q, at_k):
+    if "bias" in encoding.seams and not _is_elementwise(q, encoding, at_q, at_k):
         return "at these positions its bias is more than arithmetic and look-ups of single pairs, which the kernel needs"
     return None
 
@@ -73,7 +73,7 @@ def attend(
     if q.device.type == "cpu" and _recorded(q, k, v):
         raise ValueError("impl='flex': has no gradient on the CPU, and k or v requires one; use impl='reference' or 'auto'")
     bias = None
-    if encoding.seams & Seam.BIAS:
+    if "bias" in encoding.seams:
         dtype = working_dtype(q.dtype)
         wide_k = k.to(dtype).repeat_interleave(groups, dim=1)
         bias = encoding.bias(q.to(dtype), wide_k, *_as_runs(encoding, at_q, at_k))

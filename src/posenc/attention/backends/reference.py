@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options, allowed, capped, softmax_scale
-from posenc.encoding import PositionalEncoding, Seam, addend_of, working_dtype
+from posenc.encoding import PositionalEncoding, addend_of, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
 from posenc.structure import Scores, shared
@@ -150,7 +150,7 @@ def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finis
     "context" changes the logits, "weights" takes the place of the softmax, "value" adds to the output by the weights,
     "bypass" adds to the output without them.
     """
-    if not encoding.seams & Seam.FINISH:
+    if "finish" not in encoding.seams:
         return None
     if addend_of(encoding) is not None:
         return "bypass"

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.options import PLAIN, Options, allowed, softmax_scale
-from posenc.encoding import BiasFn, PositionalEncoding, Seam, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding, working_dtype
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.positions import Positions, distinct_rows, readable
 
@@ -47,7 +47,7 @@ def attend(
     grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
     dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
     bias = None
-    if encoding.seams & Seam.BIAS:
+    if "bias" in encoding.seams:
         bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.

@@ -17,6 +17,7 @@ from posenc.configs.report.names import origin, sentence
 from posenc.configs.report.remarks import facts, remarks
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES
+from posenc.encoding import SEAMS
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Language, Words
 
@@ -132,7 +133,7 @@ def acts(use: Use) -> tuple[tuple[str, ...], str]:
     with torch.device("meta"):  # sizes of a file cost nothing here
         made = use.build()
     idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
-    return tuple(site.name.lower() for site in made.seams if site.name), idea
+    return tuple(seam for seam in SEAMS if seam in made.seams), idea
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:

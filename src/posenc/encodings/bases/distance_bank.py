@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Seam, Side, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import BiasFn, Side, check_width, full_precision, into, turns, working_dtype
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.positions import Positions
 from posenc.support import checks
@@ -77,7 +77,7 @@ class DistanceBank(FromHidden):
             checks.positive(scale=scale)
         self.n_heads, self.d_in, self.extent, self.limit = n_heads, d_in, extent, limit
         self.floor, self.alpha, self.scale = floor, alpha, scale
-        self.seams = Seam.BIAS if floor is None else Seam.BIAS | Seam.ROTATE
+        self.seams = frozenset({"bias"}) if floor is None else frozenset({"bias", "rotate"})
         if floor is not None:
             self.traits = frozenset({"local"})
         self.project = nn.Parameter(torch.empty(n_heads, profiles, d_in))

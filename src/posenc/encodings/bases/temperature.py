@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Seam, Side, check_tokens, full_precision, into, turns
+from posenc.encoding import BiasFn, PositionalEncoding, Side, check_tokens, full_precision, into, turns
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import check_arguments
@@ -207,8 +207,10 @@ class TemperedBias(PositionalEncoding):
 
     def __init__(self, part: PositionalEncoding, temperature: Temperature) -> None:
         super().__init__()
-        if part.seams != Seam.BIAS:
-            raise ValueError(f"TemperedBias: part: expected an encoding that is a bias and nothing else, got {part.seams}")
+        if part.seams != {"bias"}:
+            raise ValueError(
+                f"TemperedBias: part: expected an encoding that is a bias and nothing else, got {sorted(part.seams)}"
+            )
         if not isinstance(temperature, Temperature):
             raise TypeError(f"TemperedBias: temperature: expected a Temperature, got {type(temperature).__name__}")
         self.part, self.temperature = part, temperature

@@ -14,9 +14,8 @@ from pydantic import Field
 
 import posenc
 from posenc.attention.backends.reference import own_finish
-from posenc.catalogue.description import requested
+from posenc.catalogue.description import SEAMS, requested
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed, names
-from posenc.encoding import Seam
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import Refused, bilingual, encodings, only
@@ -180,7 +179,7 @@ def data(asked: Parameters) -> Data:
 def _acts(encoding: posenc.PositionalEncoding, asked: Parameters, case: Case) -> list[str]:
     """Where the encoding acts, in capitals: its seams, and what its own finish does."""
     own = own_finish(encoding, asked.n_heads, case.d_head)
-    seams = [site.name for site in encoding.seams if site.name and site is not Seam.FINISH]
+    seams = [seam.upper() for seam in SEAMS if seam in encoding.seams and seam != "finish"]
     return seams if own is None else [*seams, own.upper()]
 
 

@@ -112,7 +112,7 @@ def _options(name: str, asked: Parameters) -> dict[str, Any]:
 
 def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     entry = BY_NAME[name]
-    seams = [site.name.lower() for site in encoding.seams if site.name]
+    seams = [seam for seam in SEAMS if seam in encoding.seams]
     traits = sorted(encoding.traits)
     return {
         "name": name,

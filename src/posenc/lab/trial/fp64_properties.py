@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from posenc.attention.module import Attention
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import SEAMS, PositionalEncoding
 from posenc.lab.experiment import Size, Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial.training import new_model
@@ -41,7 +41,7 @@ def properties(trial: Trial) -> dict[str, Any]:
         "table_bytes_per_token": table_bytes_per_token(encoding),
         "largest_position": encoding.largest_position(),
         "from_zero": not _takes_negative_positions(encoding, size),
-        "sites": [site.name for site in Seam if site and site in encoding.seams],
+        "sites": [seam.upper() for seam in SEAMS if seam in encoding.seams],
     }
 
 

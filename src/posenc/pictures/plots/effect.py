@@ -21,7 +21,7 @@ from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
 from posenc.combined import one_layer
-from posenc.encoding import PositionalEncoding, Seam, addend_of, rotated
+from posenc.encoding import PositionalEncoding, addend_of, rotated
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
@@ -55,7 +55,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     the weights: how much of each value, in the first channel.
     """
     x = normal(at.batch, at.length, N_HEADS * D_HEAD, random=seeded(SEED))
-    if Seam.EMBED in encoding.seams:
+    if "embed" in encoding.seams:
         added: Tensor = encoding.embed(x, at) - x
         alike: Tensor = added @ added.mT / x.shape[-1]
         return alike
@@ -67,7 +67,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     own = own_finish(encoding, N_HEADS, D_HEAD)
     if own == "bypass":
         return _past_the_weights(encoding, at)
-    if own == "weights" and Seam.BIAS not in encoding.seams:
+    if own == "weights" and "bias" not in encoding.seams:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
         given = Scores(torch.zeros_like(scores), q, k, at, at, before)
         encoding.finish(given)
@@ -127,7 +127,7 @@ def _scores(entry: Entry) -> Matrices:
 
 
 def _said(encoding: PositionalEncoding) -> str:
-    if Seam.EMBED in encoding.seams:
+    if "embed" in encoding.seams:
         return "How alike the vectors are that two tokens get: the products of what is added to them."
     if addend_of(encoding) is not None:
         return "How much of every patch's value is added to the middle one, in the first channel."

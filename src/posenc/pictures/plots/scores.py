@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from posenc.encoding import DistanceBias, PositionalEncoding, Seam
+from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.encodings.rope import RoPE
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.pictures import measures
@@ -33,7 +33,7 @@ def decay(encoding: PositionalEncoding, *, length: int = 256, width: int = 128) 
     if isinstance(encoding, RoPE):
         return rope_decay(length=length, d_head=width, base=encoding.frequencies.base or 10000.0)
     lags = torch.arange(length)
-    if encoding.seams & Seam.ROTATE:
+    if "rotate" in encoding.seams:
         line = Line("q = k = ones", lags, measures.score_of_ones(encoding, lags, width))
         idea = "The score of a query and a key of ones: RoPE's waves, faded by a factor per pair."
     else:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc import frequencies
-from posenc.encoding import PositionalEncoding, Seam
+from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies, layouts
 from posenc.pictures.measures import distances, shift_matrix, uniqueness
 from posenc.pictures.plots.picture import Clocks, Curves, Line, Mark, Matrices, Panel, Path, number
@@ -32,9 +32,9 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
     ROTATE   what it makes of a query whose every pair is (1, 0): cos and sin of the angle, with xPos's factor
     """
     at = Positions.arange(1, length)
-    if encoding.seams & Seam.EMBED and not encoding.turns_embeddings:
+    if "embed" in encoding.seams and not encoding.turns_embeddings:
         return encoding.embed(torch.zeros(1, length, width, dtype=torch.float64), at)[0]
-    if encoding.seams & (Seam.EMBED | Seam.ROTATE):
+    if encoding.seams & {"embed", "rotate"}:
         ones = torch.ones(1, length, width // 2, dtype=torch.float64)
         pairs = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
         return (
@@ -263,7 +263,7 @@ _WALK = {
 
 
 def _kind(encoding: PositionalEncoding) -> str:
-    if encoding.seams & Seam.ROTATE or encoding.turns_embeddings:
+    if "rotate" in encoding.seams or encoding.turns_embeddings:
         return "rotation"
     if not list(encoding.parameters()):
         return "sinusoid"
@@ -273,7 +273,7 @@ def _kind(encoding: PositionalEncoding) -> str:
 def _acts(encoding: PositionalEncoding) -> str:
     if encoding.turns_embeddings:
         return "how it turns an embedding"
-    return "what it adds" if encoding.seams & Seam.EMBED else "how it turns a query"
+    return "what it adds" if "embed" in encoding.seams else "how it turns a query"
 
 
 def _name(encoding: PositionalEncoding) -> str:

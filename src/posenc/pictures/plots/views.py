@@ -11,7 +11,7 @@ import torch
 
 from posenc.attention.backends.reference import own_finish
 from posenc.catalogue.lookup import BY_NAME, create, names
-from posenc.encoding import DistanceBias, PositionalEncoding, Seam
+from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.encodings.nope import NoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.transformer_xl import TransformerXL
@@ -67,11 +67,11 @@ class View:
 
 
 def _width(encoding: PositionalEncoding, sizes: Sizes) -> int:
-    return sizes.d_head if encoding.seams & Seam.ROTATE else sizes.d_model
+    return sizes.d_head if "rotate" in encoding.seams else sizes.d_model
 
 
 def _has_table(encoding: PositionalEncoding) -> bool:
-    return bool(encoding.seams & (Seam.EMBED | Seam.ROTATE))
+    return bool(encoding.seams & {"embed", "rotate"})
 
 
 def _has_frequencies(encoding: PositionalEncoding) -> bool:
@@ -101,7 +101,7 @@ def _order(encoding: PositionalEncoding, sizes: Sizes) -> Picture:
 
 
 def _changes_scores(encoding: PositionalEncoding, n_heads: int, d_head: int) -> bool:
-    return bool(encoding.seams & Seam.BIAS) or own_finish(encoding, n_heads, d_head) == "context"
+    return "bias" in encoding.seams or own_finish(encoding, n_heads, d_head) == "context"
 
 
 VIEWS: dict[str, View] = {
@@ -146,7 +146,7 @@ VIEWS: dict[str, View] = {
     ),
     "angles": View(
         "the angle of every pair, position × pair",
-        lambda e: _has_frequencies(e) and bool(e.seams & Seam.ROTATE),
+        lambda e: _has_frequencies(e) and "rotate" in e.seams,
         lambda e, s: tables.angles(e, length=s.length),
         length=48,
         d_model=64,
@@ -175,7 +175,7 @@ VIEWS: dict[str, View] = {
     ),
     "path": View(
         "the rows as a path in the plane",
-        lambda e: bool(e.seams & Seam.EMBED),
+        lambda e: "embed" in e.seams,
         lambda e, s: tables.path(e, length=s.length, width=s.d_model),
         length=512,
         longest=8192,
@@ -217,7 +217,7 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
     are drawn anew. Raises ValueError and TypeError for sizes and options that do not fit.
     """
     view = VIEWS[view_name]
-    rotates = bool(BY_NAME[method].load().seams & Seam.ROTATE) and view_name != "order"
+    rotates = "rotate" in BY_NAME[method].load().seams and view_name != "order"
     own_heads = 1 if rotates else view.n_heads
     n_heads = own_heads if request.n_heads is None else request.n_heads
     own_width = min(view.d_model // own_heads * n_heads, view.widest // n_heads * n_heads)

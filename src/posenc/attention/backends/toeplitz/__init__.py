@@ -16,7 +16,7 @@ from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.attention import attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, Seam, distance_terms, one_per_head, working_dtype
+from posenc.encoding import PositionalEncoding, distance_terms, one_per_head, working_dtype
 from posenc.kernels.fast_path import exporting, wants_gradient
 from posenc.positions import Positions, readable
 
@@ -27,7 +27,7 @@ SERVES_DOCUMENTS = True
 def refuses(encoding: PositionalEncoding) -> str | None:
     if why := hidden_from(encoding):
         return why
-    if not encoding.seams & Seam.BIAS:
+    if "bias" not in encoding.seams:
         return "it has no bias"
     if distance_terms(encoding) is None:
         return "its bias is not one of the distance alone"

@@ -7,7 +7,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 import posenc
 from posenc import PositionalEncoding, Positions, Stack
-from posenc.attention.backends import BACKENDS, choose
+from posenc.attention.backends import BACKENDS
+from posenc.attention.call import Call
+from posenc.attention.plan import backend_of
 
 SIZES = {"d_model": 64, "n_heads": 4, "max_positions": 64}
 ENCODINGS = {
@@ -66,7 +68,7 @@ def answers(encoding: PositionalEncoding, at: Positions) -> tuple[str, str, bool
         on_cuda = torch.zeros(1, 4, at.length, 16, device="cuda")
     names = {backend: name for name, backend in BACKENDS.items()}
     with torch.no_grad():
-        taken = [names[choose("auto", q, encoding, at, at, True)] for q in (queries, on_cuda)]
+        taken = [names[backend_of(Call(q, q, q, encoding, at, at, True))] for q in (queries, on_cuda)]
         flex = BACKENDS["flex"]
-        serves = not (flex.refuses(encoding) or flex.refuses_call(queries, encoding, at, at, True))
+        serves = not (flex.refuses(encoding) or flex.refuses_call(Call(queries, queries, queries, encoding, at, at, True)))
     return taken[0], taken[1], serves

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, create
-from posenc.attention import windows
+from posenc.attention import plan, windows
 
 B, H, G, T, D = 2, 4, 2, 24, 8
 NAMES = ("nope", "rope", "xpos", "shaw", "transformer_xl", "cope", "fox", "stick_breaking")
@@ -16,13 +16,13 @@ NAMES = ("nope", "rope", "xpos", "shaw", "transformer_xl", "cope", "fox", "stick
 def calls(monkeypatch):
     """However small; the lengths of the calls that reach a backend."""
     monkeypatch.setattr(windows, "CALL", 0)
-    lengths, choose = [], windows.choose
+    lengths, backend_of = [], plan.backend_of
 
-    def recorded(impl, q, *rest):
-        lengths.append(q.shape[2])
-        return choose(impl, q, *rest)
+    def recorded(call, impl="auto"):
+        lengths.append(call.q.shape[2])
+        return backend_of(call, impl)
 
-    monkeypatch.setattr(windows, "choose", recorded)
+    monkeypatch.setattr(plan, "backend_of", recorded)
     return lengths
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from lab_results import write
 from posenc.attention.backends import BACKENDS
+from posenc.attention.call import Call
 from posenc.encodings.self_extend import SelfExtend
 from posenc.lab.experiment import Trial
 from posenc.lab.experiment.change import METHODS, Change
@@ -45,10 +46,10 @@ def test_self_extend_is_scored_by_the_backend_of_the_stored_results(monkeypatch:
     for name in ("sdpa", "regions"):
         backend = BACKENDS[name]
 
-        def seen(*arguments: Any, name: str = name, attend: Any = backend.attend) -> Any:
-            if isinstance(arguments[3], SelfExtend):
+        def seen(call: Call, name: str = name, attend: Any = backend.attend) -> Any:
+            if isinstance(call.encoding, SelfExtend):
                 used.append(name)
-            return attend(*arguments)
+            return attend(call)
 
         monkeypatch.setattr(backend, "attend", seen)
     record = run_trial(Trial.model_validate({**TRIAL, "after": ("self_extend",)}), TEXT)

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import posenc
-from posenc.attention.backends import candidates
+from posenc.attention.backends import AT_ONCE
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
 from sampling import ADDED, ENCODINGS, OWN_KEYS, a_third, draw, every_second, foundation_first, on_the_diagonal, only
@@ -89,7 +89,6 @@ def check(name: str, encoding: posenc.PositionalEncoding, setting: laws.Setting,
     laws.check(encoding, setting, [law for law in tried if law not in LEFT_OUT.get(name, ())])
 
 
-AT_ONCE = candidates("cpu", posenc.PositionalEncoding())  # flex compiles for seconds: oracles/test_flex.py tries it
 ALL = [*ENCODINGS, *VARIANTS, "stack"]
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 OF_EDGES = ["rows_that_see_no_key", "empty_calls", "width_of_values"]

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from posenc import Positions, Stack, create
-from posenc.attention import backends
+from posenc.attention import backends, plan
 from posenc.checking import laws
 from posenc.encoding import PositionalEncoding, added_to_output
 from posenc.encodings.alibi import ALiBi, alibi_slopes
@@ -476,7 +476,7 @@ def test_a_named_backend_is_never_replaced_by_another():
 
 def test_a_backend_that_says_it_refuses_and_does_not_breaks_the_law(monkeypatch):
     monkeypatch.setattr(backends.sdpa, "refuses_call", lambda *call: "planted")
-    monkeypatch.setattr(backends, "reason", lambda *call: None)
+    monkeypatch.setattr(plan, "reason", lambda *call: None)
     with pytest.raises(laws.LawBroken, match="says that it refuses the call"):
         laws.check(RoPE(8), laws.Setting(impl="sdpa"), ["packed_equals_separate"])
 

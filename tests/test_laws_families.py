@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding, Positions, attend
-from posenc.attention.backends import candidates
+from posenc.attention.backends import AT_ONCE
 from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.continuous_window_bias import ContinuousWindowBias
@@ -29,7 +29,6 @@ from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet
 from sampling import a_third, every_second, only
 
-AT_ONCE = candidates("cpu", PositionalEncoding())
 H, D, M = 4, 8, 32
 STEEP = (1.3, 2.7, 3.1, 0.7)  # rounded to 8 bits, so that a shift shows at positions as small as the laws'
 MADE = {

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, create
-from posenc.attention import windows
+from posenc.attention import plan, windows
 
 
 def inputs(batch, key_heads, length, dtype=torch.float64):
@@ -17,13 +17,13 @@ def inputs(batch, key_heads, length, dtype=torch.float64):
 @pytest.fixture
 def slid(monkeypatch):
     """How far the windows reached that were computed so."""
-    reaches, sliding = [], windows.sliding
+    reaches, made = [], windows.slid
 
     def recorded(*arguments):
         reaches.append(arguments[-1])
-        return sliding(*arguments)
+        return made(*arguments)
 
-    monkeypatch.setattr(windows, "sliding", recorded)
+    monkeypatch.setattr(windows, "slid", recorded)
     return reaches
 
 
@@ -68,13 +68,13 @@ def test_what_else_is_asked_is_computed_block_by_block(slid):
 
 
 def test_a_window_longer_than_the_row_is_no_window(monkeypatch):
-    asked, choose = [], windows.choose
+    asked, backend_of = [], plan.backend_of
 
-    def recorded(impl, q, encoding, at_q, at_k, causal, options):
-        asked.append(options.asked())
-        return choose(impl, q, encoding, at_q, at_k, causal, options)
+    def recorded(call, impl="auto"):
+        asked.append(call.options.asked())
+        return backend_of(call, impl)
 
-    monkeypatch.setattr(windows, "choose", recorded)
+    monkeypatch.setattr(plan, "backend_of", recorded)
     encoding, given = create("rope", d_head=8), inputs(1, 4, 30)
     at = Positions.arange(1, 30)
     out = attend(*given, encoding, at, window=(29, 0))

@@ -14,7 +14,7 @@ import posenc
 from field_bugs.reference import slopes, softmax
 from field_bugs.worlds import attention, heads, near, tokens
 from posenc import Positions, alibi_slopes
-from posenc.attention import backends
+from posenc.attention import plan
 from posenc.attention.backends import reference, sdpa, toeplitz
 from posenc.attention.options import PLAIN
 from posenc.encodings import alibi as module
@@ -220,9 +220,9 @@ def test_H8_every_backend_has_the_same_distance_in_cross_attention():
 def plant_H8_one_backend_aligns_the_last_positions(patch):
     made = toeplitz.attend
 
-    def aligned(q, k, v, encoding, at_q, at_k, *rest):
-        end = at_k.coords[:, -1] - at_q.coords[:, -1]
-        return made(q, k, v, encoding, at_q.shift(end), at_k, *rest)
+    def aligned(call):
+        end = call.at_k.coords[:, -1] - call.at_q.coords[:, -1]
+        return made(call._replace(at_q=call.at_q.shift(end)))
 
     patch.setattr(toeplitz, "attend", aligned)
 
@@ -271,7 +271,7 @@ def test_H10_no_bias_of_every_pair_is_held():
 
 
 def plant_H10_the_fast_path_is_not_taken(patch):
-    patch.setattr(backends, "candidates", lambda device, encoding: ["reference"])
+    patch.setattr(plan, "candidates", lambda device, encoding: ("reference",))
     patch.setattr(reference, "_in_blocks", lambda *_: [])
 
 

@@ -266,9 +266,9 @@ def plant_I8_the_table_is_read_without_gradients(patch):
     patch.setattr(T5, "at_distance", lambda self, delta: at_distance(self, delta).detach() + 0 * self.table.sum())
     made = posenc.attention.backends.reference.attend
 
-    def right(q, k, v, encoding, *rest):
+    def right(call):
         with pytest.MonkeyPatch.context() as undone:
             undone.setattr(T5, "at_distance", at_distance)
-            return made(q, k, v, encoding, *rest)
+            return made(call)
 
     patch.setattr(posenc.attention.backends.reference, "attend", right)

@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posenc import Positions, attend, attend_rotated
-from posenc.attention.backends import BACKENDS, choose, reference
+from posenc.attention.backends import BACKENDS, reference
+from posenc.attention.call import Call
+from posenc.attention.plan import backend_of
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -398,7 +400,9 @@ def test_auto_takes_the_fused_backend_where_it_can():
     q, at = torch.zeros(1, 2, 5, 4), Positions.arange(1, 5)
 
     def chosen(impl, encoding):
-        return next(name for name, one in BACKENDS.items() if one is choose(impl, q, encoding, at, at, True))
+        return next(
+            name for name, one in BACKENDS.items() if one is backend_of(Call(q, q, q, encoding, at, at, True), impl)
+        )
 
     assert chosen("auto", NoPE()) == "sdpa"
     assert chosen("auto", ALiBi(2)) == "toeplitz"

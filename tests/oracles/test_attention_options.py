@@ -10,7 +10,9 @@ import posenc
 from posenc import Positions, Stack, attend, attend_rotated
 from posenc.attention import windows
 from posenc.attention.backends import BACKENDS
+from posenc.attention.call import Call
 from posenc.attention.options import Options
+from posenc.encodings.nope import NoPE
 
 B, H, G, D = 2, 4, 2, 8
 
@@ -308,7 +310,9 @@ def test_a_block_is_given_the_keys_that_it_may_see_and_no_others(given, start, c
     """The range of keys of every block of queries is the smallest that holds all pairs of a loop."""
     n, (left, right), chunk = 300, given.get("window", (None, None)), given.get("chunk")
     at = Positions.arange(2, n, start)
-    cut = windows.pieces(at, at, causal, Options(window=given.get("window"), chunk=chunk))
+    q = torch.zeros(2, 1, n, 1)
+    options = Options(window=given.get("window"), chunk=chunk)
+    cut = windows.ranges_of(Call(q, q, q, NoPE(), at, at, causal, options))
     assert [queries.start for queries, _ in cut] == [0, *(queries.stop for queries, _ in cut[:-1])]
     for queries, keys in cut:
         seen = [

@@ -8,7 +8,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc import Attention, Positions, Stack, attend, create
-from posenc.attention.backends import BACKENDS, choose
+from posenc.attention.backends import BACKENDS
+from posenc.attention.call import Call
+from posenc.attention.plan import backend_of
 from posenc.checking import laws
 from posenc.encodings import path, wall
 from posenc.encodings.bases.content_dependent import entries
@@ -203,7 +205,9 @@ def test_decoding_after_a_long_row_is_the_prefill(name):
 def test_auto_takes_blocks_for_long_causal_rows_alone():
     def taken(encoding, at_q, at_k, causal=True):
         q = torch.zeros(1, H, at_q.length, D)
-        return next(name for name, one in BACKENDS.items() if one is choose("auto", q, encoding, at_q, at_k, causal))
+        return next(
+            name for name, one in BACKENDS.items() if one is backend_of(Call(q, q, q, encoding, at_q, at_k, causal))
+        )
 
     short, long, later = (Positions.arange(1, n) for n in (BLOCK, BLOCK + 1, BLOCK + 1))
     assert path.QUERIES == BLOCK

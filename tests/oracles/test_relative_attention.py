@@ -11,9 +11,11 @@ import pytest
 import torch
 
 from posenc import PositionalEncoding, Positions, attend, attend_rotated
-from posenc.attention.backends import BACKENDS, choose, reason
+from posenc.attention.backends import BACKENDS
 from posenc.attention.backends import relative as backend
 from posenc.attention.backends.relative import attention as module
+from posenc.attention.call import Call
+from posenc.attention.plan import backend_of, reason
 from posenc.combined import Stack
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -305,16 +307,16 @@ def test_far_positions_in_fp32():
 def test_who_is_served():
     at, q = Positions.arange(1, 4), torch.zeros(1, 4, 4, 4)
     for encoding in (Shaw(4), Shaw(4, values=False), TransformerXL(8, 4, d_head=4)):
-        assert choose("auto", q, encoding, at, at, True) is backend
+        assert backend_of(Call(q, q, q, encoding, at, at, True)) is backend
         for other in (Positions.from_mask(torch.ones(1, 4)), Positions.packed([0, 2, 4]), Positions.at(at.coords)):
             for pair in ((at, other), (other, at)):
-                assert choose("auto", q, encoding, *pair, True) is not backend
+                assert backend_of(Call(q, q, q, encoding, *pair, True)) is not backend
                 with pytest.raises(ValueError, match=r"impl='relative' cannot express .* positions are not consecutive"):
                     attend(q, q, q, encoding, *pair, impl="relative")
     real = at.shift(0.5)
     for pair in ((real, at), (at, real)):
-        assert "not whole numbers" in reason(backend, q, TransformerXL(8, 4, d_head=4), *pair, True)
-    assert "on meta" in reason(backend, q.to("meta"), Shaw(4), at, at, True)
+        assert "not whole numbers" in reason(backend, Call(q, q, q, TransformerXL(8, 4, d_head=4), *pair, True))
+    assert "on meta" in reason(backend, Call(q.to("meta"), q.to("meta"), q.to("meta"), Shaw(4), at, at, True))
     for encoding in (PositionalEncoding(), CoPE(4), Stack(Shaw(4), ALiBi(4)), XLNet(8, 4), Funnel(8, 4)):
         assert backend.refuses(encoding) == "it declares no vectors of the distance"
 

@@ -15,6 +15,7 @@ import posenc
 from posenc import Positions, attend, attend_rotated
 from posenc.attention.backends import toeplitz
 from posenc.attention.backends.toeplitz import attention as module
+from posenc.attention.call import Call
 from posenc.combined import Stack
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
@@ -555,9 +556,9 @@ def test_what_it_refuses():
     assert "logits" in toeplitz.refuses(Stack(ALiBi(2), CoPE(4)))
     assert "distance alone" in toeplitz.refuses(posenc.create("transformer_xl", d_model=8, n_heads=2))
     assert "distance alone" in toeplitz.refuses(Stack(ALiBi(2), posenc.create("transformer_xl", d_model=8, n_heads=2)))
-    assert toeplitz.refuses_call(q, ALiBi(2), at, at, True) is None
+    assert toeplitz.refuses_call(Call(q, q, q, ALiBi(2), at, at, True)) is None
     packed = Positions.packed([0, 1, 4])
-    assert toeplitz.refuses_call(q, ALiBi(2), packed, packed, True) is None
+    assert toeplitz.refuses_call(Call(q, q, q, ALiBi(2), packed, packed, True)) is None
     for at_q, at_k in (
         (scattered, scattered),
         (at, scattered),
@@ -567,10 +568,10 @@ def test_what_it_refuses():
         (packed, at),
         (at, packed),
     ):
-        assert "count up" in toeplitz.refuses_call(q, ALiBi(2), at_q, at_k, True)
+        assert "count up" in toeplitz.refuses_call(Call(q, q, q, ALiBi(2), at_q, at_k, True))
     grid = Positions.grid(2, 2)
-    assert "several coordinates" in toeplitz.refuses_call(q, ALiBi(2), grid, grid, True)
-    assert "meta" in toeplitz.refuses_call(q.to("meta"), ALiBi(2), at, at, True)
+    assert "several coordinates" in toeplitz.refuses_call(Call(q, q, q, ALiBi(2), grid, grid, True))
+    assert "meta" in toeplitz.refuses_call(Call(q.to("meta"), q.to("meta"), q.to("meta"), ALiBi(2), at, at, True))
     with pytest.raises(ValueError, match=r"impl='toeplitz' cannot express ALiBi.*count up"):
         attend(q, q, q, ALiBi(2), scattered, impl="toeplitz")
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from torch import Tensor
 
-from posenc.attention.backends import choose
+from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, Given, Options, allowed
-from posenc.attention.windows import by_pieces
+from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
 from posenc.positions import Positions
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
-FINISH = PositionalEncoding.finish
+AFTER_BACKEND = {"rotate", "finish"}  # the seams of an encoding that may change what the backend returns
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
 
 
@@ -108,10 +108,11 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        q, k = rotated(encoding, q, k, at_q, at_k)
-        v = encoding.rotate(v, at_k, "value")
-    options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
-    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
+        if "rotate" in encoding.seams:
+            q, k = rotated(encoding, q, k, at_q, at_k)
+            v = encoding.rotate(v, at_k, "value")
+        options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
+        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
 
 
 @explained
@@ -137,10 +138,11 @@ def attend_rotated(
     """`attend` for caches that hold rotated keys and values: all three inputs have been through `rotate` already."""
     _check(q, k, v, encoding, at_q, at_k, causal)
     options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
-    return _attend(q, k, v, encoding, at_q, at_k, causal, options, impl)
+    with full_precision(q):
+        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl)
 
 
-def _attend(
+def _attended(
     q: Tensor,
     k: Tensor,
     v: Tensor,
@@ -151,32 +153,19 @@ def _attend(
     options: Options,
     impl: str,
 ) -> Any:
-    same = at_q is at_k
-    at_q = at_q.expand(q.shape[0])
-    at_k = at_q if same else at_k.expand(q.shape[0])
-    with full_precision(q):
-        if options is PLAIN and at_q.consecutive_in != "document":
-            out = choose(impl, q, encoding, at_q, at_k, causal).attend(q, k, v, encoding, at_q, at_k, causal)
-            if type(encoding).finish is not FINISH:
-                out = _with_addend(out, v, encoding, at_q, at_k, causal, options)
-            return encoding.rotate(out, at_q, "output")
-        found = by_pieces(q, k, v, encoding, at_q, at_k, causal, options, impl)
-        out, lse = found if options.return_lse else (found, None)
-        if type(encoding).finish is not FINISH:
-            out = _with_addend(out, v, encoding, at_q, at_k, causal, options)
-        out = encoding.rotate(out, at_q, "output")
+    same, batch = at_q is at_k, q.shape[0]
+    at_q = at_q.expand(batch)
+    call = Call(q, k, v, encoding, at_q, at_q if same else at_k.expand(batch), causal, options)
+    found = attended(call, impl)
+    if not encoding.seams & AFTER_BACKEND:
+        return found
+    out, lse = found if options.return_lse else (found, None)
+    if (addend_of_values := addend_of(encoding)) is not None:
+        addend = addend_of_values(v, at_q, call.at_k, allowed(at_q, call.at_k, causal, options))
+        check_added(encoding, addend, v)
+        out = (out.to(addend.dtype) + addend).to(out.dtype)
+    out = encoding.rotate(out, at_q, "output")
     return (out, lse) if options.return_lse else out
-
-
-def _with_addend(
-    out: Tensor, v: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool, options: Options
-) -> Tensor:
-    """The output and what the encoding's finish adds to the default one, if it is such."""
-    if (of_values := addend_of(encoding)) is None:
-        return out
-    addend = of_values(v, at_q, at_k, allowed(at_q, at_k, causal, options))
-    check_added(encoding, addend, v)
-    return (out.to(addend.dtype) + addend).to(out.dtype)
 
 
 def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypedDict
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions, may_attend
 from posenc.support import checks
 
@@ -121,11 +120,6 @@ def allowed(at_q: Positions, at_k: Positions, causal: bool, options: Options) ->
 def capped(logits: Tensor, softcap: float | None) -> Tensor:
     """softcap·tanh(logits / softcap): close to the logits where they are small, never beyond ±softcap."""
     return logits if softcap is None else softcap * (logits / softcap).tanh()
-
-
-def softmax_scale(encoding: PositionalEncoding, d_head: int, options: Options) -> float:
-    """What q·k is multiplied with: the call's own scale, or the encoding's."""
-    return encoding.softmax_scale(d_head) if options.scale is None else options.scale
 
 
 def _is_zero(value: object) -> bool:

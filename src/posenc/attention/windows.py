@@ -15,19 +15,19 @@ Legend: i query, j key.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+import functools
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends import choose
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import bias_at
-from posenc.attention.options import PLAIN, Options, softmax_scale
-from posenc.encoding import PositionalEncoding, distance_terms, working_dtype
+from posenc.attention.call import Call
+from posenc.attention.options import Options
+from posenc.encoding import distance_terms, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, readable
@@ -41,61 +41,48 @@ MASK = 2**22  # entries of the mask of such a block at most
 CALL = 2**20  # pairs times channels that torch's kernel computes in the time of one more call
 
 
-def by_pieces(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options,
-    impl: str,
-) -> Any:
-    """Attention of rotated q over k and v; by documents, and under a window or chunk by blocks of queries, where "auto" may
-    choose.
+class Piece(NamedTuple):
+    """A part of a call, and what computes it; None: its own backend, after it was cut in turn."""
 
-    A backend that is asked for by name gets the whole call. Returns the output, or (output, lse) where options.return_lse.
+    call: Call
+    by: Callable[[Call], Any] | None = None
+
+
+def without_vain_window(call: Call) -> Call:
+    """The call without a window that reaches further than the row is long: no query sees less for it."""
+    if call.options.window is None or not call.in_one_row():
+        return call
+    left, right = call.options.window
+    if any(one is not None and one < call.at_q.length - 1 for one in (left, None if call.causal else right)):
+        return call
+    return call.with_options(window=None)
+
+
+def cut(call: Call, documents: bool) -> list[list[Piece]] | None:
+    """The call by rows of the batch and pieces of a row, or all rows at once; None where it is best computed whole.
+
+    documents   whether documents are worth calls of their own: not where the backend leaves out what is between them
     """
-    if impl == "auto":
-        options = without_vain_window(at_q, at_k, causal, options)
-        for by in (by_band, by_documents) if at_q is at_k else ():
-            if (found := by(q, k, v, encoding, at_q, causal, options)) is not None:
-                return found
-    narrow = impl == "auto" and (options.window is not None or options.chunk is not None)
-    if narrow and (left := slides(q, k, v, encoding, at_q, at_k, causal, options)) is not None:
-        return sliding(q, k, v, encoding, at_q, options, left)
-    cut = pieces(at_q, at_k, causal, options) if narrow else None
-    if cut is None:
-        return choose(impl, q, encoding, at_q, at_k, causal, options).attend(q, k, v, encoding, at_q, at_k, causal, options)
-    parts = []
-    for queries, keys in cut:
-        of_q, of_k = at_q.narrow(queries.start, queries.stop), at_k.narrow(keys.start, keys.stop)
-        own = replace(options, mask=narrowed_mask(options.mask, queries, keys))
-        backend = choose(impl, q[:, :, queries], encoding, of_q, of_k, causal, own)
-        parts.append(backend.attend(q[:, :, queries], k[:, :, keys], v[:, :, keys], encoding, of_q, of_k, causal, own))
-    return _joined(parts, options)
-
-
-def without_vain_window(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Options:
-    """The options without a window that reaches further than the row is long: no query sees less for it."""
-    if options.window is None or at_q is not at_k or at_q.consecutive_in != "row":
-        return options
-    left, right = options.window
-    if any(one is not None and one < at_q.length - 1 for one in (left, None if causal else right)):
-        return options
-    plain = replace(options, window=None)
-    return plain if plain.asked() else PLAIN
-
-
-def by_band(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
-) -> Tensor | None:
-    """Causal self-attention under a window, within documents or both; None for calls that the kernel does not serve."""
-    left = (options.window or (None,))[0]
-    if not causal or (left is None and at.consecutive_in != "document") or not set(options.asked()) <= {"window", "scale"}:
+    if call.at_q is call.at_k:
+        if (kernel := band(call)) is not None:
+            return [[Piece(call, kernel)]]
+        if documents and (rows := by_document(call)) is not None:
+            return rows
+    if call.options.window is None and call.options.chunk is None:
         return None
-    if not banded.served(q, k, v) or hidden_from(encoding):
+    if (left := slides(call)) is not None:
+        return [slid(call, left)]
+    ranges = ranges_of(call)
+    return None if ranges is None else [[Piece(call.part(queries, keys)) for queries, keys in ranges]]
+
+
+def band(call: Call) -> Callable[[Call], Tensor] | None:
+    """Our kernel for causal self-attention under a window, within documents or both; None where it does not serve."""
+    q, k, v, encoding, at = call.q, call.k, call.v, call.encoding, call.at_q
+    left = (call.options.window or (None,))[0]
+    if not call.causal or (left is None and at.consecutive_in != "document"):
+        return None
+    if not set(call.options.asked()) <= {"window", "scale"} or not banded.served(q, k, v) or hidden_from(encoding):
         return None
     if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
         return None
@@ -108,7 +95,11 @@ def by_band(
         bias = bias_at(torch.arange(reach + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
         if wants_gradient(bias):
             return None
-    scale = softmax_scale(encoding, q.shape[-1], options)
+    return functools.partial(_banded, rows=rows, bias=bias, reach=reach)
+
+
+def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, reach: int) -> Tensor:
+    q, k, v, scale = call.q, call.k, call.v, call.scale
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
     for number, runs in enumerate(rows):
         row, begin = slice(number, number + 1) if len(rows) > 1 else slice(None), 0
@@ -132,47 +123,36 @@ def _runs_of_rows(at: Positions) -> list[list[tuple[int, int]]] | None:
     return rows if len(rows) == at.batch else None
 
 
-def slides(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options,
-) -> int | None:
-    """How far a causal window reaches back that `sliding` serves; None for other calls."""
-    left = (options.window or (None,))[0]
-    if left is None or not (causal and at_q is at_k and at_q.consecutive_in == "row") or at_q.length < 2 * (left + SLID):
+def slides(call: Call) -> int | None:
+    """How far a causal window reaches back that `slid` serves; None for other calls."""
+    q, encoding = call.q, call.encoding
+    left = (call.options.window or (None,))[0]
+    if left is None or not (call.causal and call.in_one_row()) or call.at_q.length < 2 * (left + SLID):
         return None
-    if not set(options.asked()) <= {"window", "scale"} or hidden_from(encoding) or distance_terms(encoding) is None:
+    if not set(call.options.asked()) <= {"window", "scale"} or hidden_from(encoding) or distance_terms(encoding) is None:
         return None
     if "bias" in encoding.seams and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
         return None
-    eager = plain_on_cpu(q, k, v) and not exporting() and not wants_gradient(q, k, v, *encoding.parameters())
-    return left if eager else None
+    eager = plain_on_cpu(q, call.k, call.v) and not exporting()
+    return left if eager and not wants_gradient(q, call.k, call.v, *encoding.parameters()) else None
 
 
-def sliding(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, options: Options, left: int
-) -> Tensor:
+def slid(call: Call, left: int) -> list[Piece]:
     """Every query with the `left` keys before it and its own.
 
     The first `left` queries see all keys before them. Blocks of queries after them see equally many keys each, at the same
     distances, so that they are one batch with one mask; their keys are a view in which blocks overlap. What is left is one
     shorter block.
     """
-    block, length = _slid(left), q.shape[2]
+    block, length = _slid(left), call.q.shape[2]
     stop = left + (length - left) // block * block
-    parts = [_slid_blocks(q[:, :, left:stop], k[:, :, :stop], v[:, :, :stop], encoding, options, left, block)]
-    for place, queries, first in ((0, slice(0, left), 0), (len(parts) + 1, slice(stop, length), stop - left)):
-        if queries.start < queries.stop:
-            of_q, of_k = at.narrow(queries.start, queries.stop), at.narrow(first, queries.stop)
-            keys, here = slice(first, queries.stop), of_k if first == queries.start else of_q
-            own = q[:, :, queries], k[:, :, keys], v[:, :, keys]
-            parts.insert(place, by_pieces(*own, encoding, here, of_k, True, options, "auto"))
-    return _joined(parts, options)  # type: ignore[no-any-return]
+    pieces = [Piece(call, functools.partial(_slid_blocks, left=left, block=block, stop=stop))]
+    if left:
+        first = slice(0, left)
+        pieces.insert(0, Piece(call.part(first, first, call.at_q.narrow(0, left))))
+    if stop < length:
+        pieces.append(Piece(call.part(slice(stop, length), slice(stop - left, length))))
+    return pieces
 
 
 def _slid(left: int) -> int:
@@ -183,23 +163,16 @@ def _slid(left: int) -> int:
     return block
 
 
-def _slid_blocks(
-    q: Float[Tensor, "b h i d"],
-    k: Float[Tensor, "b g j d"],
-    v: Float[Tensor, "b g j dv"],
-    encoding: PositionalEncoding,
-    options: Options,
-    left: int,
-    block: int,
-) -> Float[Tensor, "b h i dv"]:
-    """Blocks of queries, the first of which comes `left` keys after the first key."""
+def _slid_blocks(call: Call, left: int, block: int, stop: int) -> Float[Tensor, "b h i dv"]:
+    """Blocks of the queries left … stop - 1, the first of which comes `left` keys after the first key."""
+    q, k, v = call.q[:, :, left:stop], call.k[:, :, :stop], call.v[:, :, :stop]
     queries, keys = (torch.arange(size, device=q.device) for size in (block, left + block))
     back = left + queries[:, None] - keys  # query - key
     mask = q.new_zeros(1, 1, block, left + block, dtype=working_dtype(q.dtype))
-    if distance_terms(encoding):
-        mask = bias_at(keys[: left + 1], q, encoding)[None, :, back.clamp(0, left)]
+    if distance_terms(call.encoding):
+        mask = bias_at(keys[: left + 1], q, call.encoding)[None, :, back.clamp(0, left)]
     mask = mask.masked_fill((back < 0) | (back > left), -torch.inf)
-    scale, grouped = softmax_scale(encoding, q.shape[-1], options), q.shape[1] != k.shape[1]
+    scale, grouped = call.scale, q.shape[1] != k.shape[1]
     rows = []
     for row in range(q.shape[0]):
         blocks = q[row].unflatten(1, (-1, block)).transpose(0, 1)  # [n, h, block, d]
@@ -211,36 +184,26 @@ def _slid_blocks(
     return torch.stack(rows).transpose(1, 2)
 
 
-def by_documents(
-    q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding, at: Positions, causal: bool, options: Options
-) -> Any:
-    """Self-attention of the documents of every row, one after the other; None where they are not known or too small.
+def by_document(call: Call) -> list[list[Piece]] | None:
+    """The documents of every row, one after the other; None where they are not known or too small."""
+    at = call.at_q
+    if at.consecutive_in != "document" or exporting() or not at.batch:
+        return None
+    if (rows := _runs_of_rows(at)) is None or not _worth(call.q, call.k, rows):
+        return None
+    return [_documents(call.row(number), runs) for number, runs in enumerate(rows)]
 
-    Where a backend does the same within one call, it gets the call (`SERVES_DOCUMENTS`).
-    """
-    if at.consecutive_in != "document" or exporting():
-        return None
-    if getattr(choose("auto", q, encoding, at, at, causal, options), "SERVES_DOCUMENTS", False):
-        return None
-    if not at.batch or (rows := _runs_of_rows(at)) is None or not _worth(q, k, rows):
-        return None
-    parts = []
-    for row, runs in enumerate(rows):
-        sizes = [size for _, size in runs]
-        of_row, begin, outs = at.rows(row, row + 1), 0, []
-        mask = options.mask if options.mask is None or len(options.mask) == 1 else options.mask[row : row + 1]
-        own = [x[row : row + 1].split(sizes, dim=2) for x in (q, k, v)]
-        for (document, size), q_part, k_part, v_part in zip(runs, *own, strict=True):
-            tokens, begin = slice(begin, begin + size), begin + size
-            if document < 0:
-                outs.append(_of_padding(q_part, v_part, options))
-                continue
-            here, given = of_row.narrow(tokens.start, tokens.stop).alone(), options
-            if mask is not None:
-                given = replace(options, mask=narrowed_mask(mask, tokens, tokens))
-            outs.append(by_pieces(q_part, k_part, v_part, encoding, here, here, causal, given, "auto"))
-        parts.append(_joined(outs, options))
-    return _joined(parts, options, axis=0)
+
+def _documents(row: Call, runs: list[tuple[int, int]]) -> list[Piece]:
+    pieces, begin = [], 0
+    for document, size in runs:
+        tokens, begin = slice(begin, begin + size), begin + size
+        here = row.at_q.narrow(tokens.start, tokens.stop)
+        if document < 0:
+            pieces.append(Piece(row.part(tokens, tokens, here), _of_padding))
+        else:
+            pieces.append(Piece(row.part(tokens, tokens, here.alone())))
+    return pieces
 
 
 def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
@@ -258,13 +221,14 @@ def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
     return left_out * q.shape[1] * q.shape[3] >= CALL * sum(len(runs) for runs in rows)
 
 
-def _of_padding(q: Tensor, v: Tensor, options: Options) -> Any:
+def _of_padding(call: Call) -> Any:
     """Queries that may see no key."""
-    out = q.new_zeros(*q.shape[:3], v.shape[3])
-    return (out, q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))) if options.return_lse else out
+    q = call.q
+    out = q.new_zeros(*q.shape[:3], call.v.shape[3])
+    return (out, q.new_full(q.shape[:3], -torch.inf, dtype=working_dtype(q.dtype))) if call.options.return_lse else out
 
 
-def _joined(parts: list[Any], options: Options, axis: int = 2) -> Any:
+def joined(parts: list[Any], options: Options, axis: int = 2) -> Any:
     """Outputs, or (output, lse), one after the other along tokens or rows; in memory token by token, as torch's fused
     kernel lays its output and the projection after it reads it."""
     if len(parts) == 1:
@@ -274,19 +238,21 @@ def _joined(parts: list[Any], options: Options, axis: int = 2) -> Any:
     return joined if options.return_lse else joined[0]
 
 
-def pieces(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> list[tuple[slice, slice]] | None:
+def ranges_of(call: Call) -> list[tuple[slice, slice]] | None:
     """Blocks of queries with the range of keys that each may see; None where ranges are unknown or would be all keys."""
+    at_q, at_k = call.at_q, call.at_k
     if torch.compiler.is_compiling() or not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return None
     if not at_q.batch or (at_q is not at_k and not (readable(at_q.order) and readable(at_k.order))):
         return None
-    found = list(_ranges(at_q, at_k, causal, options))
+    found = list(_ranges(call))
     return None if all(keys == slice(0, at_k.length) for _, keys in found) else found
 
 
-def _ranges(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> Iterator[tuple[slice, slice]]:
+def _ranges(call: Call) -> Iterator[tuple[slice, slice]]:
+    at_q, at_k, options = call.at_q, call.at_k, call.options
     left, right = options.window or (None, None)
-    if causal:
+    if call.causal:
         right = 0 if right is None else min(right, 0)
     ahead = [0] if at_q is at_k else (at_q.order[:, 0] - at_k.order[:, 0]).tolist()  # of the first query, in every row
     starts = at_k.order[:, 0].tolist() if options.chunk is not None and readable(at_k.order) else []
@@ -334,11 +300,3 @@ def _block(left: int | None, right: int | None, chunk: int | None) -> int:
     while block < LARGEST and block * 16 <= reach:
         block *= 2
     return block
-
-
-def narrowed_mask(mask: Tensor | None, queries: slice, keys: slice) -> Tensor | None:
-    """The mask of a block; axes of size 1 serve every block."""
-    if mask is None:
-        return None
-    mask = mask if mask.shape[2] == 1 else mask[:, :, queries]
-    return mask if mask.shape[3] == 1 else mask[:, :, :, keys]

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from posenc.attention.backends.fused import hidden_from
-from posenc.attention.options import PLAIN, Options
+from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
-from posenc.positions import Positions
 from posenc.structure import Blocks
 
 OPTIONS: frozenset[str] = frozenset()
@@ -26,37 +25,24 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return hidden_from(encoding)
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
     if torch.compiler.is_compiling() or exporting():
         return "it loops over blocks in Python, so that a graph would be right for one number of blocks only"
-    if not causal or at_q is not at_k or at_q.consecutive_in != "row":
+    if not (call.causal and call.in_one_row()):
         return "queries and keys are not the same consecutive tokens, seen causally"
-    if not (q.shape[0] and at_q.length):
+    if not (call.q.shape[0] and call.at_q.length):
         return "there are no rows or no tokens"
     return None
 
 
-def leaves(encoding: PositionalEncoding, at_q: Positions) -> bool:
-    structure = encoding.structure()
-    return isinstance(structure, Blocks) and at_q.length <= structure.beyond
-
-
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
-    dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
-    wide_k, wide_v = (x.to(dtype).repeat_interleave(groups, dim=1) for x in (k, v))
+def attend(call: Call) -> Tensor:
+    q, k, v, encoding = call[:4]
+    dtype = working_dtype(q.dtype)
+    wide_k, wide_v = (x.to(dtype).repeat_interleave(call.groups, dim=1) for x in (k, v))
     structure = encoding.structure()
     assert isinstance(structure, Blocks)
     assert structure.logits is not None
-    blocks = structure.logits(q.to(dtype), wide_k, at_q)
+    blocks = structure.logits(q.to(dtype), wide_k, call.at_q)
     outputs = (logits.softmax(dim=-1) @ wide_v[:, :, : logits.shape[3]] for logits in blocks)
     if wants_gradient(q, k, v, *encoding.parameters()) or transformed():
         return torch.cat(list(outputs), dim=2).to(q.dtype)

@@ -23,7 +23,8 @@ from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention.backends.fused import hidden_from
-from posenc.attention.options import PLAIN, Options, capped, softmax_scale
+from posenc.attention.call import Call
+from posenc.attention.options import Options, capped
 from posenc.encoding import BiasFn, PositionalEncoding, distance_terms, working_dtype
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions
@@ -39,8 +40,9 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return hidden_from(encoding)
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
     """On the CPU also what torch 2.13 lacks there: gradients, float64, and graphs in which sizes are left open."""
+    q, encoding, at_q, at_k = call.q, call.encoding, call.at_q, call.at_k
     if q.device.type not in ("cpu", "cuda"):
         return f"it runs on the CPU and on CUDA, not on {q.device.type}"
     if transformed():
@@ -58,18 +60,10 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
     return None
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
+def attend(call: Call) -> Tensor:
     """Raises RuntimeError where the kernel cannot be compiled; the unfused fallback of FlexAttention is never taken."""
-    groups = q.shape[1] // k.shape[1]
+    q, k, v, encoding, at_q, at_k, causal, options = call
+    groups = call.groups
     if q.device.type == "cpu" and _recorded(q, k, v):
         raise ValueError("impl='flex': has no gradient on the CPU, and k or v requires one; use impl='reference' or 'auto'")
     bias = None
@@ -85,7 +79,7 @@ def attend(
         v,
         score_mod=_score_mod(bias, options.softcap),
         block_mask=_blocks(at_q, at_k, causal, options),
-        scale=softmax_scale(encoding, q.shape[-1], options),
+        scale=call.scale,
         enable_gqa=groups > 1,
     )
     return out

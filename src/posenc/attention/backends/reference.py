@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import torch
 from torch import Tensor
 
-from posenc.attention.options import PLAIN, Options, allowed, capped, softmax_scale
+from posenc.attention.call import Call
+from posenc.attention.options import PLAIN, allowed, capped
 from posenc.encoding import PositionalEncoding, addend_of, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
@@ -35,31 +36,23 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return None
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
     return None
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor | tuple[Tensor, Tensor]:
+def attend(call: Call) -> Tensor | tuple[Tensor, Tensor]:
     """finish(cap(q·k·scale) + bias), in float32 (float64 for float64), rounded once at the end.
 
     A query that may see no key gets zeros, and a log-sum-exp of -inf. Without a gradient, many queries are computed
     in blocks, in the memory of one block.
     """
-    parts = _in_blocks(q, k, v, encoding) if options is PLAIN else []
+    parts = _in_blocks(call) if call.options is PLAIN else []
     if len(parts) > 1:
-        dtype = working_dtype(q.dtype)
-        k, v = (x.to(dtype).contiguous() for x in (k, v))
-        return torch.cat([_of_block(q, k, v, encoding, at_q, at_k, causal, rows) for rows in parts], dim=2)
-    return _attend(q, k, v, encoding, at_q, at_k, causal, options)
+        dtype = working_dtype(call.q.dtype)
+        k, v = (x.to(dtype).contiguous() for x in (call.k, call.v))
+        call = call._replace(k=k, v=v)
+        return torch.cat([_of_block(call, rows) for rows in parts], dim=2)
+    return _attend(call)
 
 
 def blocks(q: Tensor, k: Tensor) -> list[slice]:
@@ -69,56 +62,40 @@ def blocks(q: Tensor, k: Tensor) -> list[slice]:
     return [slice(first, min(first + each, queries)) for first in range(0, queries, each)]
 
 
-def _in_blocks(q: Tensor, k: Tensor, v: Tensor, encoding: PositionalEncoding) -> list[slice]:
+def _in_blocks(call: Call) -> list[slice]:
     """The blocks of eager code without a gradient or a transform; none elsewhere: a graph stays one operation each."""
+    q, k, v, encoding = call[:4]
     if torch.compiler.is_compiling() or exporting() or transformed() or q.is_meta:
         return []
     parts = blocks(q, k)
     return [] if len(parts) > 1 and wants_gradient(q, k, v, *encoding.parameters()) else parts
 
 
-def _of_block(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    rows: slice,
-) -> Tensor:
+def _of_block(call: Call, rows: slice) -> Tensor:
     """Attention of these queries. Keys after the last query are left out if the positions show that it does not see them.
 
     A product over fewer keys is summed in another order, so up to WHOLE values are all multiplied, unseen ones with zeros:
     that gives the bits of the whole.
     """
+    q, k, v, _, at_q, at_k = call[:6]
     keys = k.shape[2]
-    if causal and at_q is at_k and at_q.consecutive_in == "row":
+    if call.causal and call.in_one_row():
         keys = min(-(-rows.stop // LANES) * LANES, keys)
     values = v if v.shape[2] <= WHOLE else v[:, :, :keys]
     here, there = at_q.narrow(rows.start, rows.stop), at_k if keys == k.shape[2] else at_k.narrow(0, keys)
-    found = _attend(q[:, :, rows], k[:, :, :keys], values, encoding, here, there, causal, PLAIN)
+    found = _attend(call._replace(q=q[:, :, rows], k=k[:, :, :keys], v=values, at_q=here, at_k=there))
     assert isinstance(found, Tensor)
     return found
 
 
-def _attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options,
-) -> Tensor | tuple[Tensor, Tensor]:
-    scores = scores_of(q, k, v, encoding, at_q, at_k, causal, options)
-    out = _finish(encoding)(scores).to(q.dtype)
+def _attend(call: Call) -> Tensor | tuple[Tensor, Tensor]:
+    scores, options = scores_of(call), call.options
+    out = _finish(call.encoding)(scores).to(call.q.dtype)
     if options is PLAIN or not (options.return_lse or options.sinks is not None):
         return out
     if "logits" not in scores.kept:
         raise ValueError(
-            f"sinks, return_lse: {encoding.identity} has something else in the place of the softmax; leave both out"
+            f"sinks, return_lse: {call.encoding.identity} has something else in the place of the softmax; leave both out"
         )
     return (out, scores.masked(scores.kept["logits"]).logsumexp(dim=-1)) if options.return_lse else out
 
@@ -129,16 +106,10 @@ def _finish(encoding: PositionalEncoding) -> Callable[[Scores], Tensor]:
 
 
 def probabilities(
-    q: Tensor,
-    k: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
+    q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
 ) -> Float[Tensor, "b h i j"]:
     """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
-    scores = scores_of(q, k, k, encoding, at_q, at_k, causal, options)
+    scores = scores_of(Call(q, k, k, encoding, at_q, at_k, causal))
     _finish(encoding)(scores)
     return scores.kept["weights"]
 
@@ -166,33 +137,23 @@ def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finis
     return "value" if scores.kept["logits"] is scores.logits else "context"
 
 
-def scores_of(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Scores:
+def scores_of(call: Call) -> Scores:
     """cap(q·k·scale) + bias of rotated q and k, and which query sees which key: not where the bias or the mask is -inf.
 
     So no gradient comes back from there, and a row of nothing else is empty.
     """
+    q, k, v, encoding, at_q, at_k, _, options = call
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
-    logits = capped(
-        shared(wide_q, wide_k.transpose(-1, -2)) * softmax_scale(encoding, q.shape[-1], options), options.softcap
-    )
+    logits = capped(shared(wide_q, wide_k.transpose(-1, -2)) * call.scale, options.softcap)
     biased = type(encoding).bias is not NO_BIAS
     if biased and (bias := encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k)) is not None:
         logits = logits + bias(*index_grid(logits))
-    seen = allowed(at_q, at_k, causal, options)
+    seen = allowed(at_q, at_k, call.causal, options)
     if biased:
         seen = seen & (logits != float("-inf"))
     plain = options is PLAIN
-    none_blind = plain and at_q is at_k and at_q.consecutive_in == "row"  # every query sees itself
+    none_blind = plain and call.in_one_row()  # every query sees itself
     return Scores(logits, wide_q, v.to(dtype), at_q, at_k, seen, None if plain else options, none_blind)
 
 

@@ -24,7 +24,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention.backends.fused import hidden_from
-from posenc.attention.options import PLAIN, Options, allowed
+from posenc.attention.call import Call
+from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
@@ -48,8 +49,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return hidden_from(encoding)
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
-    if exporting() or not plain_on_cpu(q, at_q.coords, at_k.coords):
+def refuses_call(call: Call) -> str | None:
+    if exporting() or not plain_on_cpu(call.q, call.at_q.coords, call.at_k.coords):
         return "it reads the positions, in eager code on the CPU"
     return None
 
@@ -69,21 +70,13 @@ class Piece(NamedTuple):
     turned_k: slice
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
+def attend(call: Call) -> Tensor:
+    q, k, v, encoding, at_q, at_k = call[:6]
     encoding.check_coords(at_q)
     encoding.check_coords(at_k)
     dtype, width = working_dtype(q.dtype), max(q.shape[3], v.shape[3])
     exact_q, exact_k, values = q.to(dtype), k.to(dtype), v.to(dtype)
-    found, to_q, to_k = pieces_of(encoding, at_q, at_k, causal, dtype)
+    found, to_q, to_k = pieces_of(encoding, at_q, at_k, call.causal, dtype)
     pieces, turned_q, turned_k = [], [], []
     for number in sorted({piece.region for piece in found}):
         own = [piece for piece in found if piece.region == number]

@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention.backends.fused import hidden_from
-from posenc.attention.options import PLAIN, Options, allowed, softmax_scale
+from posenc.attention.call import Call
+from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import BiasFn, PositionalEncoding, working_dtype
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
 from posenc.positions import Positions, distinct_rows, readable
@@ -29,26 +30,17 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return hidden_from(encoding)
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
     return None
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
-    scale = softmax_scale(encoding, q.shape[-1], options)
+def attend(call: Call) -> Tensor:
+    q, k, v, encoding, at_q, at_k, causal, options = call
+    scale = call.scale
     grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
-    dtype, groups = working_dtype(q.dtype), q.shape[1] // k.shape[1]
-    bias = None
+    dtype, bias = working_dtype(q.dtype), None
     if "bias" in encoding.seams:
-        bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(groups, dim=1), at_q, at_k)
+        bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(call.groups, dim=1), at_q, at_k)
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
     dropout = 0.0 if options is PLAIN else options.dropout  # a number of a global object would be an input of the graph

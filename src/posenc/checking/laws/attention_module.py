@@ -7,7 +7,8 @@ import contextlib
 import torch
 from torch import nn
 
-from posenc.attention.backends import BACKENDS, candidates
+from posenc.attention.backends import AT_ONCE, BACKENDS
+from posenc.attention.call import Call
 from posenc.attention.module import Attention, KeyValueCache
 from posenc.checking.laws.compare import close
 from posenc.checking.laws.errors import LawBroken
@@ -46,7 +47,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
             outputs.append(out)
             begin += size
         close(module_equals_attend, encoding, torch.cat(outputs, dim=1), expected, setting.dtype, "decode 5, 1, 1, rest")
-    for impl in set(candidates(setting.device, encoding)) - set(expressible(encoding, setting.device)):
+    for impl in set(AT_ONCE) - set(expressible(encoding, setting.device)):
         calls = [lambda impl=impl: module(world.x, world.plain(), causal=setting.causal, impl=impl)]
         if setting.causal:
             calls.append(lambda impl=impl: module.decode(world.x, world.plain(), impl=impl))
@@ -68,7 +69,7 @@ def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:
     q = world.draw("later", setting.batch, setting.n_heads, 1, setting.d_head)
     at_k = Positions.arange(setting.batch, setting.length, device=setting.device)
     return (
-        BACKENDS[setting.impl].refuses_call(q, encoding, at_k.narrow(setting.length - 1, setting.length), at_k, True)
+        BACKENDS[setting.impl].refuses_call(Call(q, q, q, encoding, at_k.narrow(setting.length - 1, setting.length), at_k))
         is not None
     )
 

@@ -6,7 +6,7 @@ import copy
 
 import torch
 
-from posenc.attention.backends import candidates
+from posenc.attention.backends import AT_ONCE
 from posenc.checking.laws.compare import difference, tolerance
 from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.checking.laws.registry import law
@@ -31,20 +31,20 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     allowed = 2 * difference(reference, exact) + torch.finfo(setting.dtype).eps * float(exact.detach().abs().max())
     if setting.dtype == torch.float64:
         allowed = tolerance(setting.dtype, exact)
-    able = (*expressible(encoding, setting.device), "auto")
-    for impl in (*candidates(setting.device, encoding), "auto"):
+    able = expressible(encoding, setting.device)
+    for impl in (*dict.fromkeys((*AT_ONCE, *able)), "auto"):
         about = f"backends_agree: {encoding.identity} on {impl} in {setting.dtype}"
         try:
             out = world.attend(encoding, q, k, v, at, impl=impl)
         except NotApplicable:
             continue
         except ValueError as error:
-            if impl in able:
+            if impl in able or impl == "auto":
                 raise
             if "use impl=" not in str(error):
                 raise LawBroken(f"{about}: refuses without saying what to use") from error
             continue
-        if impl not in able:
+        if impl not in able and impl != "auto":
             raise LawBroken(f"{about}: declares that it cannot express the encoding, and did not raise")
         if not (apart := difference(out.double(), exact)) <= allowed:
             raise LawBroken(f"{about}: error {apart:.3g}, allowed {allowed:.3g}")

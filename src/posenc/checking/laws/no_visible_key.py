@@ -15,6 +15,7 @@ from torch import Tensor
 
 from posenc.attention import attend
 from posenc.attention.backends.reference import own_finish, scores_of
+from posenc.attention.call import Call
 from posenc.attention.options import Options
 from posenc.checking.laws.compare import errors_allowed, same, within
 from posenc.checking.laws.derivatives import gradients_of
@@ -120,7 +121,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
         turned = rotated(encoding, q, k, at_q, at_k)
-        scores = scores_of(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options))
+        scores = scores_of(Call(*turned, v, encoding, at_q, at_k, world.setting.causal, Options(**options)))
         blind = (scores.masked(scores.logits) == -torch.inf).all(dim=-1, keepdim=True)
     if not bool(blind.any()):
         raise LawBroken(f"{about}: every query sees a key")

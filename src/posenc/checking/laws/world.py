@@ -13,7 +13,9 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend, attend_rotated
-from posenc.attention.backends import BACKENDS, candidates, choose
+from posenc.attention.backends import BACKENDS
+from posenc.attention.call import Call
+from posenc.attention.plan import backend_of, candidates
 from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
@@ -132,45 +134,34 @@ class World:
     ) -> Tensor:
         """`posenc.attend` by `impl`, or by the setting's backend. Raises NotApplicable where that refuses the call."""
         impl, causal = impl or self.setting.impl, self.setting.causal
-        return self._by(
-            impl, q, encoding, at_q, at_k, lambda: attend(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl)
-        )
+        call = Call(q, k, v, encoding, at_q, at_q if at_k is None else at_k, causal)
+        return self._by(impl, call, lambda: attend(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl))
 
     def attend_rotated(
         self, encoding: PositionalEncoding, q: Tensor, k: Tensor, v: Tensor, at_q: Positions, at_k: Positions
     ) -> Tensor:
         """`posenc.attend_rotated` by the setting's backend. Raises NotApplicable where that refuses the call."""
         impl, causal = self.setting.impl, self.setting.causal
-        return self._by(
-            impl, q, encoding, at_q, at_k, lambda: attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl)
-        )
+        call = Call(q, k, v, encoding, at_q, at_k, causal)
+        return self._by(impl, call, lambda: attend_rotated(q, k, v, encoding, at_q, at_k, causal=causal, impl=impl))
 
-    def _by(
-        self,
-        impl: str,
-        q: Tensor,
-        encoding: PositionalEncoding,
-        at_q: Positions,
-        at_k: Positions | None,
-        call: Callable[[], Tensor],
-    ) -> Tensor:
+    def _by(self, impl: str, call: Call, attended: Callable[[], Tensor]) -> Tensor:
         """The call's result. A backend asked for by name is never replaced by another: it serves the call or raises."""
         if torch.compiler.is_compiling():
-            return call()
-        at_k, causal = at_q if at_k is None else at_k, self.setting.causal
+            return attended()
         backend = BACKENDS.get(impl)
-        able = backend is not None and not backend.refuses(encoding)
-        why = backend.refuses_call(q, encoding, at_q, at_k, causal) if backend and able else None
+        able = backend is not None and not backend.refuses(call.encoding)
+        why = backend.refuses_call(call) if backend and able else None
         try:
-            out = call()
+            out = attended()
         except ValueError as error:
             if why and "use impl=" in str(error):
                 raise NotApplicable(str(error)) from error
             raise
         if why:
-            raise LawBroken(f"{encoding.identity}: {impl} says that it refuses the call ({why}), and did not raise")
+            raise LawBroken(f"{call.encoding.identity}: {impl} says that it refuses the call ({why}), and did not raise")
         if (used := _used.get()) is not None:
-            used[choose(impl, q, encoding, at_q, at_k, causal).__name__.rpartition(".")[2]] = None
+            used[backend_of(call, impl).__name__.rpartition(".")[2]] = None
         return out
 
     def rows(self, encoding: PositionalEncoding, at: Positions, some: Tensor) -> list[tuple[str, Tensor, Tensor]]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention.backends.relative.torch_operator import ATTENTION
-from posenc.attention.options import PLAIN, Options, softmax_scale
+from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding, check_added, working_dtype
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
@@ -25,43 +25,36 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return None
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
+    at_q, at_k = call.at_q, call.at_k
     if exporting():
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
-    if not (q.shape[0] and at_q.length and at_k.length):
+    if not (call.q.shape[0] and at_q.length and at_k.length):
         return "there are no rows, no queries or no keys"
     if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
     if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):
         return "positions are not whole numbers along one axis"
-    if q.device.type != "cpu":
-        return f"it is computed on the CPU, and the queries are on {q.device.type}"
+    if call.q.device.type != "cpu":
+        return f"it is computed on the CPU, and the queries are on {call.q.device.type}"
     return None
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
+def attend(call: Call) -> Tensor:
+    q, k, v, encoding, at_q, at_k = call[:6]
     structure = encoding.structure()
     assert isinstance(structure, Vectors)
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
-    n = queries if causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
+    n = queries if call.causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
     query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
     given = structure.make(query, at_q, at_k, start - (queries - 1), n)
     if given.values is not None:
         check_added(encoding, given.values, v)
-    content, asked = given.content, softmax_scale(encoding, q.shape[-1], options)
+    content, asked = given.content, call.scale
     if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (asked / own - 1)
-    seen = -key_minus_query(at_q, at_k, "order") if causal else None
+    seen = -key_minus_query(at_q, at_k, "order") if call.causal else None
     out: Tensor = ATTENTION(content, k, v, given.position, given.keys, given.values, start - given.first, seen, own)
     return out
 

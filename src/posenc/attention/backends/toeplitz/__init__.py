@@ -15,13 +15,12 @@ from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.attention import attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
-from posenc.attention.options import PLAIN, Options, softmax_scale
+from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding, distance_terms, one_per_head, working_dtype
 from posenc.kernels.fast_path import exporting, wants_gradient
 from posenc.positions import Positions, readable
 
 OPTIONS = frozenset({"scale"})
-SERVES_DOCUMENTS = True
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
@@ -34,7 +33,8 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     return None
 
 
-def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool) -> str | None:
+def refuses_call(call: Call) -> str | None:
+    q, at_q, at_k = call.q, call.at_q, call.at_k
     if exporting():
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
@@ -48,18 +48,10 @@ def refuses_call(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k:
     return "positions are not known to count up by one from token to token"
 
 
-def attend(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    encoding: PositionalEncoding,
-    at_q: Positions,
-    at_k: Positions,
-    causal: bool,
-    options: Options = PLAIN,
-) -> Tensor:
-    scale = softmax_scale(encoding, q.shape[-1], options)
-    if at_q is at_k and at_q.consecutive_in == "row" and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+def attend(call: Call) -> Tensor:
+    q, k, v, encoding, at_q, at_k, causal = call[:7]
+    scale = call.scale
+    if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)

@@ -11,6 +11,7 @@ from posenc import Positions, Stack, attend, attend_rotated
 from posenc.attention import windows
 from posenc.attention.backends import BACKENDS
 from posenc.attention.options import Options
+from sampling import one_in
 
 B, H, G, D = 2, 4, 2, 8
 
@@ -120,7 +121,7 @@ def test_each_option_is_its_formula(name, bias, impl):
     torch.testing.assert_close(attend(q, k, v, encoding, at, impl=impl, **options), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", one_in(3, range(40)))
 def test_random_combinations_of_options(seed):
     choose = random.Random(seed)
     encoding = posenc.create(choose.choice(["alibi", "nope"]), n_heads=H)

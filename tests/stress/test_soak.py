@@ -84,6 +84,7 @@ def test_a_short_rolling_cache(name):
     rolled(name, 1500)
 
 
+@pytest.mark.acceptance
 def test_a_short_growing_cache():
     grown("rope", 600)
 

@@ -505,6 +505,7 @@ def test_an_interruption_keeps_what_is_finished(monkeypatch, tmp_path, capsys):
     assert "finished results" in said.err
 
 
+@pytest.mark.acceptance
 def test_a_worker_that_dies_is_reported(monkeypatch):
     job = runner.Job("table", "time", "stock", 1, ({"benchmark": "table", "name": "no such case", "extra": 1},))
     found = list(runner.events(job, runner.Request(benchmarks=("table",))))

@@ -969,6 +969,7 @@ def test_both_pages_show_the_same() -> None:
             assert f"\n| `{name}` |" in content
 
 
+@pytest.mark.acceptance
 def test_the_encoding_on_the_page_is_the_example_and_obeys_the_laws(tmp_path: Path) -> None:
     code = blocks("lab.md", "python")[0]
     assert OWN.read_text("utf-8").endswith('\n"""\n\n' + code)

@@ -131,6 +131,7 @@ def test_twenty_kills_change_nothing(tmp_path: Path, unbroken: Path) -> None:
         assert same_table(tmp_path / str(number), unbroken), (seed, number, said)
 
 
+@pytest.mark.acceptance
 def test_an_interrupt_keeps_what_is_finished_and_ends_the_workers(tmp_path: Path, unbroken: Path) -> None:
     process = start(tmp_path)
     assert process.stdout is not None

@@ -372,6 +372,7 @@ def test_every_word_lies_on_the_page_and_none_on_the_picture(view):
     assert lowest > max(axes.get_tightbbox(renderer).y1 for axes in shown)
 
 
+@pytest.mark.acceptance
 def test_drawing_leaves_no_trace():
     code = "import posenc, sys; posenc.plots.shift(); print('matplotlib.pyplot' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "False"

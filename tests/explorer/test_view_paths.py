@@ -155,6 +155,7 @@ def role(page, name: str) -> float:
     return float(page.get_attribute(f"[data-role={name}]", "data-value"))
 
 
+@pytest.mark.acceptance
 def test_the_scrubber_moves_through_training(opened):
     page = opened("paths?snapshot=3&p=4&q=9")
     similarity = arrays()["similarity"]

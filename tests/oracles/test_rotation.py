@@ -433,6 +433,7 @@ def test_the_kernel_runs_where_it_is_built():
     assert rotation.native.kernel() is not None
 
 
+@pytest.mark.acceptance
 def test_without_the_kernels_the_bits_are_the_same(tmp_path):
     program = """
 import sys, torch
@@ -459,6 +460,7 @@ assert torch.equal(x, expected)
     )
 
 
+@pytest.mark.acceptance
 def test_importing_it_imports_no_compiler():
     program = (
         "import sys, posenc.kernels.rotation; assert not {'torch._dynamo', 'torch._inductor', 'triton'} & set(sys.modules)"

@@ -79,6 +79,7 @@ def grown(name: str, steps: int) -> None:
     assert resident() - memory < SPARE + 4 * held
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only(NAMES, "rope"))
 def test_a_short_rolling_cache(name):
     rolled(name, 1500)

@@ -1,7 +1,8 @@
 """What takes long is tried in full by make acceptance, and a sample of it by make test.
 
-The foundation, the encodings of the founding notes, is tried in full by both. Of every entry added since, make test tries a
-sample, which `draw` picks by the entry's name: the same at every run, another for every entry.
+Of the foundation, the encodings of the founding notes, make test tries every one, in some of the combinations of options.
+Of every entry added since it tries a sample, which `draw` picks by the entry's name: the same at every run, another for
+every entry.
 """
 
 from __future__ import annotations
@@ -38,9 +39,15 @@ ADDED = [name for name in lookup.names() if name not in FOUNDATION]
 """Every name added to the foundation."""
 
 
+def one_in(count: int, cases: Iterable[Any]) -> list[Any]:
+    """The first of every so many belongs to make test. A case of several values is a tuple."""
+    values = [case if isinstance(case, tuple) else (case,) for case in cases]
+    return [pytest.param(*one, marks=pytest.mark.acceptance if at % count else ()) for at, one in enumerate(values)]
+
+
 def a_third(names: Iterable[str]) -> list[Any]:
     """Every third belongs to make test."""
-    return [pytest.param(name, marks=pytest.mark.acceptance if at % 3 else ()) for at, name in enumerate(names)]
+    return one_in(3, names)
 
 
 def first_only(cases: Sequence[tuple[Any, ...]]) -> list[Any]:
@@ -60,6 +67,12 @@ def every_second(*axes: Iterable[Any], slow: Iterable[Any] = ()) -> list[Any]:
         pytest.param(*values, marks=pytest.mark.acceptance if sum(indices) % 2 or late & set(values) else ())
         for indices, values in combinations
     ]
+
+
+def thinned(count: int, cases: Iterable[Any]) -> list[Any]:
+    """Of the cases that belong to make test, the first of every so many remains there."""
+    kept, later = itertools.count(), pytest.mark.acceptance
+    return [case if case.marks or next(kept) % count == 0 else pytest.param(*case.values, marks=later) for case in cases]
 
 
 def foundation_first(names: Iterable[str]) -> list[Any]:

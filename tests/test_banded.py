@@ -163,6 +163,7 @@ print(hash(out.numpy().tobytes()))
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(kernels.instructions() not in ("avx512", "avx512_bf16"), reason="this processor has one variant")
 def test_every_variant_gives_the_same_bits():
     def bits(**environment):

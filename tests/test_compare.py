@@ -121,6 +121,7 @@ def test_no_path_of_the_machine_is_written(whole: tuple[Path, Any], text: Path) 
                 assert private.encode() not in content, path.name
 
 
+@pytest.mark.acceptance
 def test_it_is_an_experiment_of_the_lab_like_any_other(whole: tuple[Path, Any], text: Path, tmp_path: Path) -> None:
     """The lab runs the same experiment from a file, and finds every trial that compare has trained."""
     shutil.copytree(whole[0], tmp_path / "out")
@@ -310,14 +311,14 @@ def test_interrupted_it_says_how_to_go_on(text: Path, tmp_path: Path, how: signa
     ("arguments", "message"),
     [
         (["--budget", "5x"], "'5x'"),
-        (["--budget", "0s"], "'0s'"),
-        (["--budget", "-5m"], "'-5m'"),
-        (["--budget", "nan"], "'nan'"),
-        (["--budget", "300"], "'300'"),
+        pytest.param(["--budget", "0s"], "'0s'", marks=pytest.mark.acceptance),
+        pytest.param(["--budget", "-5m"], "'-5m'", marks=pytest.mark.acceptance),
+        pytest.param(["--budget", "nan"], "'nan'", marks=pytest.mark.acceptance),
+        pytest.param(["--budget", "300"], "'300'", marks=pytest.mark.acceptance),
         (["--encodings", "rotary"], "rope"),
         (["--encodings", "旋转位置编码"], "rope"),
-        (["--encodings", "rope,,alibi"], "rope,,alibi"),
-        (["--encodings", "rope,rope"], "rope,rope"),
+        pytest.param(["--encodings", "rope,,alibi"], "rope,,alibi", marks=pytest.mark.acceptance),
+        pytest.param(["--encodings", "rope,rope"], "rope,rope", marks=pytest.mark.acceptance),
         (["--encodings", "rope+random"], "rope"),
         (["--encodings", f"{OWN}:Absent"], "called 'Absent'"),
         (["--encodings", f"{OWN}:LogDistance,./{OWN.name}:LogDistance"], "different names"),

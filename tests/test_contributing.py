@@ -109,13 +109,6 @@ def test_there_are_five_recipes_and_the_chinese_page_has_the_same_code():
 def test_an_encoding(copy):
     follow("An encoding", copy)
     gates("An encoding", copy)
-    (copy / "docs/pictures").mkdir()
-    for picture in (ROOT / "docs/pictures").iterdir():  # a new one is drawn, the others need not be
-        (copy / "docs/pictures" / picture.name).symlink_to(picture)
-    python(copy, "docs/make.py")
-    tests = ("tests/test_docs.py", "tests/test_pages.py")
-    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "log_distance")
-    assert "log_distance.zh.md: missing; begin it with <!-- translates" in python(copy, "tools/translations.py")
     printed = run(
         copy,
         """
@@ -151,6 +144,18 @@ assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_log_dist
 """,
     )
     assert "q·k - m·ln(1 + |i-j|)" in printed
+
+
+@pytest.mark.acceptance
+def test_make_docs_writes_the_pages_of_a_new_encoding(copy):
+    follow("An encoding", copy)
+    (copy / "docs/pictures").mkdir()
+    for picture in (ROOT / "docs/pictures").iterdir():  # a new one is drawn, the others need not be
+        (copy / "docs/pictures" / picture.name).symlink_to(picture)
+    python(copy, "docs/make.py")
+    tests = ("tests/test_docs.py", "tests/test_pages.py")
+    python(copy, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests, "-k", "log_distance")
+    assert "log_distance.zh.md: missing; begin it with <!-- translates" in python(copy, "tools/translations.py")
 
 
 def test_a_family(copy):

@@ -102,6 +102,7 @@ def data(path):
 # There and back.
 
 
+@pytest.mark.acceptance
 def test_there_and_back_on_several_shards_through_the_command(tmp_path):
     source = folder(tmp_path / "in", llama(), shards=3)
     (source / "nested").mkdir()
@@ -560,6 +561,7 @@ def refused(tmp_path, message, tensors=None, config=LLAMA, to="interleaved"):
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
 
 
+@pytest.mark.acceptance
 def test_twice_into_the_same_layout(tmp_path):
     refused(
         tmp_path,
@@ -573,6 +575,7 @@ def test_twice_into_the_same_layout(tmp_path):
     assert "files record interleaved" in refusal(tmp_path / "out", tmp_path / "x", "half", layout_now="half")
 
 
+@pytest.mark.acceptance
 def test_existing_out_and_absent_in(tmp_path):
     source = folder(tmp_path / "in", llama(1))
     (tmp_path / "out").mkdir()
@@ -586,6 +589,7 @@ def test_existing_out_and_absent_in(tmp_path):
     run(source, tmp_path / "o", "--to", "half", "--leave", "(", code=2)
 
 
+@pytest.mark.acceptance
 def test_pickles_are_not_opened(tmp_path):
     torch.save(llama(1), tmp_path / "pytorch_model.bin")
     done = run(tmp_path / "pytorch_model.bin", tmp_path / "out", "--to", "half", code=1)

@@ -96,6 +96,7 @@ def test_it_serves_on_the_next_free_port_until_ctrl_c():
             again.bind(("127.0.0.1", port))
 
 
+@pytest.mark.acceptance
 def test_a_port_of_ones_own_choice_and_one_in_use(capsys, monkeypatch):
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))

@@ -110,6 +110,7 @@ def test_torch_export_holds_plain_torch_for_all_lengths(name):
         assert_same(exported.module(), module, torch.randn(batch, length, 32))
 
 
+@pytest.mark.acceptance
 def test_torch_compile_still_holds_the_operators():
     found = set()
 
@@ -145,7 +146,7 @@ def test_a_loop_over_blocks_is_refused(name):
 # ONNX -------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", only(TRACED, "rope", "alibi"))
+@pytest.mark.parametrize("name", only(TRACED, "rope"))
 def test_attention_in_onnx(name):
     module, most = of_tokens(name), OF_A_GRID.get(name, 60)
     run, operators = in_onnx(module, (torch.randn(2, min(most, 16), 32),), ((ROWS,),))
@@ -154,6 +155,7 @@ def test_attention_in_onnx(name):
     assert name not in ("rope", "yarn") or operators.count("RotaryEmbedding") == 2
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only([SOLVED, "rope", "alibi"], SOLVED))
 def test_prepared_positions_are_inputs(name):
     """Positions are a pytree: three inputs, and one for every table that they carry. No table is computed in the graph."""
@@ -235,6 +237,7 @@ def test_embeddings_in_onnx(name):
     assert_same(run, module, torch.randn(3, 100, 32))
 
 
+@pytest.mark.acceptance
 def test_the_page_runs_as_printed_in_both_languages(capsys):
     namespace = {"__name__": "page"}
     for code in blocks("export.md", "python"):
@@ -288,6 +291,7 @@ def test_rotary_embedding_is_taken_where_it_is_exact(name):
     assert_same(run, module, torch.randn(1, 3, 50, 16))
 
 
+@pytest.mark.acceptance
 def test_an_exported_program_becomes_a_graph_of_an_older_opset():
     """RotaryEmbedding came with opset 23. What torch.export traced holds the plain formula."""
     encoding = RoPE(16)

@@ -188,6 +188,7 @@ def bits(**more):
     return why, rotations, tables
 
 
+@pytest.mark.acceptance
 def test_without_kernels_rotations_have_the_same_bits():
     native, plain = bits(), bits(POSENC_WITHOUT_KERNELS="1")
     assert plain[0] == "POSENC_WITHOUT_KERNELS is set"

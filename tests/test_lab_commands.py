@@ -30,6 +30,7 @@ from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
 from posenc.terminal.interruption import interruptible
+from sampling import a_third
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
@@ -244,6 +245,7 @@ def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: 
     assert manifest["command"] == "posenc lab run tiny.yaml --text books"
 
 
+@pytest.mark.acceptance
 def test_the_same_experiment_with_more_seeds_and_encodings_trains_what_it_adds(world: World, tmp_path: Path) -> None:
     """It takes the place of the folder's experiment; with other settings, or fewer seeds, it is refused as before."""
     out, grown = world.copy(tmp_path / "out"), tmp_path / "grown.yaml"
@@ -467,6 +469,7 @@ def test_the_widest_repeated_score_fits_into_80_columns(
     assert "…" not in shown
 
 
+@pytest.mark.acceptance
 def test_a_repeated_score_may_differ_as_much_as_the_seeds_do(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -587,6 +590,7 @@ def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monke
     assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.acceptance
 def test_a_file_that_ends_python_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("import sys; sys.exit(3)")
     ended = posenc("lab", "add", f"{tmp_path}/mine.py:Mine")
@@ -704,6 +708,7 @@ def test_an_interrupt_that_python_drops_is_found_by_the_next_look(
 # A researcher's own encoding ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_the_laws_alone() -> None:
     ended = posenc("lab", "add", f"{OWN}:LogDistance")
     assert ended.code == 0, ended.err
@@ -713,6 +718,7 @@ def test_the_laws_alone() -> None:
     assert set(laws.LAWS) == {line.removeprefix("✓ ") for line in ended.out.splitlines()}
 
 
+@pytest.mark.acceptance
 def test_an_own_encoding_enters_the_comparison(world: World, tmp_path: Path) -> None:
     out, mine = world.copy(tmp_path / "out"), tmp_path / "mine.py"
     before = trials(out)
@@ -760,7 +766,7 @@ RETURNS_NAN = ("-F.softplus(self.rate)", "-torch.sqrt(self.rate - 100)")
         pytest.param(DRAWS, "forward_writes_nothing", marks=pytest.mark.acceptance),
         pytest.param(SHIFTS, "shift_invariance", marks=pytest.mark.acceptance),
         pytest.param(NO_GRADIENT, "gradients", marks=pytest.mark.acceptance),
-        (RETURNS_NAN, "trains on copy"),
+        pytest.param(RETURNS_NAN, "trains on copy", marks=pytest.mark.acceptance),
     ],
 )
 def test_a_broken_law_refuses_it(change: tuple[str, str], law: str, world: World, tmp_path: Path) -> None:
@@ -777,6 +783,7 @@ def test_a_broken_law_refuses_it(change: tuple[str, str], law: str, world: World
     assert contents(out) == before
 
 
+@pytest.mark.acceptance
 def test_an_error_of_attention_is_told_once(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
     mine.write_text(OWN.read_text("utf-8").replace("(-1, 1, n_heads)", "(-1, 1, n_heads - 1)"), "utf-8")
@@ -816,7 +823,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@pytest.mark.parametrize("what", a_third(BAD))
 def test_a_file_that_is_no_encoding_is_one_line(what: str, tmp_path: Path) -> None:
     source, name, message = BAD[what]
     mine = tmp_path / "mine.py"
@@ -962,6 +969,7 @@ def test_both_pages_show_the_same() -> None:
             assert f"\n| `{name}` |" in content
 
 
+@pytest.mark.acceptance
 def test_the_encoding_on_the_page_is_the_example_and_obeys_the_laws(tmp_path: Path) -> None:
     code = blocks("lab.md", "python")[0]
     assert OWN.read_text("utf-8").endswith('\n"""\n\n' + code)

@@ -61,6 +61,7 @@ def says_its_device(trial: Any, text: Any, hardware: Any, report: Any) -> Record
     return Record({**record.about, "device": os.environ["CUDA_VISIBLE_DEVICES"]}, record.rows)
 
 
+@pytest.mark.acceptance
 def test_workers_take_the_devices_in_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3, 5")
     trials = experiment().trials()
@@ -139,6 +140,7 @@ def exit_early() -> None:
     raise Early
 
 
+@pytest.mark.acceptance
 @needs("submitit")
 @pytest.mark.usefixtures("found_elsewhere")
 def test_a_job_that_fails_is_named(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from posenc.lab.records.fingerprint import (
     modules_of,
 )
 from posenc.lab.records.import_closure import ROOT, SOURCES, file_of, is_module
-from sampling import first_only
+from sampling import a_third, first_only, one_in
 
 TRIAL = experiment().trials()[0]
 STANDARD = {(trial.task.name, trial.encoding): trial for trial in read_experiment("standard").trials()}
@@ -91,7 +91,7 @@ NEW: dict[str, tuple[str, Callable[[str], str]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NOTHING_NEW)
+@pytest.mark.parametrize("name", a_third(NOTHING_NEW))
 def test_what_is_for_readers_or_for_other_trials_does_not_count(tmp_path: Path, name: str) -> None:
     sources, (file, change) = copy(tmp_path), NOTHING_NEW[name]
     before = (sources / file).read_text("utf-8") if (sources / file).exists() else ""
@@ -101,7 +101,7 @@ def test_what_is_for_readers_or_for_other_trials_does_not_count(tmp_path: Path, 
     assert fingerprint(ALIBI, sources) == fingerprint(ALIBI)
 
 
-@pytest.mark.parametrize("name", NEW)
+@pytest.mark.parametrize("name", one_in(2, NEW))
 def test_what_a_trial_runs_through_counts(tmp_path: Path, name: str) -> None:
     sources, (file, change) = copy(tmp_path), NEW[name]
     before = (sources / file).read_text("utf-8")

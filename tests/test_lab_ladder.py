@@ -97,6 +97,7 @@ def scaled(rung: Scale, steps: int, width: int) -> Scale:
     return Scale(rung.name, {**rung.found, "tasks": [changed], "size": size})
 
 
+@pytest.mark.acceptance
 def test_neighbours_differ_in_one_thing(tmp_path: Path) -> None:
     """More steps of the same model, or a larger model with as many steps, never both."""
     scales = {"x1": (1, 64), "x4": (4, 64), "x16": (16, 64), "wide-x4": (4, 128)}
@@ -105,6 +106,7 @@ def test_neighbours_differ_in_one_thing(tmp_path: Path) -> None:
     assert compared == [("x1", "x4"), ("x4", "x16"), ("x4", "wide-x4")]
 
 
+@pytest.mark.acceptance
 def test_a_score_that_more_steps_improve_is_not_converged(tmp_path: Path) -> None:
     """0.04 bits are less than the 0.05 of the criterion, 0.06 are more; a larger model says nothing here."""
     lower = scaled(rung(tmp_path / "x1", BELOW), 1, 64)
@@ -117,6 +119,7 @@ def test_a_score_that_more_steps_improve_is_not_converged(tmp_path: Path) -> Non
     assert not any(wide[name][0]["converged"] is False for name in ENCODINGS)
 
 
+@pytest.mark.acceptance
 def test_pictures_of_a_ladder(tmp_path: Path) -> None:
     """A curve and a ring for each encoding, a dot for each seed; one picture for each length and language."""
     scales = {"x1": (1, 64), "x4": (4, 64), "wide-x4": (4, 128)}

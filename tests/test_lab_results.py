@@ -183,6 +183,7 @@ def test_a_full_disk_leaves_the_folder_whole_and_says_so(
     assert listing(tmp_path) == before
 
 
+@pytest.mark.acceptance
 def test_a_limit_of_the_system_is_met_like_a_full_disk(tmp_path: Path) -> None:
     """Really, not by a stand-in: a process that may not write as many bytes as a record has."""
     script = f"""
@@ -241,6 +242,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.acceptance
 def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
     folder, key = Folder(tmp_path), TRIALS[0].key(TEXT)
     claim = folder.reserve(key)

@@ -131,6 +131,7 @@ def test_twenty_kills_change_nothing(tmp_path: Path, unbroken: Path) -> None:
         assert same_table(tmp_path / str(number), unbroken), (seed, number, said)
 
 
+@pytest.mark.acceptance
 def test_an_interrupt_keeps_what_is_finished_and_ends_the_workers(tmp_path: Path, unbroken: Path) -> None:
     process = start(tmp_path)
     assert process.stdout is not None
@@ -163,6 +164,7 @@ def test_two_sweeps_in_one_folder_run_each_trial_once(tmp_path: Path, unbroken: 
     assert same_table(tmp_path, unbroken)
 
 
+@pytest.mark.acceptance
 def test_what_another_sweep_holds_is_awaited_and_taken_over_when_that_dies(tmp_path: Path) -> None:
     made_up_sweep(tmp_path)
     key = (Folder(tmp_path).experiment() or {})["keys"][3]
@@ -477,6 +479,7 @@ print(made_up_sweep(Path({str(tmp_path)!r}), experiment=wanted)[:2])
     assert took < 5
 
 
+@pytest.mark.acceptance
 def test_a_killed_worker_fails_one_trial(tmp_path: Path) -> None:
     outcome = made_up_sweep(tmp_path, engine=Local(2), train=dies_once, experiment=experiment(seeds=1))
     assert outcome.ran == TRIALS // 2 - 1

@@ -50,6 +50,7 @@ def test_jobs_share_the_workers_and_break_alone() -> None:
     assert "MALLOC_TRIM_THRESHOLD_" not in os.environ
 
 
+@pytest.mark.acceptance
 def test_a_job_that_is_not_to_be_taken_is_passed_by() -> None:
     asked = list[int]()
 
@@ -69,6 +70,7 @@ def device(shared: int, report: Report) -> str:
     return os.environ["CUDA_VISIBLE_DEVICES"]
 
 
+@pytest.mark.acceptance
 def test_environments_go_round(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
     with Workers(3, 0, [{"CUDA_VISIBLE_DEVICES": "3"}, {"CUDA_VISIBLE_DEVICES": "5"}]) as workers:
@@ -94,6 +96,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 def test_workers_of_a_killed_parent_end(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(PARENT)

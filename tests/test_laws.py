@@ -14,7 +14,18 @@ import posenc
 from posenc.attention.backends import AT_ONCE
 from posenc.checking import laws
 from posenc.frequencies import Frequencies, longrope, rotary, yarn
-from sampling import ADDED, ENCODINGS, OWN_KEYS, a_third, draw, every_second, foundation_first, on_the_diagonal, only
+from sampling import (
+    ADDED,
+    ENCODINGS,
+    OWN_KEYS,
+    draw,
+    every_second,
+    foundation_first,
+    on_the_diagonal,
+    one_in,
+    only,
+    thinned,
+)
 
 SIZES = {"d_model": 32, "n_heads": 4, "n_kv_heads": 2, "n_layers": 2, "max_positions": 128}
 VARIANTS = {
@@ -97,7 +108,9 @@ OF_DERIVATIVES = ["gradients", "transforms", "checkpointed_equals_plain"]
 BY_BACKEND = [name for name in laws.LAWS if name not in (*OF_DERIVATIVES, *OVER_BACKENDS, "locality", "norm_preservation")]
 
 
-@pytest.mark.parametrize(("name", "impl", "dtype"), every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED), ids=str)
+@pytest.mark.parametrize(
+    ("name", "impl", "dtype"), thinned(2, every_second(ALL, [*AT_ONCE, "auto"], DTYPES, slow=ADDED)), ids=str
+)
 def test_laws(name, impl, dtype):
     encoding = build(name)
     quick = [law for law in BY_BACKEND if law != "one_graph_over_lengths"]
@@ -144,7 +157,7 @@ def test_laws_of_rows_and_backends(name, dtype):
             check(name, encoding, laws.Setting(dtype=dtype, causal=causal), ["backends_agree", "options_agree"])
 
 
-@pytest.mark.parametrize("name", a_third(ALL))
+@pytest.mark.parametrize("name", one_in(6, ALL))
 def test_edges(name):
     """In one dtype and direction, over all backends."""
     encoding = build(name)
@@ -168,13 +181,13 @@ SLOW = dict.fromkeys(
 )
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL])
+@pytest.mark.parametrize("name", thinned(2, [pytest.param(name, marks=SLOW.get(name, ())) for name in ALL]))
 def test_gradients(name):
     check(name, build(name), laws.Setting(), ["gradients"])
 
 
 @pytest.mark.parametrize("impl", [*AT_ONCE, "auto"])
-@pytest.mark.parametrize("name", foundation_first(ALL))
+@pytest.mark.parametrize("name", thinned(2, foundation_first(ALL)))
 def test_transforms_and_checkpointing(name, impl):
     encoding = build(name)
     if impl == "auto" or impl in laws.expressible(encoding):

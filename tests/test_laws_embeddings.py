@@ -17,7 +17,7 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.of_families.gated_tiles import GatedTiles, tile_positions
 from posenc.encodings.of_families.xpath import XPath
 from posenc.encodings.sinusoidal import ScaledSinusoidal, Sinusoidal
-from sampling import a_third, every_second, only
+from sampling import a_third, every_second, one_in, only, thinned
 
 LOCAL = {
     "fairseq": lambda: Sinusoidal(32, layout="sin_cos", denominator="d/2-1", offset=2, odd="zero", silent="padding"),
@@ -52,8 +52,7 @@ def drawn(build) -> PositionalEncoding:
     return laws.draw_parameters(build(), seed=1)
 
 
-@pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("name", LOCAL)
+@pytest.mark.parametrize(("name", "dtype"), every_second(LOCAL, DTYPES), ids=str)
 def test_every_law(name, dtype):
     left_out = ("gradients", "transforms", "checkpointed_equals_plain", "one_graph_over_lengths")
     every = [law for law in laws.LAWS if law not in left_out]
@@ -75,12 +74,12 @@ def test_gradients_and_one_graph(name):
     laws.check(drawn(LOCAL[name]), laws.Setting(), ["gradients", "one_graph_over_lengths"])
 
 
-@pytest.mark.parametrize(("name", "dtype"), every_second(NEIGHBOURS, DTYPES), ids=str)
+@pytest.mark.parametrize(("name", "dtype"), thinned(2, every_second(NEIGHBOURS, DTYPES)), ids=str)
 def test_laws_of_whole_rows(name, dtype):
     laws.check(drawn(NEIGHBOURS[name]), laws.Setting(dtype=dtype, causal=False), WHOLE_ROWS)
 
 
-@pytest.mark.parametrize("name", NEIGHBOURS)
+@pytest.mark.parametrize("name", one_in(2, NEIGHBOURS))
 def test_gradients_over_neighbours(name):
     laws.check(drawn(NEIGHBOURS[name]), laws.Setting(causal=False), ["gradients"])
 

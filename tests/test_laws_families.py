@@ -27,7 +27,7 @@ from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5_axes import T5Axes
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xlnet import XLNet
-from sampling import a_third, every_second, only
+from sampling import a_third, every_second, only, thinned
 
 H, D, M = 4, 8, 32
 STEEP = (1.3, 2.7, 3.1, 0.7)  # rounded to 8 bits, so that a shift shows at positions as small as the laws'
@@ -65,7 +65,7 @@ def settings(encoding, **options):
             yield laws.Setting(causal=causal, **options)
 
 
-@pytest.mark.parametrize(("name", "impl", "dtype"), every_second(MADE, AT_ONCE, DTYPES), ids=str)
+@pytest.mark.parametrize(("name", "impl", "dtype"), thinned(3, every_second(MADE, AT_ONCE, DTYPES)), ids=str)
 def test_laws(name, impl, dtype):
     encoding = build(name)
     left_out = (*SLOW, *OF_EDGES)
@@ -79,7 +79,7 @@ def test_laws(name, impl, dtype):
                 laws.check(encoding, setting, ["packed_equals_separate"])
 
 
-@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("name", a_third(MADE))
 def test_edges(name):
     encoding = build(name)
     for setting in settings(encoding):
@@ -164,6 +164,7 @@ def test_gradients_with_several_coordinates(name):
     assert torch.autograd.gradcheck(lambda q, k, v, *_: attend(q, k, v, encoding, at, causal=False), inputs)
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only(SEVERAL, "window"))
 def test_one_graph_with_several_coordinates(name):
     encoding = laws.draw_parameters(SEVERAL[name](), seed=1)

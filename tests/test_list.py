@@ -122,6 +122,7 @@ def test_words_that_mean_a_function():
         posenc.frobnicate  # noqa: B018
 
 
+@pytest.mark.acceptance
 def test_an_encoding_of_several_coordinates_says_which_it_reads():
     said = " ".join(run("list", "dinov3_rope").stdout.split())
     assert "coordinates Middles of the patches from -1 to 1 along each side" in said

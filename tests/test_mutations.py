@@ -96,6 +96,7 @@ print(json.dumps([one.tests for one in verdicts]))
 """
 
 
+@pytest.mark.acceptance
 def test_a_harmless_change_survives_and_a_harmful_one_does_not(tmp_path):
     """The harness itself can fail."""
     survives, caught = json.loads(ran("-c", HARMLESS, str(tmp_path / "record")).splitlines()[-1])

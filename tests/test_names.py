@@ -4,6 +4,8 @@ import pkgutil
 import subprocess
 import sys
 
+import pytest
+
 import posenc
 
 
@@ -12,6 +14,7 @@ def test_no_module_bears_the_name_of_an_exported_function():
     assert not modules & set(posenc._WHERE)
 
 
+@pytest.mark.acceptance
 def test_names_survive_the_import_of_every_module():
     code = (
         "import importlib, pkgutil, posenc\n"

@@ -278,6 +278,7 @@ def test_the_sample_holds_every_value_of_every_axis():
             assert {getattr(case, of) for case in sample()} >= {getattr(case, of) for case in lattice()}, of
 
 
+@pytest.mark.acceptance
 def test_sample_of_the_lattice():
     assert in_a_process("sample", "all") == []
 
@@ -288,6 +289,7 @@ def test_lattice(dtype):
     assert in_a_process("lattice", dtype) == []
 
 
+@pytest.mark.acceptance
 def test_rows_further_apart_than_32_bits_count():
     assert in_a_process("far", "along every axis") == [None] * 4
 
@@ -313,6 +315,7 @@ def test_compiled_code_reads_and_writes_words_of_16_bytes_and_fuses_no_arithmeti
         assert cast is None or any(one.startswith(cast) for one in instructions(ptx, "cvt"))
 
 
+@pytest.mark.acceptance
 def test_lengths_batches_and_heads_compile_few_kernels():
     sizes = [{"b": b, "h": h, "t": t} for b in (1, 2, 3) for h in (8, 32) for t in (16, 17, 100, 257, 1000, 2048)]
     assert len(in_a_process("compiled", json.dumps([90, sizes]), interpret="0")) == 1

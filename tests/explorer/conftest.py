@@ -10,12 +10,13 @@ import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from posenc.explorer.serving import serving
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 Opened = Callable[..., Page]
+Contexts = dict[tuple[str, int, int, bool, bool], BrowserContext]
 
 
 @pytest.fixture(scope="session")
@@ -38,13 +39,23 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="module")
+def contexts(browser: Browser) -> Iterator[Contexts]:
+    """One for each language, window and theme of a test file: what one page has loaded, the next takes from memory."""
+    made: Contexts = {}
+    yield made
+    for context in made.values():
+        context.close()
+
+
 @pytest.fixture
-def opened(browser: Browser, server: str) -> Iterator[Opened]:
+def opened(browser: Browser, contexts: Contexts, server: str) -> Iterator[Opened]:
     """`opened("table?length=8", lang="zh", width=390, dark=True, still=True)`: the page with that view drawn.
 
-    At the end, the console must be empty and all requests must have gone to the server.
+    At the end, the console must be empty and all requests must have gone to the server. Nothing that a page has stored
+    is there for the next test.
     """
-    contexts, said, asked = [], [], []
+    pages, said, asked = [], [], []
 
     def open_(
         address: str = "",
@@ -55,15 +66,17 @@ def opened(browser: Browser, server: str) -> Iterator[Opened]:
         dark: bool = False,
         still: bool = False,
     ) -> Page:
-        context = browser.new_context(
-            viewport={"width": width, "height": height},
-            locale="zh-CN" if lang == "zh" else "en-GB",
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce" if still else "no-preference",
-            permissions=["clipboard-read", "clipboard-write"],
-        )
-        contexts.append(context)
-        page = context.new_page()
+        key = (lang, width, height, dark, still)
+        if key not in contexts:
+            contexts[key] = browser.new_context(
+                viewport={"width": width, "height": height},
+                locale="zh-CN" if lang == "zh" else "en-GB",
+                color_scheme="dark" if dark else "light",
+                reduced_motion="reduce" if still else "no-preference",
+                permissions=["clipboard-read", "clipboard-write"],
+            )
+        page = contexts[key].new_page()
+        pages.append(page)
         page.set_default_timeout(15_000)
         page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(f"error: {error}"))
@@ -73,7 +86,8 @@ def opened(browser: Browser, server: str) -> Iterator[Opened]:
         return page
 
     yield open_
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.evaluate("localStorage.clear()")
+        page.close()
     assert said == []
     assert [url for url in asked if not url.startswith((server, "data:"))] == []

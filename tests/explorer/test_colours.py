@@ -32,6 +32,7 @@ def test_every_map_has_a_key(opened, names):
     assert {name: maps for name, maps in found.items() if maps} == {}
 
 
+@pytest.mark.acceptance
 def test_an_encoding_has_the_same_colour_on_every_page(opened):
     page = opened()
     story = page.evaluate(

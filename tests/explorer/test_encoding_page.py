@@ -54,6 +54,7 @@ def test_a_reader_finds_idea_formula_program_cost_and_paper(opened, lang, label)
     page.wait_for_selector("main[data-ready] .view-compare")
 
 
+@pytest.mark.acceptance
 def test_another_one_is_chosen_and_what_is_unknown_is_named(opened):
     page = opened("encoding?name=swim")
     expect(page.locator(".trouble")).to_have_text("No encoding is called swim: choose one above.")

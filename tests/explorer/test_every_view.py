@@ -17,7 +17,7 @@ from widths import fits
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
-from sampling import a_third, every_second
+from sampling import a_third, every_second, one_in, only, thinned
 
 DOCS = Path(__file__).parents[2] / "docs"
 AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
@@ -79,7 +79,7 @@ def silent(page: Any, server: str) -> None:
     assert [url for url in page.asked if not url.startswith((server, "data:"))] == []
 
 
-@pytest.mark.parametrize(("name", "lang"), every_second((START, *PAGES), ("en", "zh")))
+@pytest.mark.parametrize(("name", "lang"), thinned(2, every_second((START, *PAGES), ("en", "zh"))))
 def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang):
     page = visit(name, lang=lang, dark=lang == "zh")
     assert page.inner_text("h1")
@@ -118,7 +118,9 @@ LINES = """() => {
 }"""
 
 
-@pytest.mark.parametrize(("lang", "window"), every_second(("en", "zh"), ((1440, 900, 280), (390, 844, 380))), ids=str)
+@pytest.mark.parametrize(
+    ("lang", "window"), thinned(2, every_second(("en", "zh"), ((1440, 900, 280), (390, 844, 380)))), ids=str
+)
 def test_the_picture_comes_first(browser, server, lang, window):
     """From the top of the page to the picture of every view: at most 280 pixels on a desktop, 380 on a telephone.
 
@@ -159,12 +161,10 @@ def test_a_link_to_a_refused_state_says_why_and_a_valid_one_draws(visit):
     assert page.locator(".stage.refused").count() == 0
 
 
-SAVED = ["table", "rotary_pair", "what_breaks"]  # the last is laid out by the width of the window
+SAVED = ["table", "what_breaks"]  # the last is laid out by the width of the window
 
 
-@pytest.mark.parametrize(
-    "name", [name if name in SAVED else pytest.param(name, marks=pytest.mark.acceptance) for name in PAGES]
-)
+@pytest.mark.parametrize("name", only(PAGES, *SAVED))
 def test_the_drawing_is_saved_as_a_picture(visit, name):
     """Twice the size on the screen, with the colours of the screen."""
     page = visit(name)
@@ -220,10 +220,7 @@ BOXES = """(stage) => {
 }"""
 
 
-@pytest.mark.parametrize(
-    "name",
-    [name if name in ("terms", "compare", "bias") else pytest.param(name, marks=pytest.mark.acceptance) for name in PAGES],
-)
+@pytest.mark.parametrize("name", only(PAGES, "terms"))
 def test_a_saved_picture_shows_every_field_as_it_is(visit, name):
     """Ticks, choices, sliders, texts and scrolled parts; the page itself stays as it was."""
     page = visit(name)
@@ -263,7 +260,7 @@ def axe() -> str:
     return AXE.read_text("utf-8")
 
 
-@pytest.mark.parametrize(("name", "theme"), every_second((START, *PAGES, "encoding"), ("light", "dark")))
+@pytest.mark.parametrize(("name", "theme"), thinned(3, every_second((START, *PAGES, "encoding"), ("light", "dark"))))
 def test_axe_finds_nothing(visit, axe, name, theme):
     page = visit(name, lang="zh" if theme == "dark" else "en", dark=theme == "dark")
     if not page.evaluate("'axe' in window"):
@@ -279,7 +276,7 @@ def test_axe_finds_nothing(visit, axe, name, theme):
     assert not found, "\n".join(found)
 
 
-@pytest.mark.parametrize("name", a_third([START, *PAGES, "encoding"]))
+@pytest.mark.parametrize("name", one_in(6, [START, *PAGES, "encoding"]))
 def test_keys_reach_everything(visit, name):
     page = visit(name)
     page.evaluate("document.addEventListener('focusin', (event) => event.target.setAttribute('data-reached', 'yes'))")
@@ -330,7 +327,7 @@ MOVE = """() => {
 }"""
 
 
-@pytest.mark.parametrize("name", a_third(PAGES))
+@pytest.mark.parametrize("name", one_in(6, PAGES))
 def test_a_reload_keeps_what_was_moved(visit, server, name):
     """Moves every control and every drawing that accepts keys; a reload restores all of them from the URL."""
     page = visit(name)
@@ -393,7 +390,7 @@ def test_the_code_of_every_exported_state_gives_its_numbers(name):
         assert max(map(len, found.python.splitlines())) <= 124
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", a_third(PAGES))
 def test_the_code_that_the_page_shows_runs(visit, name):
     page = visit(name)
     schema = views.schemas()[name]

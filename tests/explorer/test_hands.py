@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from posenc.explorer import views
+from sampling import only
 
 PAGES = views.PAGES
 SAMPLE = ["binary", "table", "rotary_pair", "terms"]
@@ -53,6 +54,7 @@ def walk(browser, server) -> Iterator[Any]:
         context.close()
 
 
+@pytest.mark.acceptance
 @NAMES
 def test_five_tabs_reach_every_drawing(walk, names):
     """From the top of the page: a bar whose entries lead to all drawings; arrow keys choose, Enter goes."""
@@ -157,7 +159,7 @@ HEADINGS = """() => [...document.querySelectorAll("main tr")].flatMap((line) => 
 
 
 @NAMES
-@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("lang", only(("en", "zh"), "zh"))
 def test_a_telephone_shows_one_header_row_whole_windows_and_headings_apart(walk, lang, names):
     faults: dict[str, Any] = {}
     for name, page in walk(["", "encoding", *names], 390, 844, lang):
@@ -176,6 +178,7 @@ def test_a_telephone_shows_one_header_row_whole_windows_and_headings_apart(walk,
     assert faults == {}
 
 
+@pytest.mark.acceptance
 @NAMES
 def test_headings_stand_apart_on_a_desktop(walk, names):
     merged = {name: page.evaluate(HEADINGS) for name, page in walk(names, 1440, 900)}
@@ -205,6 +208,7 @@ BROKEN = r"""(width) => {
 }"""
 
 
+@pytest.mark.acceptance
 @NAMES
 def test_a_chinese_title_breaks_between_words(walk, names):
     """At widths from a narrow telephone on, no word of a title such as 如何 stands on two lines."""
@@ -216,6 +220,7 @@ def test_a_chinese_title_breaks_between_words(walk, names):
     assert split == {}
 
 
+@pytest.mark.acceptance
 def test_titles_did_break_inside_words(walk):
     """The measurement sees it: without the page's rule some word does break; which one depends on the font."""
     for _, page in walk([""], 390, 844, "zh"):

@@ -95,6 +95,7 @@ def value(page: Any, cell: str) -> float:
     return float(page.locator(f"{cell} [data-role=value]").get_attribute("data-value"))
 
 
+@pytest.mark.acceptance
 def test_two_widgets_show_their_own_and_leave_the_page_alone(notebook):
     page = notebook(show("table?length=20&d_model=8&p=3&channel=4"), show("table?length=30&d_model=20&p=7&channel=3", "zh"))
     before = page.evaluate(
@@ -159,6 +160,7 @@ def test_an_address_is_refused_where_there_is_no_such_view():
         explorer.address = "tabel"
 
 
+@pytest.mark.acceptance
 def test_errors_of_the_kernel_are_shown_and_pass(notebook, monkeypatch):
     page = notebook(show("table?length=20"))
     real = views.view("table").data
@@ -179,6 +181,7 @@ def test_errors_of_the_kernel_are_shown_and_pass(notebook, monkeypatch):
     assert "sinusoidal_table(14" in page.locator("#cell-0 .code code").inner_text()
 
 
+@pytest.mark.acceptance
 def test_a_readers_file_goes_to_the_kernel(notebook, tmp_path):
     np.save(tmp_path / "mine.npy", np.random.default_rng(0).normal(size=(30, 16)))
     page = notebook(show("audit"))
@@ -236,6 +239,7 @@ def test_without_its_packages_it_says_what_to_install():
 # In a frame
 
 
+@pytest.mark.acceptance
 def test_without_anywidget_a_frame_shows_the_exported_page(browser, monkeypatch):
     monkeypatch.delitem(sys.modules, "posenc.explorer.widget")
     monkeypatch.setitem(sys.modules, "anywidget", None)  # as where it is not installed

@@ -19,6 +19,7 @@ from posenc.catalogue.lookup import BY_NAME
 from posenc.explorer import views
 from posenc.explorer.export import exported
 from posenc.explorer.page_file import document, inline, script
+from sampling import a_third
 
 PAGES = views.PAGES
 MOST_BYTES = 6_000_000
@@ -102,6 +103,7 @@ def test_what_would_end_a_script_does_not():
     assert "<!--" not in text
 
 
+@pytest.mark.acceptance
 def test_every_view_shows_what_the_server_shows(opened_file, browser, server):
     context = browser.new_context(viewport={"width": 1100, "height": 900}, locale="en-GB")
     live = context.new_page()
@@ -114,7 +116,7 @@ def test_every_view_shows_what_the_server_shows(opened_file, browser, server):
     context.close()
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", a_third(PAGES))
 def test_controls_offer_what_the_file_holds(opened_file, name):
     go(opened_file, name)
     page = opened_file
@@ -136,6 +138,7 @@ def test_controls_offer_what_the_file_holds(opened_file, name):
             assert select.evaluate("one => one.selectedIndex") == index
 
 
+@pytest.mark.acceptance
 def test_the_file_says_which_settings_need_the_server(opened_file, opened):
     fixed = 0
     for name in PAGES:

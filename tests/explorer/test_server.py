@@ -26,6 +26,7 @@ import pytest
 from posenc.explorer import views
 from posenc.explorer.data import Data, pack
 from posenc.explorer.server import MOST_JSON, MOST_UPLOADED
+from sampling import a_third
 
 JSON = {"Content-Type": "application/json"}
 BYTES = {"Content-Type": "application/octet-stream"}
@@ -464,7 +465,7 @@ NOT = {
 }
 
 
-@pytest.mark.parametrize("name", views.NAMES)
+@pytest.mark.parametrize("name", a_third(views.NAMES))
 def test_every_parameter_at_and_beyond_its_bounds(server, name):
     schema = views.schemas()[name]
     for parameter, about in schema.items():
@@ -857,6 +858,7 @@ def test_who_leaves_in_the_middle_is_not_complained_about(server, complaints):
     assert complaints == []
 
 
+@pytest.mark.acceptance
 def test_two_hundred_at_once_are_all_answered_right(server):
     with concurrent.futures.ThreadPoolExecutor(200) as pool:
         for done in [pool.submit(right, server, length) for length in range(1, 201)]:

@@ -12,10 +12,12 @@ import pytest
 from playwright.sync_api import expect
 
 from posenc.explorer import views
+from sampling import one_in
 
 MEASURED = Path(views.__file__).parents[2] / "catalogue" / "measured.json"
 
 
+@pytest.mark.acceptance
 def test_a_chapter_without_views_is_seen_once_it_was_opened(opened):
     page = opened()
     second = page.locator(".rail a").nth(1)
@@ -45,6 +47,7 @@ def test_what_it_says_was_measured_is_what_the_lab_measured():
         np.testing.assert_allclose(one["bits"], [np.mean(cell["seeds"]) for cell in arms[one["name"]]], atol=2e-5)
 
 
+@pytest.mark.acceptance
 def test_words_change_places_and_take_their_results_along(opened):
     page = opened()
     words = page.locator(".token")
@@ -56,6 +59,7 @@ def test_words_change_places_and_take_their_results_along(opened):
     assert np.allclose(after, before[::-1], atol=1)
 
 
+@pytest.mark.acceptance
 def test_every_slider_moves_its_figure(opened):
     page = opened("", lang="zh")
     sliders = page.locator(".figure input[type=range]")
@@ -70,6 +74,7 @@ def test_every_slider_moves_its_figure(opened):
     expect(sliders.nth(4)).to_have_attribute("aria-valuetext", re.compile("^4: 分数 0"))
 
 
+@pytest.mark.acceptance
 def test_a_screen_reader_hears_the_score_that_the_figure_shows(opened):
     page = opened()
     slider = page.locator("#chapter-6 input")
@@ -91,6 +96,7 @@ def test_it_leads_to_every_view_and_answers_its_questions(opened):
     page.wait_for_selector(".start")
 
 
+@pytest.mark.acceptance
 def test_the_chapters_lead_through_the_views_in_their_order(opened):
     """So that "Next" follows the story."""
     page = opened()
@@ -103,7 +109,7 @@ def test_the_chapters_lead_through_the_views_in_their_order(opened):
         page.wait_for_selector(f"main[data-ready] .view-{name}")
 
 
-@pytest.mark.parametrize(("motion", "drawn"), [("no-preference", True), ("reduce", False)])
+@pytest.mark.parametrize(("motion", "drawn"), one_in(2, [("no-preference", True), ("reduce", False)]))
 def test_the_table_draws_itself_once_unless_motion_is_unwanted(browser, server, motion, drawn):
     """While it draws, the rows that are not yet there are cleared."""
     context = browser.new_context(reduced_motion=motion)

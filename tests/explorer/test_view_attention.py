@@ -132,6 +132,7 @@ def test_frames_before_the_mark_are_the_same_for_all_methods():
     np.testing.assert_allclose(rope["changed"], rope["out"] - nope["out"], atol=1e-12)
 
 
+@pytest.mark.acceptance
 def test_the_mark_moves_with_the_method(opened):
     page = opened("attention")
     marks = {
@@ -153,6 +154,7 @@ def test_the_mark_moves_with_the_method(opened):
     assert value(page, "check") < 1e-12
 
 
+@pytest.mark.acceptance
 def test_words_that_are_turned_are_no_sum(opened):
     page = opened("attention?frame=2&encoding=complex_order&part=embedded&row=1&column=0")
     expect(page.locator(".pipeline [data-site]")).to_have_text("2Vectorsturned")
@@ -165,6 +167,7 @@ def test_words_that_are_turned_are_no_sum(opened):
     np.testing.assert_allclose(*lengths, atol=1e-12)
 
 
+@pytest.mark.acceptance
 def test_steps_by_button_key_and_player(opened):
     page = opened("attention")
     page.click("[data-frame='4']")
@@ -210,6 +213,7 @@ def test_a_link_restores_the_second_head_and_the_note_is_named(opened):
     assert value(page) == pytest.approx(0.36)
 
 
+@pytest.mark.acceptance
 def test_prediction_shows_rope_where_it_turns(opened):
     page = opened("attention", lang="zh", width=390)
     page.click(".choice >> nth=1")
@@ -219,6 +223,7 @@ def test_prediction_shows_rope_where_it_turns(opened):
     fits(page)
 
 
+@pytest.mark.acceptance
 def test_typed_sentences_have_random_words_and_translations_the_notes_numbers(opened):
     """The same word has the same vector; 猫 吃 鱼 and cat eats fish share the note's."""
     x = arrays(sentence="the cat sees the dog")["x"]

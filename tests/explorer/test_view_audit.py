@@ -36,6 +36,7 @@ WANTED = {
 }
 
 
+@pytest.mark.acceptance
 def test_every_planted_table_is_tried():
     assert list(WANTED) == list(audit.SAMPLES)
     assert {one.sample for one in audit.EXPORTED} == set(WANTED)
@@ -84,6 +85,7 @@ def saved(array: np.ndarray) -> bytes:
     return stream.getvalue()
 
 
+@pytest.mark.acceptance
 def test_a_large_file_is_checked_whole_and_shown_in_part():
     table = sinusoid(700, 520).astype(np.float32)
     table[690, 3] = 7
@@ -156,6 +158,7 @@ def test_a_refused_file_says_why_and_leaves_the_rest(opened, tmp_path):
     assert page.locator("canvas").count() == 3
 
 
+@pytest.mark.acceptance
 def test_a_column_of_numbers_is_drawn(opened):
     page = opened("audit")
     page.set_input_files("#audit-file", {"name": "a.csv", "mimeType": "text/csv", "buffer": b"0.5\n0.25\n1\n"})
@@ -163,6 +166,7 @@ def test_a_column_of_numbers_is_drawn(opened):
     assert float(page.get_attribute("[data-role=value]", "data-value")) in (0.5, 0.25, 1)
 
 
+@pytest.mark.acceptance
 def test_a_file_dropped_anywhere_is_read(opened):
     page = opened("audit")
     text = "\n".join(",".join(map(repr, row)) for row in sinusoid(12, 6, 50.0).tolist())
@@ -178,6 +182,7 @@ def test_a_file_dropped_anywhere_is_read(opened):
     page.wait_for_selector("text=Base 50.")
 
 
+@pytest.mark.acceptance
 def test_the_keyboard_reaches_the_file_and_narrow_windows_hold_it(opened):
     page = opened("audit?sample=random", lang="zh", width=390, dark=True)
     page.focus("[data-name=sample] select")

@@ -137,6 +137,7 @@ def test_a_click_gives_bias_weight_horizon_and_the_substituted_formula(opened):
     assert "bias[2, 26]" in code
 
 
+@pytest.mark.acceptance
 def test_keys_choose_a_head_and_move_the_cursor_in_both_pictures(opened):
     page = opened("bias?n_heads=12&length=30&head=8&i=20&j=10")
     page.focus("[role=radio][aria-checked=true]")
@@ -160,6 +161,7 @@ def test_keys_choose_a_head_and_move_the_cursor_in_both_pictures(opened):
     assert "head 9" in page.inner_text("[data-role=live]")
 
 
+@pytest.mark.acceptance
 def test_every_head_says_its_horizon(opened):
     page = opened("bias?n_heads=6", lang="zh")
     found = page.evaluate("[...document.querySelectorAll('[data-role=horizon]')].map(one => Number(one.dataset.value))")
@@ -169,6 +171,7 @@ def test_every_head_says_its_horizon(opened):
     expect(rows).to_have_count(6)
 
 
+@pytest.mark.acceptance
 def test_t5_substitutes_its_logarithms_and_masked_pairs_say_so(opened):
     page = opened("bias?method=t5&length=128&i=120&j=20&quantity=index")
     assert shown(page, "index") == bucket(100, 32, 128, False) == 30

@@ -86,6 +86,7 @@ def test_bits_and_hands_stand_at_the_position(opened):
     assert 0 < shown(page, "check") < 1e-12
 
 
+@pytest.mark.acceptance
 def test_the_sine_alone_leaves_two_angles(opened):
     page = opened("binary?p=2&clock=0", lang="zh")
     assert page.locator("[data-role=other]").count() == 0
@@ -101,6 +102,7 @@ def test_the_sine_alone_leaves_two_angles(opened):
     page.wait_for_selector("[data-role=other]", state="detached")
 
 
+@pytest.mark.acceptance
 def test_one_clock_comes_round_and_a_click_shows_where(opened):
     page = opened("binary?clocks=8")
     page.focus("[data-see='2']")

@@ -156,6 +156,7 @@ def test_one_cursor_for_all_maps_by_mouse_and_by_keys(opened):
     assert made["added"][1, 1, 19, 4].item() == pytest.approx(values(page)["rope"], abs=1e-12)
 
 
+@pytest.mark.acceptance
 def test_any_two_are_subtracted_and_the_lines_are_the_means(opened):
     page = opened("compare?third=none&fourth=none&first=alibi&second=shaw&i=9&j=2&head=3")
     data = asked(third="none", fourth="none", first="alibi", second="shaw")
@@ -173,6 +174,7 @@ def test_any_two_are_subtracted_and_the_lines_are_the_means(opened):
     page.wait_for_url(re.compile("i=23&j=0"))
 
 
+@pytest.mark.acceptance
 def test_the_measured_row_waits_for_an_answer(opened):
     page = opened("compare?fourth=cope")
     moved = "[data-fact=largest] >> nth=1 >> td"
@@ -184,6 +186,7 @@ def test_the_measured_row_waits_for_an_answer(opened):
     assert found[0] > 1 > 1e-9 > max(found[1:])
 
 
+@pytest.mark.acceptance
 def test_names_are_the_catalogues_and_nothing_stays_english_in_chinese(opened):
     page = opened("compare?first=shaw&second=whatever&third=floater&fourth=nope", lang="zh")
     labels = page.locator("label[data-name=third] option").all_inner_texts()
@@ -235,6 +238,7 @@ def test_the_measured_rows_are_those_of_the_report_and_of_the_costs():
     assert {name for name, row in rows.items() if row["chosen"]} == {"sinusoidal", "rope", "fire"}
 
 
+@pytest.mark.acceptance
 def test_every_row_links_to_its_encodings_page(opened):
     """In the live page; test_page_file follows one in an exported file."""
     page = opened("compare?fourth=fire", lang="zh")
@@ -252,6 +256,7 @@ def test_every_row_links_to_its_encodings_page(opened):
     page.wait_for_selector("main[data-ready] .view-compare")
 
 
+@pytest.mark.acceptance
 def test_headings_sort_and_unfinished_training_has_no_rank(opened):
     page = opened("compare")
     rows = asked().facts["measured"]["rows"]

@@ -167,6 +167,7 @@ def test_a_bar_gives_its_circle_and_formula(opened):
     assert f"{1e4 * 4 ** (128 / 126):.1f}" in page.inner_text(".formula-card")
 
 
+@pytest.mark.acceptance
 def test_keys_move_over_pairs_and_methods(opened):
     page = opened("extrapolation?pair=40")
     page.focus(".strips")
@@ -177,6 +178,7 @@ def test_keys_move_over_pairs_and_methods(opened):
     assert "YaRN" in page.inner_text("[data-role=live]")
 
 
+@pytest.mark.acceptance
 def test_a_pasted_file_is_read(opened):
     page = opened("extrapolation?factor=8")
     page.click("summary:has-text('config.json')")
@@ -186,6 +188,7 @@ def test_a_pasted_file_is_read(opened):
     expect(page.locator("[data-role=new-pairs]")).to_have_count(6)
 
 
+@pytest.mark.acceptance
 def test_the_measured_curves_wait_for_a_guess(opened):
     page = opened("extrapolation?task=language_model")
     assert not page.is_visible(".answers")

@@ -79,6 +79,7 @@ def test_the_film_is_read_with_and_without_positions(opened):
     exec(page.inner_text(".code code"), made)
 
 
+@pytest.mark.acceptance
 def test_a_typed_sentence_is_translated(opened):
     page = opened("heads")
     expect(page.locator("[data-name=sentence] input")).to_have_value(CAR)
@@ -97,6 +98,7 @@ def test_a_typed_sentence_is_translated(opened):
     assert float(line.get_attribute("data-value")) == pytest.approx(float(read.weights.amax((0, 1))[query, key]), abs=1e-12)
 
 
+@pytest.mark.acceptance
 def test_the_scrubber_shows_attention_by_distance_at_a_step(opened):
     page = opened("heads?snapshot=3&distance=17", lang="zh")
     attention = record()["descriptions.rope.attention"][3]

@@ -136,6 +136,7 @@ def test_a_mix_up_is_flagged_and_converting_both_mends_it(opened):
     assert value(page, "got") == pytest.approx(arrays()["right"][6, 2], abs=1e-13)
 
 
+@pytest.mark.acceptance
 def test_a_link_restores_the_widest_drawing_on_a_small_screen(opened):
     page = opened("layouts?d_head=32&base=500&weights=interleaved&pair=15&member=y&row=half&m=7&n=1", width=390, dark=True)
     got = arrays(d_head=32, base=500.0, weights="interleaved")

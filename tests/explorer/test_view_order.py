@@ -144,6 +144,7 @@ def test_what_is_unknown_is_refused(asked):
         views.data("order", asked)
 
 
+@pytest.mark.acceptance
 def test_the_reader_guesses_then_sees_the_rows_move_with_the_words(opened):
     page = opened("order?sentence=我爱你")
     assert read(page) == "你爱我"
@@ -168,6 +169,7 @@ def test_the_reader_guesses_then_sees_the_rows_move_with_the_words(opened):
     np.testing.assert_allclose(namespace["distance"], masked["distance"], atol=1e-14)
 
 
+@pytest.mark.acceptance
 def test_dragging_and_keys_move_a_word_alike(opened):
     page = opened("order?sentence=我爱你&encoding=rope&order=0,1,2")
     found = arrays(encoding="rope")
@@ -205,6 +207,7 @@ def test_an_encoding_whose_parameter_is_one_number_is_drawn():
     assert found["together"].max() < ROUNDING
 
 
+@pytest.mark.acceptance
 def test_one_layer_under_a_mask_is_blind_to_its_prefix(opened):
     page = opened("order?causal=true&word=2", lang="zh", width=390, dark=True)
     page.click("[data-role=prefix]")
@@ -230,6 +233,7 @@ def test_a_link_restores_any_order_and_what_is_none_is_the_reversal(opened, orde
 # Typed sentences --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_a_page_opens_with_a_sentence_of_its_language_and_takes_a_typed_one(opened):
     page = opened("order")
     field = page.locator("[data-name=sentence] input")

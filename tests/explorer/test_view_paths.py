@@ -54,6 +54,7 @@ def test_step_0_is_what_the_seed_gives():
         torch.testing.assert_close(ours[name], theirs[name], rtol=0, atol=0)
 
 
+@pytest.mark.acceptance
 def test_the_first_snapshots_come_out_again():
     text = corpus.read_corpus(None, trained.LENGTH + 1)
     if text.sha256 != trained.about()["text"]["sha256"]:
@@ -154,6 +155,7 @@ def role(page, name: str) -> float:
     return float(page.get_attribute(f"[data-role={name}]", "data-value"))
 
 
+@pytest.mark.acceptance
 def test_the_scrubber_moves_through_training(opened):
     page = opened("paths?snapshot=3&p=4&q=9")
     similarity = arrays()["similarity"]
@@ -171,6 +173,7 @@ def test_the_scrubber_moves_through_training(opened):
     assert role(page, "share") == pytest.approx(arrays()["shown"][10])
 
 
+@pytest.mark.acceptance
 def test_path_and_map_share_a_cursor(opened):
     page = opened("paths?p=4&q=9&snapshot=6")
     box = page.locator("canvas").bounding_box()
@@ -187,6 +190,7 @@ def test_path_and_map_share_a_cursor(opened):
     assert f"similarity[6, 25, 20]  # {arrays()['similarity'][6, 25, 20]}"[:36] in page.inner_text(".code code")
 
 
+@pytest.mark.acceptance
 def test_floater_says_what_the_integral_adds(opened):
     page = opened("paths?encoding=floater&snapshot=10&p=7", lang="zh")
     assert role(page, "moved") == pytest.approx(arrays(encoding="floater")["moved"][10, 7])
@@ -195,6 +199,7 @@ def test_floater_says_what_the_integral_adds(opened):
     assert "0.08" in text
 
 
+@pytest.mark.acceptance
 def test_heads_are_counted_after_a_guess(opened):
     page = opened("paths")
     assert not page.is_visible("[data-role=heads]")

@@ -161,6 +161,7 @@ def test_the_page_shows_the_numbers_of_a_link(opened):
     assert "8192" in page.inner_text("[data-role=strip]")
 
 
+@pytest.mark.acceptance
 def test_an_answer_moves_to_the_collision(opened):
     page = opened("precision")
     assert page.locator(".strip .shared").count() == 0
@@ -175,6 +176,7 @@ def test_an_answer_moves_to_the_collision(opened):
     assert page.locator(".strip .shared").count() == 0
 
 
+@pytest.mark.acceptance
 def test_keys_and_mouse_move_the_position(opened):
     page = opened("precision?position=100")
     page.focus(".chart")
@@ -187,12 +189,14 @@ def test_keys_and_mouse_move_the_position(opened):
     page.wait_for_url(re.compile(r"position=(9[89]\d|10[012]\d)\b"))
 
 
+@pytest.mark.acceptance
 def test_odd_widths_on_the_page(opened):
     page = opened("precision?d_model=7", lang="zh", width=390)
     assert "报错" in page.inner_text("[data-recipe=textbook]")
     fits(page)
 
 
+@pytest.mark.acceptance
 def test_lines_that_coincide_are_both_seen_and_named(opened):
     """The numpy tutorial's table is the exact one rounded once; its line is drawn wide under the other."""
     errors = dict(zip(RECIPES, views.data("precision", {}).arrays["errors"], strict=True))

@@ -105,6 +105,7 @@ def test_locked_both_slide_and_the_score_stays(opened):
     assert value(page, "spread") < 1e-15
 
 
+@pytest.mark.acceptance
 def test_playing_slides_both_to_the_end(opened):
     page = opened("rotary_pair?m=9&n=4&speed=100")
     page.click("[data-role=play]")
@@ -113,6 +114,7 @@ def test_playing_slides_both_to_the_end(opened):
     assert page.inner_text("[data-role=play]") == "Play"
 
 
+@pytest.mark.acceptance
 def test_dragging_an_arrow_moves_its_position(opened):
     page = opened("rotary_pair?m=0&n=0&lock=false&pair=1")
     box = page.locator(".plane svg").bounding_box()
@@ -131,6 +133,7 @@ def test_dragging_an_arrow_moves_its_position(opened):
     assert page.get_attribute("[data-role=handle-q]", "aria-valuenow") == "12"
 
 
+@pytest.mark.acceptance
 def test_a_word_gives_its_key_and_a_pair_its_arrows(opened):
     page = opened("rotary_pair?m=5&n=3")
     page.click("[data-word='4']")
@@ -157,6 +160,7 @@ def test_a_link_restores_the_state_and_its_code_runs(opened):
     fits(page, 390)
 
 
+@pytest.mark.acceptance
 def test_any_word_of_a_typed_sentence_asks(opened):
     page = opened("rotary_pair?sentence=the cat chases the mouse&asking=1&word=4&m=7&n=10")
     got = arrays(sentence="the cat chases the mouse", asking=1, word=4)

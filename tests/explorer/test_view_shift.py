@@ -93,6 +93,7 @@ def test_a_hand_is_dragged_and_the_matrix_stays(opened):
     assert shown(page, "error") == views.data("shift", {"p": p}).facts["error"]
 
 
+@pytest.mark.acceptance
 def test_keys_move_p_and_k_and_the_cell(opened):
     page = opened("shift?p=999999&k=0")
     page.focus("[data-end=p]")

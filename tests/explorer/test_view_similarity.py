@@ -89,6 +89,7 @@ def test_the_answer_comes_before_the_curve_is_whole(opened):
     assert "distance 12" in page.inner_text("[data-role=live]")
 
 
+@pytest.mark.acceptance
 def test_moving_p_moves_only_the_hump(opened):
     page = opened("similarity?revealed=true&k=20&p=50")
     chart = page.locator(".chart").first
@@ -129,6 +130,7 @@ def test_keys_move_the_cursor_and_a_link_restores_rope(opened):
     fits(page)
 
 
+@pytest.mark.acceptance
 def test_random_vectors_show_their_spread(opened):
     page = opened("similarity?kind=random&k=25")
     found = arrays(kind="random")
@@ -139,6 +141,7 @@ def test_random_vectors_show_their_spread(opened):
     assert number(page, "apart") < 1e-12
 
 
+@pytest.mark.acceptance
 def test_the_drawing_stays_with_its_numbers_until_the_next_answer(opened):
     """The cursor moves while numbers of another kind are on their way."""
     page = opened("similarity?revealed=true&k=3")

@@ -15,6 +15,7 @@ from playwright.sync_api import expect
 
 import posenc
 from posenc.explorer import views
+from sampling import one_in
 
 DRAWN = "main[data-ready]"
 
@@ -59,6 +60,7 @@ def test_keys_move_the_cursor(opened):
     assert "position 4, channel 6" in page.inner_text("[data-role=live]")
 
 
+@pytest.mark.acceptance
 def test_it_plays_at_its_speed_and_steps(opened):
     page = opened("table?length=50&d_model=16&p=0&speed=20")
     before = time.monotonic()
@@ -76,11 +78,13 @@ def test_it_plays_at_its_speed_and_steps(opened):
     page.wait_for_url(re.compile(f"p={there - 1}&"))
 
 
+@pytest.mark.acceptance
 def test_the_page_says_how_far_its_own_arithmetic_is_off(opened):
     page = opened("table")
     assert 0 < float(page.get_attribute("[data-role=check]", "data-value")) < 1e-12
 
 
+@pytest.mark.acceptance
 def test_several_channels_stay_beside_the_chosen_one(opened):
     """Channels 0, 32 and 64, as in the notes, until the reader takes one away or keeps another."""
     page = opened("table?channel=5")
@@ -110,7 +114,7 @@ def painted(values: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize("ratio", [1, 2])
-@pytest.mark.parametrize(("d", "width"), [(512, 1100), (1024, 1440), (1024, 700)])
+@pytest.mark.parametrize(("d", "width"), one_in(3, [(512, 1100), (1024, 1440), (1024, 700)]))
 def test_the_rendered_pixels_are_means_of_blocks(browser, server, d, width, ratio):
     """No column is dropped or doubled: the screen shows single columns, or means of as many columns everywhere."""
     context = browser.new_context(viewport={"width": width, "height": 900}, device_scale_factor=ratio, color_scheme="light")

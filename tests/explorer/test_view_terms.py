@@ -105,6 +105,7 @@ def test_a_cell_gives_four_numbers_their_sum_and_its_weight(opened):
     assert value(page, "check") < 1e-12
 
 
+@pytest.mark.acceptance
 def test_a_term_switched_off_leaves_the_sum_and_the_weights(opened):
     page = opened("terms?row=1&column=2")
     a, _ = asked()
@@ -129,6 +130,7 @@ def test_a_link_restores_transformer_xl_moved(opened):
     assert page.locator("[data-role=diagonals].yes").count() == 1
 
 
+@pytest.mark.acceptance
 def test_prediction_moves_the_sentence(opened):
     page = opened("terms?model=relative", lang="zh", width=390)
     page.click(".choice >> nth=0")
@@ -193,6 +195,7 @@ def test_own_is_one_position_alone():
     assert a["orders"][3] == pytest.approx(float(mixed.norm()), rel=1e-12)
 
 
+@pytest.mark.acceptance
 def test_the_page_shows_each_order_at_the_chosen_size(opened):
     page = opened("terms?scale=4")
     a, _ = asked()

@@ -112,6 +112,7 @@ def test_the_python_gives_the_same_numbers(request_):
         np.testing.assert_array_equal(np.asarray(namespace[name]), np.asarray(values), err_msg=name)
 
 
+@pytest.mark.acceptance
 def test_click_and_keys_choose_a_pair(opened):
     page = opened("wavelengths?pair=10")
     assert shown(page, "unfinished") == 18
@@ -131,6 +132,7 @@ def test_click_and_keys_choose_a_pair(opened):
     assert float(page.get_attribute("[data-role=check]", "data-value")) < 1e-11
 
 
+@pytest.mark.acceptance
 def test_a_model_of_ours(opened):
     page = opened("wavelengths?pair=60")
     page.click("[data-config='Llama 3.1 8B']")
@@ -170,6 +172,7 @@ def test_a_prediction_shows_its_base_and_a_link_restores_it(opened):
     assert shown(page, "unfinished") == 32
 
 
+@pytest.mark.acceptance
 def test_the_wave_follows_the_window(opened):
     page = opened("wavelengths")
     before = page.locator(".wave svg").bounding_box()["width"]

@@ -19,7 +19,6 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
-from sampling import IN_A_ROW
 from test_laws import build
 
 of_rope = RoPE.tables
@@ -128,6 +127,7 @@ def live_bytes() -> int:
     return sum(storages.values())
 
 
+@pytest.mark.acceptance
 def test_C3_a_thousand_lengths_leave_no_tables_behind():
     rope, sinusoidal, alibi = RoPE(8), Sinusoidal(32), build("alibi")
     before = live_bytes()

@@ -13,6 +13,7 @@ from posenc.attention.backends import BACKENDS
 from posenc.attention.call import Call
 from posenc.attention.options import Options
 from posenc.encodings.nope import NoPE
+from sampling import one_in
 
 B, H, G, D = 2, 4, 2, 8
 
@@ -122,7 +123,7 @@ def test_each_option_is_its_formula(name, bias, impl):
     torch.testing.assert_close(attend(q, k, v, encoding, at, impl=impl, **options), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", one_in(3, range(40)))
 def test_random_combinations_of_options(seed):
     choose = random.Random(seed)
     encoding = posenc.create(choose.choice(["alibi", "nope"]), n_heads=H)

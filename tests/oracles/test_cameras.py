@@ -140,6 +140,7 @@ def test_gta_by_the_matrix_of_every_pair(impl):
             close(got, expected(q, k, v, broken), atol=1e-3)
 
 
+@pytest.mark.acceptance
 def test_gradients_of_gta():
     q, k, v = drawn()
     encoding = GTA(D).double()

@@ -167,6 +167,7 @@ def test_v2_whole_attention(share, buckets, family):
     close(out.transpose(1, 2).flatten(-2), expected.detach(), atol=1e-6)  # a float32 scale: 6e-8 of logits near 10
 
 
+@pytest.mark.acceptance
 def test_heads_decoding_and_gradients():
     encoding = drawn(DeBERTa(M, H, max_distance=20, n_buckets=8, norm_eps=1e-7).double())
     q, k, v = (torch.from_numpy(draw(seed, 1, H, 6, D)).requires_grad_() for seed in (1, 2, 3))

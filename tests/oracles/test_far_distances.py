@@ -15,6 +15,7 @@ from posenc.encodings.rerope import ReRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.self_extend import SelfExtend
 from posenc.encodings.shifted_rope import ShiftedRoPE
+from sampling import a_third
 
 from .by_hand import attention, close, draw, each, sees, turned
 
@@ -158,7 +159,7 @@ def test_chunkllama_on_a_model_of_4096():
     assert DualChunk(D).chunk == 3072
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", a_third(METHODS))
 def test_laws(name):
     encoding = METHODS[name][0]() if name in ("leaky", "dual_chunk", "shifted_rope") else None
     if encoding is None:

@@ -114,6 +114,7 @@ def test_a_slice_of_the_heads(kernel):
     close(whole.heads(1, 3).at_distance(delta), whole.at_distance(delta)[1:3])
 
 
+@pytest.mark.acceptance
 def test_the_power_kernel_obeys_the_laws():
     laws.check(laws.draw_parameters(KERPLE(4, kernel="power"), seed=1))
 

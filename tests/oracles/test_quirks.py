@@ -130,6 +130,7 @@ def test_in_each_part_is_gemma_4s_vision():
 QUICK = [law for law in laws.LAWS if law not in ("gradients", "transforms", "one_graph_over_lengths")]
 
 
+@pytest.mark.acceptance
 def test_the_laws_and_the_scale():
     """Heads of 12: tables as wide as the shortest sequence is long, 8, are two sizes in one for torch.compile."""
     yarn = frequencies.yarn(rotary(12), 4.0, 64)

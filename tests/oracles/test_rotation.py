@@ -15,7 +15,7 @@ from posenc.encodings.rope import RoPE
 from posenc.kernels import rotation
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.rotation.plain import in_torch
-from sampling import every_second
+from sampling import every_second, thinned
 
 from .by_hand import close, draw
 
@@ -240,7 +240,7 @@ def test_nothing_turns_in_empty_tensors():
 # Gradients, graphs.
 
 
-@pytest.mark.parametrize(("layout", "returns", "back"), EACH)
+@pytest.mark.parametrize(("layout", "returns", "back"), thinned(2, EACH))
 def test_gradients_of_x_and_of_the_tables_twice(layout, returns, back):
     for rows, heads in ((1, None), (2, None), (2, 1), (1, 3)):
         x, cos, sin = (each.requires_grad_() for each in inputs(2, 3, 2, 7, 2, torch.float64, rows=rows, heads=heads))
@@ -433,6 +433,7 @@ def test_the_kernel_runs_where_it_is_built():
     assert rotation.native.kernel() is not None
 
 
+@pytest.mark.acceptance
 def test_without_the_kernels_the_bits_are_the_same(tmp_path):
     program = """
 import sys, torch
@@ -459,6 +460,7 @@ assert torch.equal(x, expected)
     )
 
 
+@pytest.mark.acceptance
 def test_importing_it_imports_no_compiler():
     program = (
         "import sys, posenc.kernels.rotation; assert not {'torch._dynamo', 'torch._inductor', 'triton'} & set(sys.modules)"

@@ -357,6 +357,7 @@ def test_a_fake_first_call_leaves_nothing_fake_behind():
     )
 
 
+@pytest.mark.acceptance
 def test_import_does_not_bring_the_compiler():
     compilers = ("torch._dynamo", "torch._inductor")
     code = f"import sys, posenc, posenc.kernels.sin_cos; print([m for m in sys.modules if m in {compilers}])"

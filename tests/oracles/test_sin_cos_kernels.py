@@ -86,6 +86,7 @@ def test_threads_give_the_same_bits():
     assert all(torch.equal(a, b) for a, b in zip(one, two, strict=True))
 
 
+@pytest.mark.acceptance
 def test_one_result_without_kernels():
     """Another process, told to do without: fp32 tables of RoPE and Sinusoidal to one place."""
     code = (

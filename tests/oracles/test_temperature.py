@@ -245,6 +245,7 @@ def test_all_laws():
     laws.check(Stack(RoPE(8), ALL["inkling small"]()), laws.Setting(dtype=torch.float64))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("bias", [True, pytest.param(False, marks=pytest.mark.acceptance)])
 def test_the_laws_of_learned_temperatures(bias):
     encoding = laws.draw_parameters(LearnedTemperature(4, bias=bias), seed=2)
@@ -264,6 +265,7 @@ def test_rotation_and_temperature_commute_and_the_logits_are_multiplied():
     close(got, attention(products(sharp, turned[1]), v, lambda b, i, j: j <= i))
 
 
+@pytest.mark.acceptance
 def test_a_tempered_bias_is_multiplied_at_the_query():
     alibi, temperature = ALiBi(2), LogTemperature(0.5, 3)
     encoding = TemperedBias(alibi, temperature)

@@ -22,7 +22,7 @@ from posenc.encodings.cope import CoPE
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.t5 import T5
-from sampling import a_third, every_second, only
+from sampling import a_third, every_second, only, thinned
 
 operator = torch.ops.posenc.toeplitz_attention
 
@@ -154,9 +154,7 @@ def loops_of(name, causal, learned):
     return run(by_loops, *draw(CASES[name]), causal, learned, upstream_of(CASES[name]))
 
 
-@pytest.mark.parametrize("learned", [True, False])
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(("name", "causal", "learned"), thinned(2, every_second(CASES, (True, False), (True, False))))
 def test_against_loops(name, causal, learned, blocks):
     case = CASES[name]
     tensors, integers = draw(case)
@@ -167,8 +165,12 @@ def test_against_loops(name, causal, learned, blocks):
         torch.testing.assert_close(mine, theirs, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", ["plain", "chunk", "packed", "holes", "wide heads", "wider values"])
+HALVES = (torch.float32, torch.bfloat16, torch.float16)
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"), every_second(["plain", "chunk", "packed", "holes", "wide heads", "wider values"], HALVES), ids=str
+)
 def test_dtypes(name, dtype):
     """Within two roundings; gradients are sums of n products: four roundings and, as those of a random walk, √n more.
 
@@ -187,6 +189,7 @@ def test_dtypes(name, dtype):
             assert float((mine.double() - theirs).abs().max()) <= allowed * rounding
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only(["plain", "rows at different starts", "packed", "narrower values"], "packed"))
 def test_gradcheck(name):
     case = replace(CASES[name], h=2, g=1, d=2)
@@ -196,7 +199,7 @@ def test_gradcheck(name):
     assert torch.autograd.gradcheck(lambda *x: operator(*x, tensors[3].detach(), *integers, 0.3, True)[0], leaves[:3])
 
 
-@pytest.mark.parametrize("learned", [True, False])
+@pytest.mark.parametrize("learned", [True, pytest.param(False, marks=pytest.mark.acceptance)])
 @pytest.mark.parametrize("name", only(["plain", "chunk", "holes"], "holes"))
 def test_the_sum_of_exponentials_has_a_gradient_too(name, learned):
     tensors, integers = draw(CASES[name])
@@ -258,7 +261,7 @@ def hessian_products(attention, leaves, along):
     return torch.autograd.grad(sum((g * a).sum() for g, a in zip(gradients, along, strict=True)), leaves)
 
 
-@pytest.mark.parametrize(("name", "causal"), every_second(CASES, (True, False)))
+@pytest.mark.parametrize(("name", "causal"), thinned(3, every_second(CASES, (True, False))))
 def test_transforms_and_second_derivatives_against_loops(name, causal):
     """jvp, grad, vmap and the Hessian: of the operator by torch.func and by backward, of the loops by torch."""
     tensors, integers = draw(CASES[name])
@@ -361,7 +364,7 @@ FEW_CASES = [
 ]
 
 
-@pytest.mark.parametrize(("name", "causal", "learned", "way", "dtype"), FEW_CASES, indirect=["way"], ids=str)
+@pytest.mark.parametrize(("name", "causal", "learned", "way", "dtype"), thinned(2, FEW_CASES), indirect=["way"], ids=str)
 def test_few_tokens_against_loops(name, causal, learned, dtype, way):
     """fp64 as closely as the other paths; otherwise twice the error of the loops in fp32, and some roundings."""
     case = FEW[name]
@@ -426,7 +429,7 @@ def test_nan_stays(way):
     assert all(x.isfinite().all() for x in (d_q[1], d_k[1], d_vector[1:]))
 
 
-@pytest.mark.parametrize(("name", "causal"), every_second(FEW, (True, False)))
+@pytest.mark.parametrize(("name", "causal"), thinned(2, every_second(FEW, (True, False))))
 def test_second_derivatives_of_few_tokens(name, causal):
     tensors, integers = draw(FEW[name])
     leaves, along = [x.clone().requires_grad_() for x in tensors], [torch.cos(x + 1) for x in tensors]
@@ -607,6 +610,7 @@ def test_decoding_token_by_token(make):
 # Compilers
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("learned", [True, False])
 def test_one_graph_over_lengths(learned):
     encoding = (T5 if learned else ALiBi)(4)
@@ -625,6 +629,7 @@ def test_one_graph_over_lengths(learned):
     assert "posenc.toeplitz_attention" in str(graphs[0].graph)
 
 
+@pytest.mark.acceptance
 def test_export():
     """Packed documents as inputs: other documents of the same length may come later."""
 

@@ -8,6 +8,7 @@ import torch
 
 from posenc import Positions, attend
 from posenc.encodings.tupe import TUPE
+from sampling import every_second
 
 from .by_hand import attention, close, draw, each, sees
 
@@ -66,8 +67,7 @@ def papers(q, k, encoding, places, *, scale=2 * D, cls=True, relative=True, swap
     return logits
 
 
-@pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize("impl", ["reference", "sdpa"])
+@pytest.mark.parametrize(("causal", "impl"), every_second((True, False), ("reference", "sdpa")))
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -79,11 +79,13 @@ def grown(name: str, steps: int) -> None:
     assert resident() - memory < SPARE + 4 * held
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only(NAMES, "rope"))
 def test_a_short_rolling_cache(name):
     rolled(name, 1500)
 
 
+@pytest.mark.acceptance
 def test_a_short_growing_cache():
     grown("rope", 600)
 

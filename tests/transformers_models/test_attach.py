@@ -265,6 +265,7 @@ def test_parameters_learn_under_gradient_checkpointing(reentrant):
     near(gradient(), plain, 1e-5)
 
 
+@pytest.mark.acceptance
 def test_one_graph():
     model = model_of(num_hidden_layers=2)
     pt.attach(model, posenc.create("alibi", n_heads=HEADS))

@@ -39,6 +39,7 @@ def test_prompt_lookup_gives_the_same_tokens(name):
     assert torch.equal(looked_up, model.generate(input_ids=prompt, **GREEDY))
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "name", ["rope", *(pytest.param(name, marks=pytest.mark.acceptance) for name in ("alibi", "t5", "xpos"))]
 )

@@ -46,7 +46,7 @@ def only(*model_types):
 
 
 @torch.no_grad()
-@pytest.mark.parametrize(("model_type", "name"), only("llama", "gemma2"))
+@pytest.mark.parametrize(("model_type", "name"), only("llama"))
 def test_one_graph_over_lengths(model_type, name):
     model = Traced(model_type, name)
     torch._dynamo.reset()
@@ -57,6 +57,7 @@ def test_one_graph_over_lengths(model_type, name):
     assert counters["stats"]["unique_graphs"] == 1
 
 
+@pytest.mark.acceptance
 @torch.no_grad()
 @pytest.mark.parametrize(("model_type", "name"), only("gemma2"))
 def test_a_length_stays_open_in_an_exported_model_and_in_onnxruntime(model_type, name):

@@ -201,13 +201,13 @@ def off_by_a_little(function):
 
 BROKEN = [
     ("rope", "forward", "posenc.encodings.rope.RoPE.rotate"),
-    ("rope", "forward + backward", "posenc.encodings.rope.RoPE.rotate_both"),
+    ("rope", "forward + backward", "posenc.encodings.rope.RoPE._rotate_both"),
     ("bias", "T5, packed", "posenc.attention.attend"),
     ("table", "sinusoidal table", "posenc.encodings.sinusoidal.sinusoidal_table"),
     ("visible", "ALiBi", "posenc.attention.attend"),
     ("call", "16 keys", "posenc.attention.attend"),
-    ("layer", "decode, 8 heads of 64 after 512", "posenc.encodings.rope.RoPE.rotate_both"),
-    ("step", "training step", "posenc.encodings.rope.RoPE.rotate_both"),
+    ("layer", "decode, 8 heads of 64 after 512", "posenc.encodings.rope.RoPE._rotate_both"),
+    ("step", "training step", "posenc.encodings.rope.RoPE._rotate_both"),
 ]
 
 

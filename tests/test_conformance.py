@@ -121,7 +121,6 @@ def rotate(x, positions):
 """
 
 
-@pytest.mark.acceptance
 def test_the_command_says_what_fails_by_its_exit_code(tmp_path):
     (tmp_path / "mine.py").write_text(IMPLEMENTATION)
     wrong = command("mine.py", "--json", cwd=tmp_path)

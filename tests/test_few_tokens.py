@@ -34,10 +34,10 @@ def test_the_bits_and_strides_are_those_of_tables_made_first(dtype, calls):
         for at in positions + long:
             q, k = (torch.randn(3, at.length, h, 16).to(dtype).transpose(1, 2) for h in (4, 2))
             calls.clear()
-            got = encoding.rotate_both(q, k, at, at)
+            got = encoding._rotate_both(q, k, at, at)
             assert len(calls) == 1
             prepared = encoding.prepare(at, torch.float64 if dtype == torch.float64 else torch.float32)
-            expected = encoding.rotate_both(q, k, prepared, prepared)
+            expected = encoding._rotate_both(q, k, prepared, prepared)
             assert len(calls) == 1
             for mine, true in zip(got, expected, strict=True):
                 assert torch.equal(mine, true), (layout, returns, rotary_dim, trailing, at)
@@ -49,16 +49,40 @@ def test_inputs_of_any_strides_are_turned(calls):
     encoding, at = RoPE(16), Positions.decode([3, 8])
     q = torch.randn(2, 1, 1, 16).expand(2, 4, 1, 16)
     k = torch.randn(2, 2, 1, 32)[..., ::2]
-    got = encoding.rotate_both(q, k, at, at)
+    got = encoding._rotate_both(q, k, at, at)
     assert len(calls) == 1
     for mine, x in zip(got, (q, k), strict=True):
         assert torch.equal(mine, encoding.rotate(x.contiguous(), at, "query"))
 
 
+@built
+@pytest.mark.parametrize("sides", [("query",), ("query", "key", "value", "output")], ids=str)
+def test_one_side_is_turned_so_too(sides, calls):
+    encoding, at = RoPE(16, sides=sides, layout="half"), Positions.arange(2, 3, 7)
+    x = torch.randn(2, 4, 3, 16)
+    for side in ("query", "key", "value"):
+        calls.clear()
+        got = encoding.rotate(x, at, side)
+        assert len(calls) == (side in sides)
+        assert torch.equal(got, encoding.rotate(x, encoding.prepare(at), side))
+    assert torch.equal(encoding.rotate(got, at, "output"), encoding.rotate(got, encoding.prepare(at), "output"))
+
+
+@built
+def test_positions_of_few_tokens_are_prepared_by_nothing(calls):
+    encoding, at = RoPE(16), Positions.arange(2, 3, 7)
+    with torch.no_grad():
+        assert encoding.prepare(at) is at
+        assert encoding.prepare(Positions.arange(2, few_tokens.MOST)).tables
+        assert encoding.prepare(at.shift(0.5)).tables
+        assert OfOwnTables(16).prepare(at).tables
+    assert encoding.prepare(at).tables  # a gradient is made with tables, which all layers share
+
+
 def rotated(encoding, dtype=torch.float32, at=None, length=1):
     q, k = torch.randn(2, 4, length, 16, dtype=dtype), torch.randn(2, 2, length, 16, dtype=dtype)
     at = Positions.arange(2, length, 7) if at is None else at
-    return encoding.rotate_both(q, k, at, at)
+    return encoding._rotate_both(q, k, at, at)
 
 
 class OfOwnTables(RoPE):
@@ -71,11 +95,10 @@ class OfOwnTables(RoPE):
     [
         OfOwnTables(16),
         RoPE(16, reverse=True),
-        RoPE(16, sides=("query",)),
         RoPE(16, frequencies=rotary(16).__class__(rotary(16).values, arithmetic="float32")),
         RoPE(16, frequencies=rotary(16).__class__(rotary(16).values, cos_sin_scale=1.1)),
     ],
-    ids=["own tables", "reverse", "one side", "fp32", "scaled"],
+    ids=["own tables", "reverse", "fp32", "scaled"],
 )
 def test_other_encodings_do_not_reach_it(encoding, calls):
     rotated(encoding)
@@ -88,15 +111,15 @@ def test_other_calls_do_not_reach_it(calls):
     rotated(encoding, at=Positions.at(torch.tensor([[0.5], [2.5]])))
     rotated(encoding, at=at.shift(0.5))
     rotated(encoding, at=Positions.at(torch.tensor([[5, 0, 2], [1, 1, 7]])), length=3)
-    encoding.rotate_both(torch.randn(2, 4, 1, 16), torch.randn(2, 4, 1, 16).bfloat16(), at, at)
+    encoding._rotate_both(torch.randn(2, 4, 1, 16), torch.randn(2, 4, 1, 16).bfloat16(), at, at)
     rotated(encoding, length=few_tokens.MOST)
     q = torch.randn(2, 4, 1, 16, requires_grad=True)
-    encoding.rotate_both(q, q, at, at)
-    torch.func.vmap(lambda x: encoding.rotate_both(x, x, at, at)[0])(torch.randn(3, 2, 4, 1, 16))
+    encoding._rotate_both(q, q, at, at)
+    torch.func.vmap(lambda x: encoding._rotate_both(x, x, at, at)[0])(torch.randn(3, 2, 4, 1, 16))
     assert not calls
     for wrong, message in ((torch.randn(2, 4, 2, 16), "tokens"), (torch.randn(2, 4, 1, 8), "d_head=16")):
         with pytest.raises(ValueError, match=message):
-            encoding.rotate_both(wrong, wrong, at, at)
+            encoding._rotate_both(wrong, wrong, at, at)
     assert not calls
 
 

@@ -305,13 +305,13 @@ class ReadsMemoryInOrder(PositionalEncoding):
 
 
 class TurnsInOneGoOnly(RoPE):
-    """`rotate_both`, which attention calls for all tokens at once, turns another way than `rotate`."""
+    """`_rotate_both`, which attention calls for all tokens at once, turns another way than `rotate`."""
 
     def __init__(self):
         super().__init__(8)
 
-    def rotate_both(self, q, k, at_q, at_k):
-        return (q, k) if at_q.length > 5 else super().rotate_both(q, k, at_q, at_k)
+    def _rotate_both(self, q, k, at_q, at_k):
+        return (q, k) if at_q.length > 5 else super()._rotate_both(q, k, at_q, at_k)
 
 
 class HidesByALargeNumber(PositionalEncoding):

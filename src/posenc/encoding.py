@@ -20,14 +20,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc.positions import Positions, readable, repeat_one_row
-from posenc.structure import Distances, Regions, Rotation
+from posenc.structure import Distances, Regions, Rotation, Scores
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.identity import Configuration, Identity, described
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.structure import Scores, Structure
+    from posenc.structure import Structure
     from posenc.support.shapes import Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
@@ -66,7 +66,7 @@ def _with_checked_heads(heads: Heads) -> Heads:
 PER_CALL = frozenset(("bias", "at_length"))
 PER_TOKEN = frozenset(
     {
-        *("prepare", "tables", "tables_at", "embed", "rotate", "softmax_scale", "at_layer", "at_distance"),
+        *("prepare", "tables", "tables_at", "embed", "rotate", "finish", "softmax_scale", "at_layer", "at_distance"),
         "read_hidden",
         "largest_position",
     }
@@ -106,7 +106,7 @@ class PositionalEncoding(nn.Module):
         super().__init_subclass__(**options)
         for names, guard in ((PER_CALL, checked), (PER_TOKEN, explained)):
             for name in names.intersection(vars(cls)):
-                if vars(cls)[name] is getattr(PositionalEncoding, name, None):
+                if vars(cls)[name] is getattr(PositionalEncoding, name, None) or isinstance(vars(cls)[name], property):
                     continue
                 setattr(cls, name, guard(vars(cls)[name], getattr(super(cls, cls), name, None)))
         if "seams" not in vars(cls) and not isinstance(cls.seams, property):
@@ -245,6 +245,7 @@ class PositionalEncoding(nn.Module):
         """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
         return None
 
+    @explained
     def finish(self, scores: Scores) -> Float[Tensor, "b h i d"]:
         """The output from all logits, before it is rounded: their softmax times the values."""
         return scores.mix(scores.weights(scores.logits))

@@ -108,7 +108,7 @@ def test_E3_every_way_to_rotate_gives_the_formula():
     at, encoding = Positions.arange(1, 5, 700), RoPE(16)
     expected = rotated(x, positions, frequencies(16))
     near(encoding.rotate(x, at, "query"), expected, "eager")
-    near(encoding.rotate_both(x, x, at, at)[0], expected, "both")
+    near(encoding._rotate_both(x, x, at, at)[0], expected, "both")
     near(torch.func.vmap(lambda one: encoding.rotate(one[None], at, "query")[0])(x), expected, "vmap")
     near(torch.compile(lambda x: encoding.rotate(x, at, "query"), backend="eager", fullgraph=True)(x), expected, "graph")
     inside = x.clone()

@@ -116,7 +116,7 @@ def test_gates_read_the_logits_with_their_scale_and_bias():
 
 def context(encoding, logits, q, at_q, at_k, seen):
     """The logits that its softmax gets."""
-    return encoding.with_counts(Scores(logits, q, q, at_q, at_k, seen))
+    return encoding._with_counts(Scores(logits, q, q, at_q, at_k, seen))
 
 
 def test_whole_counts_read_whole_rows():

@@ -129,7 +129,7 @@ def test_as_the_authors_network():
     theirs = scores + theirs_bias + network(read).permute(0, 3, 1, 2)
     at, q = Positions.arange(1, 6), torch.zeros(1, H, 6, D).double()
     may = torch.ones(6, 6).tril().bool()
-    mine = encoding.adapted(Scores(scores, q, q, at, at, may[None, None]))
+    mine = encoding._adapted(Scores(scores, q, q, at, at, may[None, None]))
     close(mine.masked_fill(~may, 0), theirs.masked_fill(~may, 0).detach())
 
 

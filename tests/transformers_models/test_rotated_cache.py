@@ -19,7 +19,7 @@ def test_a_decoded_token_rotates_one_key_a_layer(monkeypatch):
     model = model_of()
     pt.attach(model, made("rope"))
     turned = []
-    rotate, rotate_both = RoPE.rotate, RoPE.rotate_both
+    rotate, rotate_both = RoPE.rotate, RoPE._rotate_both
 
     def counted(self, x, at, side, out=None):
         if side == "key":
@@ -31,7 +31,7 @@ def test_a_decoded_token_rotates_one_key_a_layer(monkeypatch):
         return rotate_both(self, q, k, at_q, at_k)
 
     monkeypatch.setattr(RoPE, "rotate", counted)
-    monkeypatch.setattr(RoPE, "rotate_both", counted_both)
+    monkeypatch.setattr(RoPE, "_rotate_both", counted_both)
     first = model(input_ids=IDS[:, :9], use_cache=True)
     assert turned == [9] * LAYERS
     model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)

@@ -190,33 +190,38 @@ def _check(
     check_one_layer(encoding)
     if causal is not True and causal is not False:
         raise TypeError(f"causal: expected True or False, got {shown(causal)}")
-    for name, tensor in {"q": q, "k": k, "v": v}.items():
+    for name, tensor in (("q", q), ("k", k), ("v", v)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
         if tensor.ndim != 4:
             raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(tensor.shape)}")
-        if not tensor.is_floating_point() or tensor.dtype != q.dtype:
+        if tensor.dtype != q.dtype or not tensor.is_floating_point():
             raise TypeError(f"{name}: expected one floating dtype for q, k and v, got {tensor.dtype} beside {q.dtype}")
-    if k.shape[:3] != v.shape[:3] or k.shape[0] != q.shape[0] or k.shape[3] != q.shape[3]:
+    of_q, of_k, of_v = q.shape, k.shape, v.shape
+    if of_k[:3] != of_v[:3] or of_k[0] != of_q[0] or of_k[3] != of_q[3]:
         raise ValueError(
-            f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], "
-            f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
+            f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], got {list(of_q)}, {list(of_k)}, {list(of_v)}"
         )
-    if not q.shape[3]:
-        raise ValueError(f"q, k: expected at least one channel, got {list(q.shape)}")
-    if not k.shape[1] or q.shape[1] % k.shape[1]:
-        raise ValueError(f"q, k: {q.shape[1]} query heads cannot be shared evenly by {k.shape[1]} key heads")
-    check_heads(encoding, q.shape[1])
-    for name, at, tensor in (("at_q", at_q, q), ("at_k", at_k, k)):
-        if not isinstance(at, Positions):
-            raise TypeError(
-                f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) makes plain ones"
-            )
-        if at.coords.is_meta is not tensor.is_meta:
-            raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {at.coords.device}")
-        if at.length != tensor.shape[2] or (at.batch != 1 and at.batch != q.shape[0]):
-            raise ValueError(
-                f"{name}: has positions [{at.batch}, {at.length}] for tokens [{q.shape[0]}, {tensor.shape[2]}]"
-            )
+    if not of_q[3]:
+        raise ValueError(f"q, k: expected at least one channel, got {list(of_q)}")
+    if not of_k[1] or of_q[1] % of_k[1]:
+        raise ValueError(f"q, k: {of_q[1]} query heads cannot be shared evenly by {of_k[1]} key heads")
+    check_heads(encoding, of_q[1])
+    _check_positions("at_q", at_q, q, of_q)
+    if at_k is not at_q or of_k[2] != of_q[2]:
+        _check_positions("at_k", at_k, k, of_k)
     if not causal and "causal_only" in encoding.traits:
         raise ValueError(f"causal=False: {encoding.identity} is defined for causal attention only")
+
+
+def _check_positions(name: str, at: Positions, tensor: Tensor, shape: tuple[int, ...]) -> None:
+    if not isinstance(at, Positions):
+        raise TypeError(
+            f"{name}: expected Positions, got {type(at).__name__}; Positions.arange(batch, length) makes plain ones"
+        )
+    coords = at.coords
+    if coords.is_meta is not tensor.is_meta:
+        raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {coords.device}")
+    batch, length = coords.shape[:2]
+    if length != shape[2] or (batch != 1 and batch != shape[0]):
+        raise ValueError(f"{name}: has positions [{batch}, {length}] for tokens [{shape[0]}, {shape[2]}]")

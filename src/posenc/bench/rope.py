@@ -144,7 +144,7 @@ def _ours(inputs: Inputs) -> list[Entry]:
 
         def rotate(q: Tensor, k: Tensor) -> Pair:
             here = encoding.prepare(at) if prepared else at
-            return encoding.rotate_both(q, k, here, here)  # type: ignore[no-any-return]
+            return encoding._rotate_both(q, k, here, here)  # type: ignore[no-any-return]
 
         return rotate
 

@@ -40,6 +40,7 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     return spec
 
 
+@checked
 def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = True) -> PositionSpec:
     """`read_config` for what shows the remarks itself: no warning."""
     if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):

@@ -49,9 +49,9 @@ class CoPE(PositionalEncoding):
         self.table = nn.Parameter(torch.zeros(n_positions, d_head))
 
     def finish(self, scores: Scores) -> Tensor:
-        return scores.mix(scores.weights(self.with_counts(scores)))
+        return scores.mix(scores.weights(self._with_counts(scores)))
 
-    def with_counts(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+    def _with_counts(self, scores: Scores) -> Float[Tensor, "b h i j"]:
         """The logits plus the query's product with the vector of each key's count."""
         check_width(self, "d_head", scores.q.shape[-1], self.d_head, "q")
         logits, at_k, seen = scores.logits, scores.at_k, scores.seen

@@ -65,9 +65,9 @@ class DAPE(PositionalEncoding):
         self.outer, self.outer_offset = _layer(n_heads, width, kernel)
 
     def finish(self, scores: Scores) -> Tensor:
-        return scores.mix(scores.weights(self.adapted(scores)))
+        return scores.mix(scores.weights(self._adapted(scores)))
 
-    def adapted(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+    def _adapted(self, scores: Scores) -> Float[Tensor, "b h i j"]:
         """s + b + f(s, b) of every pair."""
         logits, at_k, seen = scores.logits, scores.at_k, scores.seen
         check_width(self, "n_heads", logits.shape[1], self.n_heads, "logits")

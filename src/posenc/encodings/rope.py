@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-OF_TABLES = frozenset({"tables", "tables_at", "check_coords"})  # the methods that say cos and sin of a call
+OF_TABLES = frozenset({"tables", "tables_at", "check_coords", "rotate"})  # the methods that say cos and sin of a call
 
 
 class RoPE(PositionalEncoding):
@@ -119,7 +119,14 @@ class RoPE(PositionalEncoding):
             self.traits = self.traits - {"shift_invariant"}
 
     def structure(self) -> Rotation:
-        return Rotation(self._turned, self._mixed, self.sides, self.rotate_both)
+        return Rotation(self._turned, self._mixed, self.sides, self._rotate_both)
+
+    def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
+        """The same positions with cos and sin of their angles; without, where the rotation of few tokens computes them
+        within, which takes less time than to look at tables."""
+        if type(at) is Positions and self._tables_within() and few_tokens.within(at):
+            return at
+        return super().prepare(at, dtype)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
@@ -139,12 +146,17 @@ class RoPE(PositionalEncoding):
         if side not in self.sides:
             turns(side)
             return into(x, out)
+        if out is None and side != "output" and not at.tables and x.shape[-1] == self.d_head and self._tables_within():
+            half, half_out = self.layout == "half", self.returns == "half"
+            found = few_tokens.turned_at(x, at, self.frequencies.values, self.start, half, half_out)
+            if found is not None:
+                return found
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         cos, sin = self.tables_at(at, x.dtype)
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
-    def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
+    def _rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         """Queries and keys by one call of the kernel, where their positions are the same."""
         if at_q is not at_k or not {"query", "key"} <= self.sides:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
@@ -160,7 +172,9 @@ class RoPE(PositionalEncoding):
 
     def _tables_within(self) -> bool:
         """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
-        said_elsewhere = self._tables_by_subclass or self.reverse or vars(self).keys() & OF_TABLES
+        said_elsewhere = (
+            self._tables_by_subclass or self.reverse or self.made_for is not None or vars(self).keys() & OF_TABLES
+        )
         return not said_elsewhere and few_tokens.serves(self.frequencies)
 
     def softmax_scale(self, d_head: int) -> float:

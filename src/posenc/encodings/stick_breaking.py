@@ -49,9 +49,9 @@ class StickBreaking(PositionalEncoding):
         self.own = own
 
     def finish(self, scores: Scores) -> Tensor:
-        return scores.mix(scores.dropped(self.shares(scores)))
+        return scores.mix(scores.dropped(self._shares(scores)))
 
-    def shares(self, scores: Scores) -> Float[Tensor, "b h i j"]:
+    def _shares(self, scores: Scores) -> Float[Tensor, "b h i j"]:
         """What each key breaks off the stick of each query."""
         logits, at_q, at_k = scores.masked(scores.logits), scores.at_q, scores.at_k
         index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)

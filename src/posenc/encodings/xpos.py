@@ -68,7 +68,7 @@ class XPos(PositionalEncoding):
 
     def structure(self) -> Rotation:
         planes = (Planes(self.layout, 0, self.d_head),)
-        return Rotation(planes, planes, both=self.rotate_both)
+        return Rotation(planes, planes, both=self._rotate_both)
 
     @checked
     def largest_position(self, dtype: torch.dtype = torch.float32) -> int:
@@ -111,7 +111,7 @@ class XPos(PositionalEncoding):
         cos, sin = tables[:2] if side == "query" else tables[2:]
         return rotate(x, cos, sin, self.layout, out=out)
 
-    def rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
+    def _rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         if at_q is not at_k or q.dtype != k.dtype:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         rotates(self, q, at_q, "query"), rotates(self, k, at_k, "key")

@@ -52,8 +52,11 @@ def wants_gradient(*tensors: Tensor) -> bool:
 
 
 def constant(numbers: tuple[float, ...] | tuple[int, ...], dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Fixed numbers on a device. Off the CPU they are kept: no forward but the first copies them from the host."""
-    if device.type in ("cpu", "meta") or torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    """Fixed numbers on a device, kept for the next call: no forward but the first makes them, or copies them from the host.
+
+    To be read only.
+    """
+    if device.type == "meta" or torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
         return torch.tensor(numbers, dtype=dtype, device=device)
     return _kept(numbers, dtype, device)
 

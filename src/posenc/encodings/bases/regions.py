@@ -61,6 +61,7 @@ class RegionalRoPE(RoPE):
     def structure(self) -> Regions:  # type: ignore[override]
         return Regions(self.regions, super().structure())
 
+    @checked
     def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
         """All pairs that are seen: first those at their own distance, then the others."""
         others = self._regions(query, key)

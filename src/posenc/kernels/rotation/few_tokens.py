@@ -44,6 +44,14 @@ def serves(frequencies: Frequencies) -> bool:
     return frequencies.arithmetic == "float64" and frequencies.n_axes == 1 and frequencies.cos_sin_scale == 1
 
 
+def within(at: Positions) -> bool:
+    """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU without a gradient."""
+    coords = at.coords
+    if at.consecutive_in != "row" or torch.is_grad_enabled() or not plain_on_cpu(coords) or kernel() is None:
+        return False
+    return coords.dtype == torch.int64 and 0 < coords.numel() <= MOST
+
+
 def both_turned_at(
     q: Tensor, k: Tensor, at: Positions, frequencies: tuple[float, ...], start: int, half_in: bool, half_out: bool
 ) -> tuple[Tensor, Tensor] | None:
@@ -51,24 +59,57 @@ def both_turned_at(
 
     Served are few tokens at consecutive positions, in eager code on the CPU without a gradient.
     """
-    coords = at.coords
-    if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k) or (native := kernel()) is None:
+    of_q, of_k = q.shape, k.shape
+    if len(of_k) != 4 or k.dtype != q.dtype or len(of_q) != 4:
         return None
-    of_q, of_k, of_at, kind = q.shape, k.shape, coords.shape, TYPES.get(q.dtype)
-    if kind is None or k.dtype != q.dtype or coords.dtype != torch.int64 or (len(of_q), len(of_k), len(of_at)) != (4, 4, 2):
+    if of_q[0] != of_k[0] or of_q[2] != of_k[2] or of_q[3] != of_k[3] or not _served(q, k, at, len(frequencies), start):
         return None
-    rows, tokens = of_at
-    fits = of_q[0] == of_k[0] and of_q[2] == of_k[2] == tokens and rows in (1, of_q[0]) and of_q[3] == of_k[3]
-    if not fits or not 0 < rows * tokens <= MOST or start + 2 * len(frequencies) > of_q[3]:
-        return None
-    step = coords.stride(0)
-    numbers, address = _numbers(frequencies)
     turned_q, turned_k = torch.empty_like(q), torch.empty_like(k)
+    _call(q, k, turned_q, turned_k, of_k[1], at, frequencies, start, half_in, half_out)
+    return turned_q, turned_k
+
+
+def turned_at(
+    x: Tensor, at: Positions, frequencies: tuple[float, ...], start: int, half_in: bool, half_out: bool
+) -> Tensor | None:
+    """The same for x alone."""
+    if len(x.shape) != 4 or not _served(x, x, at, len(frequencies), start):
+        return None
+    turned = torch.empty_like(x)
+    _call(x, x, turned, turned, 0, at, frequencies, start, half_in, half_out)
+    return turned
+
+
+def _served(q: Tensor, k: Tensor, at: Positions, pairs: int, start: int) -> bool:
+    coords, of_q = at.coords, q.shape
+    if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k) or kernel() is None:
+        return False
+    if q.dtype not in TYPES or coords.dtype != torch.int64 or coords.ndim != 2:
+        return False
+    rows, tokens = coords.shape
+    return of_q[2] == tokens and rows in (1, of_q[0]) and 0 < rows * tokens <= MOST and start + 2 * pairs <= of_q[3]
+
+
+def _call(
+    q: Tensor,
+    k: Tensor,
+    turned_q: Tensor,
+    turned_k: Tensor,
+    heads_of_k: int,
+    at: Positions,
+    frequencies: tuple[float, ...],
+    start: int,
+    half_in: bool,
+    half_out: bool,
+) -> None:
+    coords = at.coords
+    step, (numbers, address) = coords.stride(0), _numbers(frequencies)
+    native: Any = kernel()
     native(
         _pack(
-            *(coords.data_ptr(), step, rows if step else 1, address, len(numbers)),
-            *(start, kind, half_in, half_out, torch.get_num_threads(), of_k[1]),
-            *of_q,
+            *(coords.data_ptr(), step, coords.shape[0] if step else 1, address, len(numbers)),
+            *(start, TYPES[q.dtype], half_in, half_out, torch.get_num_threads(), heads_of_k),
+            *q.shape,
             *(q.data_ptr(), k.data_ptr(), turned_q.data_ptr(), turned_k.data_ptr()),
             *q.stride(),
             *k.stride(),
@@ -76,7 +117,6 @@ def both_turned_at(
             *turned_k.stride(),
         )
     )
-    return turned_q, turned_k
 
 
 @functools.lru_cache(256)

@@ -117,7 +117,7 @@ def _attention(encoding: PositionalEncoding, size: Size) -> tuple[Attention, tor
     return attention, normal(1, TOKENS, size.d_model, random=random)
 
 
-@torch.no_grad()
+@torch.enable_grad()  # without, few tokens have no tables
 def table_bytes_per_token(encoding: PositionalEncoding, tokens: int = 32) -> float:
     """Bytes per token of the tables that `prepare` computes once for all layers, in float32."""
     prepared = encoding.prepare(Positions.arange(1, tokens))

@@ -124,7 +124,7 @@ def says(value: ast.expr | None, own: ast.ClassDef, made_of: list[tuple[Path, as
     names = {one.id for one in ast.walk(value) if isinstance(one, ast.Name)}
     attributes = {one.attr for one in ast.walk(value) if isinstance(one, ast.Attribute)}
     texts = {one.value for one in ast.walk(value) if isinstance(one, ast.Constant) and isinstance(one.value, str)}
-    keys = {"rope_parameters", "rope_scaling", "rope_theta", "rotary_emb_base"}
+    keys = {"rope_parameters", "rope_scaling"}  # a configuration that transformers 5 read has no rope_theta beside them
     if any("config" in one for one in names | attributes) and (attributes | texts) & keys:
         return True
     if any(calls(value, "get_rope_config")):

@@ -15,7 +15,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from unittest.mock import MagicMock
 
 from torch import nn
 
@@ -48,13 +47,24 @@ class Operation(nn.Module):
         return False
 
 
-class Nothing(MagicMock):
-    """False, and so is everything inside; None where a setting is compared with None."""
+class Nothing:
+    """In place of everything else: false, not above anything, and so is what it returns and holds."""
 
-    rl_on_policy_target = None
+    rl_on_policy_target = None  # SGLang compares it with None
 
     def __bool__(self) -> bool:
         return False
+
+    def __gt__(self, _: Any) -> bool:
+        return False
+
+    def __call__(self, *_: Any, **__: Any) -> Nothing:
+        return self
+
+    def __getattr__(self, name: str) -> Nothing:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
 
 
 @contextmanager
@@ -79,7 +89,7 @@ def package(root: Path, program: str, real: str) -> Iterator[types.ModuleType]:
                 if key.startswith("__"):
                     raise AttributeError(key)
                 operations = key in ("CustomOp", "BaseFusedOp", "MultiPlatformOp", "PluggableLayer")
-                return Operation if operations else MagicMock(return_value=Nothing())
+                return Operation if operations else Nothing()
 
             made.__getattr__ = stand_in  # type: ignore[method-assign]
             return made

@@ -224,7 +224,13 @@ def received(server: str, option: str) -> Iterator[tuple[str, str, Any, Extensio
                 continue  # nothing rotates, or the defaults are no model
             given = commands(extension).get(server) if extension else None
             if given:
-                yield family, method, AutoConfig.for_model(**copy.deepcopy(config)), extension, json.loads(after(given, option))
+                yield (
+                    family,
+                    method,
+                    AutoConfig.for_model(**copy.deepcopy(config)),
+                    extension,
+                    json.loads(after(given, option)),
+                )
 
 
 def close(rotary: Any, extension: Extension) -> bool:
@@ -279,7 +285,7 @@ def test_vllm_takes_every_command(releases):
                 text = config.get_text_config()
                 length = derive["derive_max_model_len_and_key"](SimpleNamespace(hf_text_config=text))
                 model["_get_and_verify_max_len"](
-                    text, SimpleNamespace(derived_max_model_len_and_key=length), None, N, False, None
+                    text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
                 )
                 settings = wide_settings(config)
                 width = round(extension.rotation.width / settings.get("partial_rotary_factor", 1.0))
@@ -287,7 +293,11 @@ def test_vllm_takes_every_command(releases):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:
                 wrong.append((family, method, f"{type(error).__name__}: {error}"[:150]))
-    import collections; by=collections.defaultdict(list); [by[w[2]].append("/".join(w[:2])) for w in wrong]; [print(k, len(v), v) for k,v in by.items()]
+    import collections
+
+    by = collections.defaultdict(list)
+    [by[w[2]].append("/".join(w[:2])) for w in wrong]
+    [print(k, len(v), v) for k, v in by.items()]
     print(f"\n{held} commands for vLLM, {len(wrong)} wrong")
     assert wrong == []
     assert held > 200
@@ -314,12 +324,18 @@ def test_sglang_takes_every_command(releases):
                     wrong.append((family, method, "the length is refused"))
                 settings, width = wide_settings(config), extension.rotation.width
                 scaling = settings if family in servers()["SGLang"]["settings"] else None
-                table = rotary.get_rope(width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32)
+                table = rotary.get_rope(
+                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32
+                )
                 if not close(table, extension):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:
                 wrong.append((family, method, f"{type(error).__name__}: {error}"[:150]))
-    import collections; by=collections.defaultdict(list); [by[w[2]].append("/".join(w[:2])) for w in wrong]; [print(k, len(v), v) for k,v in by.items()]
+    import collections
+
+    by = collections.defaultdict(list)
+    [by[w[2]].append("/".join(w[:2])) for w in wrong]
+    [print(k, len(v), v) for k, v in by.items()]
     print(f"\n{held} commands for SGLang, {len(wrong)} wrong")
     assert wrong == []
     assert held > 150

@@ -338,11 +338,14 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
                     f"rope.scaling.yarn_beta_{side}",
                     say("not read: llama.cpp's code for {family} uses {default:g}", family=keys.family, default=default),
                 )
-    weight = keys.number("rope.scaling.yarn_log_multiplier", None, positive=False) or 0.0
-    weight = _short(weight / 0.1) if keys.family in llama_cpp.TENTH else _short(weight)
+    unit = llama_cpp.LOG_MULTIPLIER.get(keys.family)
+    written = keys.number("rope.scaling.yarn_log_multiplier", None, positive=False) if unit else None
+    if written is not None and written < 0:
+        raise ConfigError(f"{keys.where('rope.scaling.yarn_log_multiplier')}: expected 0 or more, got {written:g}")
+    weight = _short(written / unit) if unit and written else 0.0
     if weight:
         own = weight if keys.family == "deepseek2" else 1.0
-        attention *= mscale_of(factor, own) / mscale_of(factor, weight)
+        attention *= mscale_of(factor, own) / mscale_of(factor, weight) if weight != own else 1.0
         given["attention_factor"] = attention
     elif attention != 1:
         attention *= mscale_of(factor)
@@ -352,7 +355,8 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
     made = _kept(width, base, "yarn", given)
     if keys.family not in llama_cpp.SCALED_SOFTMAX or factor <= 1:
         return made
-    grown = weight if attention == 1 else (attention * mscale_of(factor, weight) - 1) / (0.1 * math.log(factor))
+    more = mscale_of(factor, weight) if weight else 1.0
+    grown = weight if attention == 1 else (attention * more - 1) / (0.1 * math.log(factor))
     return replace(made, maps=(("softmax_mscale", (("factor", factor), ("mscale_all_dim", grown))),)) if grown else made
 
 

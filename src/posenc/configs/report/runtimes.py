@@ -137,7 +137,7 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         )
     if extension.rotation.kind in FACTORS:
         return "", say(
-            "options that replace the file's {kind}: its factors stay; change config.json and run convert_hf_to_gguf.py again",
+            "options that replace the file's {kind}: change config.json and run convert_hf_to_gguf.py again",
             kind=extension.rotation.kind,
         )
     settings = _settings(extension.standard or extension.fragment)

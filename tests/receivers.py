@@ -33,6 +33,9 @@ def functions(path: Path, *names: str, **namespace: Any) -> dict[str, Any]:
     return scope
 
 
+PROGRAMS = ("vllm", "sglang")  # SGLang takes an operator from vLLM
+
+
 class Operation(nn.Module):
     """In place of CustomOp and BaseFusedOp: a module with a register that changes nothing."""
 
@@ -73,7 +76,7 @@ def package(root: Path, program: str, real: str) -> Iterator[types.ModuleType]:
 
     class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-            if name.split(".")[0] != program:
+            if name.split(".")[0] not in PROGRAMS:
                 return None
             if name == real or name.startswith(f"{real}."):
                 file = root.joinpath(*name.split("."))
@@ -102,5 +105,5 @@ def package(root: Path, program: str, real: str) -> Iterator[types.ModuleType]:
         yield importlib.import_module(real)
     finally:
         sys.meta_path.remove(finder)
-        for name in [name for name in sys.modules if name.split(".")[0] == program]:
+        for name in [name for name in sys.modules if name.split(".")[0] in PROGRAMS]:
             del sys.modules[name]

@@ -436,7 +436,7 @@ def test_a_set_of_factors_that_the_file_lacks_is_plain(tmp_path, there):
 
 def test_gemma3_s_length_is_after_its_linear_scaling(tmp_path):
     more = {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0, "attention.sliding_window": 1024}
-    spec = read_config(gguf(tmp_path / "m.gguf", keys("gemma3", **more, **{"block_count": 34})))
+    spec = read_config(gguf(tmp_path / "m.gguf", keys("gemma3", **more, block_count=34)))
     assert limit(spec).usable == 131072
     wide = [layer for layer in spec.layers if layer.window is None]
     near = [layer for layer in spec.layers if layer.window == 1024]

@@ -86,12 +86,27 @@ REMOTE = {
     "internlm2": Remote("llama", "InternLM2Config"),
     "internvl_chat": Remote("internvl_chat", "InternVLChatConfig"),
     "jais": Remote("jais", "JAISConfig", GPT2_NAMES),
+    "jina-bert-v2": Remote("jina-bert-v2", "JinaBertConfig", like="bert"),
+    "jina-xlm-roberta-flash": Remote(
+        "jina_embeddings_v3",
+        "XLMRobertaFlashConfig",
+        {"rope_theta": "rotary_emb_base"},
+        like="xlm-roberta",
+        also=("position_embedding_type",),
+    ),
     "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
     "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
     "minicpm": Remote("llama", "MiniCPMConfig"),
     "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
     "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
     "mixformer-sequential": Remote("phi-msft", "MixFormerSequentialConfig", GPT2_NAMES),
+    "nomic-bert-2048": Remote(
+        "nomic_bert",
+        "NomicBertConfig",
+        GPT2_NAMES | {"rope_theta": "rotary_emb_base"},
+        like="nomic_bert",
+        also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
+    ),
     "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
     "openelm": Remote("openelm", "OpenELMConfig", ELM_NAMES),
     "orion": Remote("llama", "OrionConfig"),
@@ -103,6 +118,22 @@ REMOTE = {
 }
 
 
+# Files of a family of transformers that are made for other code: model type, key, its values (None: any) -> the family.
+VARIANTS = {
+    ("bert", "position_embedding_type", "alibi"): "jina-bert-v2",
+    ("xlm-roberta", "position_embedding_type", "rotary"): "jina-xlm-roberta-flash",
+    ("nomic_bert", "rotary_emb_base", None): "nomic-bert-2048",
+}
+
+
+def _family(keys: Keys) -> str:
+    """The model type, or that of the code which the file is made for."""
+    for (family, key, value), other in VARIANTS.items():
+        if keys.family == family and keys.has(key) and value in (None, keys.data[key]):
+            return other
+    return keys.family
+
+
 def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     """The keys as their family's reader takes them, and the model type of that reader, one of `known`.
 
@@ -110,8 +141,8 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     """
     code = _code(keys)
     where = say("remote code ({code})", code=code) if code else say("remote code")
-    if keys.family in REMOTE:
-        about = REMOTE[keys.family]
+    if (family := _family(keys)) in REMOTE:
+        about = REMOTE[family]
         made = keys.replaced(facts=about.facts())
         made.read |= {key: made.data[key] for key in about.also if key in made.data}
         said = say("{where}: read from the published code's facts, not compared with it", where=where)

@@ -1,4 +1,4 @@
-"""Published configurations that were refused or read wrongly, by the keys that made them so; values from the models' code."""
+"""Published configurations that were refused or read wrongly; values from the models' code."""
 
 from __future__ import annotations
 

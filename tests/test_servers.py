@@ -288,7 +288,7 @@ def test_vllm_takes_every_command(releases):
                     text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
                 )
                 settings = wide_settings(config)
-                width = round(extension.rotation.width / settings.get("partial_rotary_factor", 1.0))
+                width = round(2 * len(extension.after) / settings.get("partial_rotary_factor", 1.0))
                 if not close(rotary.get_rope(width, extension.length, True, settings, torch.float32), extension):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:
@@ -322,8 +322,8 @@ def test_sglang_takes_every_command(releases):
                         setattr(config, key, value)
                 if length["get_context_length"](config.get_text_config()) < extension.length:
                     wrong.append((family, method, "the length is refused"))
-                settings, width = wide_settings(config), extension.rotation.width
-                scaling = settings if family in servers()["SGLang"]["settings"] else None
+                settings, width = wide_settings(config), 2 * len(extension.after)
+                scaling = settings if extension.family in servers()["SGLang"]["settings"] else None
                 table = rotary.get_rope(
                     width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32
                 )

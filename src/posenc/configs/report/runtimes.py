@@ -1,7 +1,7 @@
 """How to run a model with new rotary settings: the whole command for four programs, and what each does not read.
 
-servers.json has, for each program, the release that its commands were held against, the date, and which families' code there
-reads which settings (tools/servers.py). Where a program would not read what the command says, or where it is not known,
+servers.json has, for each program, the release that its commands were held against, the date, and the families whose code
+there reads all settings, or the base alone (tools/servers.py). Where a program would not read what the command says, or where it is not known,
 there is no command. The rules below are those of the same releases:
 
     vLLM        vllm/config/model.py, _get_and_verify_max_len: a length above that of the configuration is refused
@@ -27,7 +27,6 @@ from posenc.support.languages import Words
 
 NOTHING = say("nothing")
 FILE_ONLY = say("settings on the command line: write them into config.json")
-UNKNOWN = say("not known for {family}: write the settings into config.json and compare the output")
 FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
@@ -86,6 +85,10 @@ def _transformers(extension: Extension) -> tuple[str, Words]:
     return f'AutoModelForCausalLM.from_pretrained("MODEL", {given})', every
 
 
+def _unknown(family: str) -> Words:
+    return say("not known for {family}: write the settings into config.json and compare the output", family=family)
+
+
 def _served(name: str, extension: Extension) -> Words | None:
     """Why a server cannot be told the settings of an extension; None if it can."""
     family, known = extension.family, servers()[name]
@@ -94,7 +97,7 @@ def _served(name: str, extension: Extension) -> Words | None:
     if family in known["settings"]:
         return None
     if family not in known["base"]:
-        return say(UNKNOWN.en, family=family)
+        return _unknown(family)
     if extension.method == "ntk" and _settings(extension.standard).get("rope_type") == "default":
         return None
     return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)
@@ -114,6 +117,10 @@ def _overrides(extension: Extension) -> str:
 def _vllm(extension: Extension) -> tuple[str, Words]:
     if why := _served("vLLM", extension):
         return "", why
+    if extension.method == "yarn" and "mrope_section" in _settings(extension.standard):
+        return "", say(  # model_executor/layers/rotary_embedding/mrope.py, which makes its tables four times as long
+            "yarn with mrope_section: it places the ramp of pairs for 4 times the trained length"
+        )
     command = f"vllm serve MODEL --hf-overrides {_overrides(extension)} --max-model-len {extension.length}"
     if extension.method == "longrope":
         return command, say("factor; one set of factors serves all requests, chosen by --max-model-len")
@@ -130,7 +137,7 @@ def _sglang(extension: Extension) -> tuple[str, Words]:
 def _llama_cpp(extension: Extension) -> tuple[str, Words]:
     architecture = servers()["llama.cpp"]["architectures"].get(extension.family)
     if architecture is None:
-        return "", say(UNKNOWN.en, family=extension.family)
+        return "", _unknown(extension.family)
     if extension.method in FACTORS:
         return "", say(
             "no option for {method}: change config.json and run convert_hf_to_gguf.py again", method=extension.method

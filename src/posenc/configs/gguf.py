@@ -306,7 +306,9 @@ def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
         if original is None or length is None:
             raise ConfigError(f"{keys.where('context_length')}: missing; LongRoPE's factors need it")
         plain = (1.0,) * (width // 2)  # of a set that the file does not have
-        given = {f"{side}_factor": found.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")}
+        given: dict[str, Any] = {
+            f"{side}_factor": found.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")
+        }
         given |= {"original_length": original, "factor": length / original, "attention_factor": attention}
         return _kept(width, base, "longrope", given)
     if "rope_freqs" in found.factors:

@@ -128,8 +128,8 @@ VARIANTS = {
 
 def _family(keys: Keys) -> str:
     """The model type, or that of the code which the file is made for."""
-    for (family, key, value), other in VARIANTS.items():
-        if keys.family == family and keys.has(key) and value in (None, keys.data[key]):
+    for (known, key, value), other in VARIANTS.items():
+        if keys.family == known and keys.has(key) and value in (None, keys.data[key]):
             return other
     return keys.family
 
@@ -161,9 +161,9 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
             )
         return keys, keys.family
     for name in _architectures(keys):
-        family = by_architecture().get(TASK.sub("", name))
-        if family in known:
-            made = Keys(keys.data, str(family), keys.path, defaults=keys.base_may_be_default)
+        named = by_architecture().get(TASK.sub("", name))
+        if named in known:
+            made = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
             made.file, made.remarks = keys.file, keys.remarks
             made.note(
                 "model_type",
@@ -171,14 +171,14 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
                     "{why}, {where}: read as {family}, which {name} in architectures names",
                     why=say("{name!r} is not known", name=keys.family) if keys.family else say("missing"),
                     where=where,
-                    family=family,
+                    family=named,
                     name=name,
                 ),
             )
-            return made, str(family)
-    named = f", {where.en}" if code else ""
+            return made, str(named)
+    from_code = f", {where.en}" if code else ""
     raise ConfigError(
-        f"{keys.where('model_type')}: {keys.family!r} is not a known family{named}; `posenc inspect --families` lists them"
+        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; `posenc inspect --families` lists them"
     )
 
 

@@ -1,8 +1,8 @@
 """How to run a model with new rotary settings: the whole command for four programs, and what each does not read.
 
 servers.json has, for each program, the release that its commands were held against, the date, and the families whose code
-there reads all settings, or the base alone (tools/servers.py). Where a program would not read what the command says, or where it is not known,
-there is no command. The rules below are those of the same releases:
+there reads all settings, or the base alone (tools/servers.py). Where a program would not read what the command says, or
+where it is not known, there is no command. The rules below are those of the same releases:
 
     vLLM        vllm/config/model.py, _get_and_verify_max_len: a length above that of the configuration is refused
     SGLang      sglang/srt/configs/model_config.py, _derive_context_length: the same

@@ -254,7 +254,8 @@ def test_every_program_gets_its_whole_command(tmp_path):
     sglang = shlex.split(by_method["yarn"]["SGLang"]["command"])
     assert json.loads(sglang[sglang.index("--json-model-override-args") + 1])["rope_parameters"]["factor"] == 4.0
     assert by_method["yarn"]["llama.cpp"]["command"] == (
-        "llama-server -m MODEL.gguf -c 16384 --override-kv llama.context_length=int:16384 --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096"
+        "llama-server -m MODEL.gguf -c 16384 --override-kv llama.context_length=int:16384 "
+        "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096"
     )
     assert by_method["linear"]["llama.cpp"]["command"].endswith("--rope-scaling linear --rope-scale 4")
     assert by_method["llama3"]["llama.cpp"]["command"] == ""

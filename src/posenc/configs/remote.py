@@ -178,7 +178,8 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
             return made, str(named)
     from_code = f", {where.en}" if code else ""
     raise ConfigError(
-        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; `posenc inspect --families` lists them"
+        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; "
+        "`posenc inspect --families` lists them"
     )
 
 

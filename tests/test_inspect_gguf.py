@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import struct
 import time
 import tracemalloc
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import typer
 from typer.testing import CliRunner
 
@@ -17,6 +19,8 @@ import in_process
 from posenc.configs import ConfigError, read_config
 from posenc.configs.commands import compare_configs as compare_configs_
 from posenc.configs.commands import inspect as inspect_
+from posenc.configs.report.limit import limit
+from posenc.positions import Positions
 from sampling import a_third
 
 LLAMA = {
@@ -332,3 +336,130 @@ def test_both_files_of_a_comparison_are_named(tmp_path, folder):
     assert (done.returncode, done.stdout, len(done.stderr.splitlines())) == (1, "", 2)
     one = in_process.posenc("compare-configs", folder, bad)
     assert (one.returncode, one.stdout, len(one.stderr.splitlines())) == (1, "", 1)
+
+
+# What llama.cpp's code computes (sources of llama-cpp-python 0.3.36, vendor/llama.cpp/src).
+
+
+def mscale(factor: float, m: float) -> float:
+    """llama-context.cpp, get_mscale."""
+    return 1.0 if factor <= 1 else 0.1 * m * math.log(factor) + 1.0
+
+
+YARN = {"rope.scaling.type": "yarn", "rope.scaling.factor": 40.0, "rope.scaling.original_context_length": 4096}
+LATENT = {"rope.dimension_count": 64, "attention.key_length": 192, "attention.value_length": 128}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more", "cos_sin", "softmax"),
+    [
+        # models/deepseek2.cpp: the multiplier over 0.1; cos and sin 1; softmax mscale(w)². V3 and R1: w = 1, V2: .707
+        ("deepseek2", {**LATENT, "rope.scaling.yarn_log_multiplier": 0.1}, 1.0, mscale(40, 1.0) ** 2),
+        ("deepseek2", {**LATENT, "rope.scaling.yarn_log_multiplier": 0.0707}, 1.0, mscale(40, 0.707) ** 2),
+        # without it: both, since the factor of cos and sin is in the softmax too
+        ("deepseek2", LATENT, mscale(40, 1.0), mscale(40, 1.0) ** 2),
+        # models/mistral3.cpp: the multiplier as it is, no softmax scale
+        ("mistral3", {"rope.scaling.yarn_log_multiplier": 1.0}, 1.0, 1.0),
+        ("mistral3", {"rope.scaling.yarn_log_multiplier": 0.5}, mscale(40, 1.0) / mscale(40, 0.5), 1.0),
+        ("llama", {}, mscale(40, 1.0), 1.0),
+        ("llama", {"rope.scaling.attn_factor": 1.5}, 1.5 * mscale(40, 1.0), 1.0),
+    ],
+)
+def test_yarn_s_magnitudes_are_those_of_llama_cpp(tmp_path, architecture, more, cos_sin, softmax):
+    spec = read_config(gguf(tmp_path / "m.gguf", keys(architecture, **YARN, **more)))
+    made = spec.layers[0].uses[0].rotation.frequencies().at_length(4096)
+    assert made.cos_sin_scale == pytest.approx(cos_sin, rel=1e-6)
+    assert made.softmax_scale == pytest.approx(softmax, rel=1e-6)
+
+
+def test_only_two_architectures_read_yarn_s_betas(tmp_path):
+    betas = {"rope.scaling.yarn_beta_fast": 16.0, "rope.scaling.yarn_beta_slow": 1.0}
+    found = {
+        name: read_config(gguf(tmp_path / f"{name}.gguf", keys(name, **YARN, **betas))) for name in ("llama", "mistral3")
+    }
+    fast = {name: dict(spec.layers[0].uses[0].rotation.parameters).get("beta_fast") for name, spec in found.items()}
+    assert fast == {"llama": None, "mistral3": 16.0}
+    assert [one.key for one in found["llama"].remarks] == ["llama.rope.scaling.yarn_beta_fast"]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "more", "layers", "temperature"),
+    [
+        # models/mistral3.cpp:14: the step is the original length, offset 0
+        ("mistral3", {**YARN, "attention.temperature_scale": 0.1}, [0, 1, 2, 3], (0.1, 4096, 0)),
+        # models/deepseek2.cpp:41 (Mistral Large)
+        ("deepseek2", {**LATENT, "attention.temperature_scale": 0.1, "attention.temperature_length": 8192}, [0, 1, 2, 3],
+         (0.1, 8192, 0)),
+        # models/llama4.cpp:13-17: constants, in the layers without rotation
+        ("llama4", {"attention.chunk_size": 4096}, [3], (0.1, 8192, 1)),
+        ("llama", {"attention.temperature_scale": 0.1}, [], None),
+    ],
+)  # fmt: skip
+def test_temperatures_are_those_of_llama_cpp(tmp_path, architecture, more, layers, temperature):
+    spec = read_config(gguf(tmp_path / "m.gguf", keys(architecture, **more)))
+    warm = {n: use for n, layer in enumerate(spec.layers) for use in layer.uses if "Temperature" in use.name}
+    assert list(warm) == layers
+    for use in warm.values():
+        assert tuple(dict(use.arguments).values()) == temperature
+    scale, length, offset = temperature or (0.0, 1, 0)
+    for n in layers:  # llama-graph.cpp:157
+        made = next(use for use in spec.layers[n].uses if "Temperature" in use.name).build()
+        p = torch.tensor([[0.0, length - 1.0, float(length), 3.0 * length]], dtype=torch.float64)
+        expected = torch.log(torch.floor((p + offset) / length) + 1) * scale + 1
+        assert torch.allclose(made.of(p), expected)
+    if architecture == "llama4":
+        assert [layer.chunk for layer in spec.layers] == [8192, 8192, 8192, None]
+
+
+@pytest.mark.parametrize("architecture", ["minicpm3", "plm"])
+def test_latent_attention_turns_the_last_channels(tmp_path, architecture):
+    """models/minicpm3.cpp and plm.cpp: ggml_rope_set_offset(q, n_embd_head_qk_nope)."""
+    more = {"rope.dimension_count": 32, "attention.key_length": 96}
+    spec = read_config(gguf(tmp_path / "m.gguf", keys(architecture, **more)))
+    made = spec.encoding()
+    x = torch.ones(1, 1, 2, 96)
+    turned = made.rotate(x, Positions.arange(1, 2), "query") != x
+    assert torch.nonzero(turned[0, 0, 1]).flatten().min() >= 64
+
+
+@pytest.mark.parametrize("there", ["short", "long"])
+def test_a_set_of_factors_that_the_file_lacks_is_plain(tmp_path, there):
+    """llama-model.cpp:2337, get_rope_factors: the missing tensor is null, which ggml_rope_ext takes for no factors."""
+    tensors = {f"rope_factors_{there}.weight": [2.0] * 64}
+    path = gguf(tmp_path / "p.gguf", keys("phi3", **{"rope.scaling.original_context_length": 4096}), tensors)
+    made = read_config(path).layers[0].uses[0].rotation.frequencies()
+    plain = [500000.0 ** (-2 * i / 128) for i in range(64)]
+    for side, length in (("short", 4096), ("long", 4097)):
+        factor = 2.0 if side == there else 1.0
+        assert list(made.at_length(length)) == pytest.approx([one / factor for one in plain], rel=1e-12)
+        assert made.at_length(length).cos_sin_scale == 1.0  # llama-context.cpp:214: rope_attn_factor, 1 where it is missing
+
+
+def test_gemma3_s_length_is_after_its_linear_scaling(tmp_path):
+    more = {"rope.scaling.type": "linear", "rope.scaling.factor": 8.0, "attention.sliding_window": 1024}
+    spec = read_config(gguf(tmp_path / "m.gguf", keys("gemma3", **more, block_count=34)))
+    assert limit(spec).usable == 131072
+    wide = [layer for layer in spec.layers if layer.window is None]
+    near = [layer for layer in spec.layers if layer.window == 1024]
+    assert (len(wide), len(near)) == (5, 29)
+    assert wide[0].uses[0].rotation.frequencies().at_length(1)[0] == 1 / 8
+    assert near[0].uses[0].rotation.frequencies().at_length(1)[0] == 1.0
+
+
+HOSTILE = [0, 2**31, [0] * 3, [2**31] * 4, "x", -1.0, float("nan"), float("inf"), 1e38, True]
+
+
+def test_any_value_of_any_key_is_read_or_refused_in_one_line(tmp_path):
+    every = {**keys("deepseek2", **YARN, **LATENT), **{f"deepseek2.{name}": 1.0 for name in (
+        "rope.scaling.yarn_log_multiplier", "rope.scaling.attn_factor", "rope.scaling.yarn_beta_fast",
+        "attention.temperature_scale", "attention.sliding_window", "rope.dimension_sections")}}  # fmt: skip
+    every = {name: one for name, one in every.items() if "token" not in name} | {"split.count": 1, "general.alignment": 32}
+    for name in every:
+        for bad in HOSTILE:
+            path = gguf(tmp_path / "m.gguf", every | {name: bad})
+            try:
+                spec = read_config(path)
+                for use in spec.layers[0].uses if spec.layers else ():
+                    use.build()
+            except ConfigError as error:
+                assert len(str(error).splitlines()) == 1  # noqa: PT017

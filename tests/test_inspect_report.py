@@ -248,19 +248,20 @@ def test_every_program_gets_its_whole_command(tmp_path):
     by_method = {one["method"]: {run["name"]: run for run in one["runtimes"]} for one in data["extensions"]}
     assert set(by_method["yarn"]) == {"transformers", "vLLM", "SGLang", "llama.cpp"}
     vllm = shlex.split(by_method["yarn"]["vLLM"]["command"])
-    assert json.loads(vllm[vllm.index("--hf-overrides") + 1]) == {"rope_parameters": {
+    assert json.loads(vllm[vllm.index("--hf-overrides") + 1]) == {"max_position_embeddings": 16384, "rope_parameters": {
         "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096, "rope_theta": 10000.0}}  # fmt: skip
     assert vllm[-2:] == ["--max-model-len", "16384"]
     sglang = shlex.split(by_method["yarn"]["SGLang"]["command"])
-    assert json.loads(sglang[sglang.index("--json-model-override-args") + 1])["rope_scaling"]["factor"] == 4.0
+    assert json.loads(sglang[sglang.index("--json-model-override-args") + 1])["rope_parameters"]["factor"] == 4.0
     assert by_method["yarn"]["llama.cpp"]["command"] == (
-        "llama-server -m MODEL.gguf -c 16384 --rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096"
+        "llama-server -m MODEL.gguf -c 16384 --override-kv llama.context_length=int:16384 "
+        "--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 4096"
     )
     assert by_method["linear"]["llama.cpp"]["command"].endswith("--rope-scaling linear --rope-scale 4")
     assert by_method["llama3"]["llama.cpp"]["command"] == ""
     assert all(run["version"] and run["ignores"] for runs in by_method.values() for run in runs.values())
     shown = words(inspect("-", "--extend-to", "16384").stdout)
-    assert "vLLM 0.33, ignores max_position_embeddings" in shown
+    assert f"vLLM {by_method['yarn']['vLLM']['version']} ({by_method['yarn']['vLLM']['date']}), ignores nothing" in shown
 
 
 def test_llama_cpp_goes_on_with_what_the_model_was_trained_with():
@@ -268,7 +269,7 @@ def test_llama_cpp_goes_on_with_what_the_model_was_trained_with():
         config = LLAMA | {"rope_scaling": scaling}
         found = inspect("-", "--extend-to", "65536", "--method", method, "--json", config=config)
         return json.loads(found.stdout)["extensions"][0]["runtimes"][3]["command"].removeprefix(
-            "llama-server -m MODEL.gguf -c 65536 "
+            "llama-server -m MODEL.gguf -c 65536 --override-kv llama.context_length=int:65536 "
         )
 
     linear = {"rope_type": "linear", "factor": 4.0}

@@ -68,6 +68,10 @@ TARGETS = {
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
+    "servers": [
+        "tests/test_inspect_servers.py",
+        "tests/test_inspect_gguf_package.py",
+    ],  # downloads the releases that servers.json names
     "check": ["tests/conformance", "tests/test_conformance.py"],
     "stress": ["tests/stress/test_call_sequences.py", "tests/stress/test_distributed.py", "tests/stress/test_storing.py"],
     "soak": ["tests/stress/test_soak.py"],

@@ -23,11 +23,16 @@ from posenc.configs.gguf_file import GGUF
 from posenc.configs.keys import Keys
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use
-from posenc.frequencies import Arithmetic, Frequencies
+from posenc.frequencies import Arithmetic, Frequencies, mscale_of
 
 PERMUTES = "llama.cpp's converter permutes q and k"
 CLASS = "GGUF"
 LEAST, NEVER = 1e-6, 1e20  # factors of pairs: smaller ones are slips, larger ones stop a pair
+WARM = {  # architectures whose file has a temperature: the key of its step
+    "deepseek2": "attention.temperature_length",
+    "mistral3": "rope.scaling.original_context_length",
+    "mistral4": "attention.temperature_length",
+}
 MOST_PARTS = 1024  # files of a split model
 
 
@@ -73,7 +78,7 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     use, sliding = _uses(found, keys, architecture)
     spec = PositionSpec(
         architecture,
-        layers=tuple(_layers(keys, architecture, use, sliding)),
+        layers=tuple(_tempered(keys, architecture, _layers(keys, architecture, use, sliding))),
         n_heads=_heads(keys),
         d_head=dict(use.arguments).get("d_head") if use else None,
         **about,
@@ -147,11 +152,13 @@ def _layers(keys: Keys, architecture: str, use: Use | None, sliding: Use | None)
     if architecture in llama_cpp.LEARNED:  # added to the embeddings
         return [full, *[replace(full, uses=())] * (count - 1)]
     if architecture == "llama4" and keys.whole("attention.sliding_window", None, least=0) != 0:
-        chunked = replace(full, kind="chunked_attention", chunk=keys.whole("attention.chunk_size", llama_cpp.CHUNK))
+        chunked = replace(full, kind="chunked_attention", chunk=llama_cpp.CHUNK)
         layers = [chunked if (n + 1) % llama_cpp.CHUNKED_EVERY else full for n in range(count)]
     else:
         layers = _windowed(keys, architecture, full, sliding, count)
     every = llama_cpp.NO_ROTATION_EVERY.get(architecture)
+    if architecture == "llama4" and keys.whole("attention.sliding_window", None, least=0) == 0:
+        every = count
     return [
         Layer(kind="linear_attention")
         if recurrent
@@ -160,6 +167,26 @@ def _layers(keys: Keys, architecture: str, use: Use | None, sliding: Use | None)
         else layer
         for n, (layer, recurrent) in enumerate(zip(layers, _recurrent(keys, architecture, count), strict=True))
     ]
+
+
+def _tempered(keys: Keys, architecture: str, layers: list[Layer]) -> list[Layer]:
+    """Queries scaled by their position: Llama 4's in layers without rotation, of other architectures in all."""
+    given: dict[str, Any] = {}
+    if architecture == "llama4" and keys.whole("attention.sliding_window", None, least=0) != 0:
+        given = llama_cpp.WARMTH
+    elif scale := keys.number("attention.temperature_scale", None, positive=False) if architecture in WARM else None:
+        key = WARM[architecture]
+        length = keys.whole(key, None) or keys.whole("context_length", None)
+        if length is None:
+            raise ConfigError(f"{keys.where(key)}: missing; queries are scaled by it")
+        given = {"scale": _short(scale), "length": length, "offset": 0}
+    if not given:
+        return layers
+    said = dict.fromkeys(given, "constant of the code")
+    if architecture in WARM:
+        said |= {"scale": keys.said_by("attention.temperature_scale"), "length": keys.said_by(WARM[architecture])}
+    warm = Use("encodings.bases.temperature.FloorLogTemperature", tuple(given.items()), tuple(said.items()))
+    return [replace(one, uses=(*one.uses, warm)) if architecture in WARM or not one.uses else one for one in layers]
 
 
 def _recurrent(keys: Keys, architecture: str, count: int) -> Sequence[bool]:
@@ -274,12 +301,15 @@ def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
         if len(factors) != width // 2 or not all(math.isfinite(factor) and factor >= LEAST for factor in factors):
             said = f"expected a number from {LEAST:g} for each of {width // 2} pairs"
             raise ConfigError(f"{name}: {said}, got {len(factors)} numbers from {min(factors, default=0.0):g}")
-    if "rope_factors_long" in found.factors:
+    attention = _short(keys.number("rope.scaling.attn_factor", 1.0))  # of cos and sin, whatever the scaling
+    if found.factors.keys() & {"rope_factors_long", "rope_factors_short"}:
         if original is None or length is None:
             raise ConfigError(f"{keys.where('context_length')}: missing; LongRoPE's factors need it")
-        given = {"short_factor": found.factors.get("rope_factors_short"), "long_factor": found.factors["rope_factors_long"]}
-        given |= {"original_length": original, "factor": length / original}
-        given |= {"attention_factor": keys.number("rope.scaling.attn_factor", None)}
+        plain = (1.0,) * (width // 2)  # of a set that the file does not have
+        given: dict[str, Any] = {
+            f"{side}_factor": found.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")
+        }
+        given |= {"original_length": original, "factor": length / original, "attention_factor": attention}
         return _kept(width, base, "longrope", given)
     if "rope_freqs" in found.factors:
         return Rotation(width, base, "configs.gguf.divided", (("factors", found.factors["rope_freqs"]),))
@@ -289,9 +319,52 @@ def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
         if factor is None or original is None:
             missing = "rope.scaling.factor" if factor is None else "rope.scaling.original_context_length"
             raise ConfigError(f"{keys.where(missing)}: missing; yarn needs it")
-        betas = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
-        return _kept(width, base, "yarn", {"factor": factor, "original_length": original} | betas)
+        return _yarn(keys, width, base, factor, original, attention)
     return Rotation(width, base, maps=_axes(keys, width // 2))
+
+
+def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, attention: float) -> Rotation:
+    """YaRN as llama.cpp computes its two magnitudes (src/llama-context.cpp; src/models/deepseek2.cpp).
+
+    cos and sin     mscale_of(factor, m) / mscale_of(factor, w)   w = yarn_log_multiplier, m = 1; deepseek2: m = w
+    softmax         (cos and sin · (1 + 0.1·w·ln factor))², of latent attention
+    """
+    said = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
+    given: dict[str, Any] = {"factor": factor, "original_length": original}
+    if keys.family in llama_cpp.BETAS:
+        given |= said
+    else:
+        for side, default in (("fast", 32.0), ("slow", 1.0)):
+            if said[f"beta_{side}"] not in (None, default):
+                keys.warning(
+                    f"rope.scaling.yarn_beta_{side}",
+                    say("not read: llama.cpp's code for {family} uses {default:g}", family=keys.family, default=default),
+                )
+    unit = llama_cpp.LOG_MULTIPLIER.get(keys.family)
+    written = keys.number("rope.scaling.yarn_log_multiplier", None, positive=False) if unit else None
+    if written is not None and written < 0:
+        raise ConfigError(f"{keys.where('rope.scaling.yarn_log_multiplier')}: expected 0 or more, got {written:g}")
+    weight = _short(written / unit) if unit and written else 0.0
+    if weight:
+        own = weight if keys.family == "deepseek2" else 1.0
+        attention *= mscale_of(factor, own) / mscale_of(factor, weight) if weight != own else 1.0
+        given["attention_factor"] = attention
+    elif attention != 1:
+        attention *= mscale_of(factor)
+        given["attention_factor"] = attention
+    else:
+        attention = mscale_of(factor)
+    made = _kept(width, base, "yarn", given)
+    if keys.family not in llama_cpp.SCALED_SOFTMAX or factor <= 1:
+        return made
+    more = mscale_of(factor, weight) if weight else 1.0
+    grown = weight if attention == 1 else (attention * more - 1) / (0.1 * math.log(factor))
+    return replace(made, maps=(("softmax_mscale", (("factor", factor), ("mscale_all_dim", grown))),)) if grown else made
+
+
+def _short(number: float) -> float:
+    """The shortest decimal number of seven digits: files hold fp32."""
+    return float(f"{number:.7g}")
 
 
 def _axes(keys: Keys, pairs: int) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:

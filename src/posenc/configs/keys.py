@@ -23,6 +23,7 @@ POSITIONAL = re.compile(
 )
 ROPE = ("rope_scaling", "rope_parameters")
 MOST = {  # sizes beyond are slips
+    "hash_buckets": 2**20,  # rows of a table of characters, not distances
     "buckets|pos_bins": 2**9,
     "layer|depth|heads|n_head|head_count|blocks|block_count": 2**14,
     "hidden|d_model|dim|embd|width|d_kv": 2**22,
@@ -252,6 +253,8 @@ class Keys:
         first, dot, rest = key.partition(".")
         same = [first, *self.spellings(first), *(ROPE if first in ROPE else ())]
         held = next((name for name in same if name in self.file), None)
+        if held is None and key in self.file:  # keys of GGUF files have dots
+            return key
         return None if held is None else f"{held}{dot}{rest}"
 
     def unread(self) -> list[str]:

@@ -35,7 +35,12 @@ PERMUTED = NEIGHBOURS - _names(
 )
 # Pairs read three coordinates in turn, instead of section by section.
 INTERLEAVED_AXES = frozenset(["qwen3vl", "qwen3vlmoe", "qwen35", "qwen35moe"])
-LAST_CHANNELS = frozenset(["deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4"])
+LAST_CHANNELS = frozenset(["deepseek2", "deepseek2-ocr", "glm-dsa", "minicpm3", "mistral4", "plm"])
+# Latent attention whose softmax scale follows YaRN (src/models/deepseek2.cpp, glm-dsa.cpp).
+SCALED_SOFTMAX = frozenset(["deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4"])
+# What yarn_log_multiplier of the file is divided by; other architectures do not read it.
+LOG_MULTIPLIER = {"deepseek2": 0.1, "deepseek2-ocr": 0.1, "mistral3": 1.0, "mistral4": 0.1}
+BETAS = frozenset(["grok", "mistral3"])  # those that read YaRN's betas from the file; 32 and 1 elsewhere
 ALIBI = frozenset(["bloom", "jais", "jina-bert-v2", "mpt", "refact"])
 ALIBI_BY_SIZE = {"baichuan": 40}  # ALiBi in the model with this number of layers, RoPE in the others
 LEARNED = frozenset(["bert", "gpt2", "starcoder"])
@@ -92,4 +97,5 @@ WINDOWS = {
     "plamo3": Windows(8),
     "smallthinker": Windows(4, full_first=True, only=True),
 }
-CHUNK, CHUNKED_EVERY = 8192, 4  # Llama 4: three layers in chunks, then a full one
+CHUNK, CHUNKED_EVERY = 8192, 4  # Llama 4: three layers in chunks, then a full one, whatever the file says
+WARMTH = {"scale": 0.1, "length": 8192, "offset": 1}  # Llama 4: queries of layers without rotation, constants of the code

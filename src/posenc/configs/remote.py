@@ -86,12 +86,27 @@ REMOTE = {
     "internlm2": Remote("llama", "InternLM2Config"),
     "internvl_chat": Remote("internvl_chat", "InternVLChatConfig"),
     "jais": Remote("jais", "JAISConfig", GPT2_NAMES),
+    "jina-bert-v2": Remote("jina-bert-v2", "JinaBertConfig", like="bert"),
+    "jina-xlm-roberta-flash": Remote(
+        "jina_embeddings_v3",
+        "XLMRobertaFlashConfig",
+        {"rope_theta": "rotary_emb_base"},
+        like="xlm-roberta",
+        also=("position_embedding_type",),
+    ),
     "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
     "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
     "minicpm": Remote("llama", "MiniCPMConfig"),
     "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
     "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
     "mixformer-sequential": Remote("phi-msft", "MixFormerSequentialConfig", GPT2_NAMES),
+    "nomic-bert-2048": Remote(
+        "nomic_bert",
+        "NomicBertConfig",
+        GPT2_NAMES | {"rope_theta": "rotary_emb_base"},
+        like="nomic_bert",
+        also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
+    ),
     "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
     "openelm": Remote("openelm", "OpenELMConfig", ELM_NAMES),
     "orion": Remote("llama", "OrionConfig"),
@@ -103,6 +118,22 @@ REMOTE = {
 }
 
 
+# Files of a family of transformers that are made for other code: model type, key, its values (None: any) -> the family.
+VARIANTS = {
+    ("bert", "position_embedding_type", "alibi"): "jina-bert-v2",
+    ("xlm-roberta", "position_embedding_type", "rotary"): "jina-xlm-roberta-flash",
+    ("nomic_bert", "rotary_emb_base", None): "nomic-bert-2048",
+}
+
+
+def _family(keys: Keys) -> str:
+    """The model type, or that of the code which the file is made for."""
+    for (known, key, value), other in VARIANTS.items():
+        if keys.family == known and keys.has(key) and value in (None, keys.data[key]):
+            return other
+    return keys.family
+
+
 def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     """The keys as their family's reader takes them, and the model type of that reader, one of `known`.
 
@@ -110,8 +141,8 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     """
     code = _code(keys)
     where = say("remote code ({code})", code=code) if code else say("remote code")
-    if keys.family in REMOTE:
-        about = REMOTE[keys.family]
+    if (family := _family(keys)) in REMOTE:
+        about = REMOTE[family]
         made = keys.replaced(facts=about.facts())
         made.read |= {key: made.data[key] for key in about.also if key in made.data}
         said = say("{where}: read from the published code's facts, not compared with it", where=where)
@@ -130,9 +161,9 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
             )
         return keys, keys.family
     for name in _architectures(keys):
-        family = by_architecture().get(TASK.sub("", name))
-        if family in known:
-            made = Keys(keys.data, str(family), keys.path, defaults=keys.base_may_be_default)
+        named = by_architecture().get(TASK.sub("", name))
+        if named in known:
+            made = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
             made.file, made.remarks = keys.file, keys.remarks
             made.note(
                 "model_type",
@@ -140,14 +171,15 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
                     "{why}, {where}: read as {family}, which {name} in architectures names",
                     why=say("{name!r} is not known", name=keys.family) if keys.family else say("missing"),
                     where=where,
-                    family=family,
+                    family=named,
                     name=name,
                 ),
             )
-            return made, str(family)
-    named = f", {where.en}" if code else ""
+            return made, str(named)
+    from_code = f", {where.en}" if code else ""
     raise ConfigError(
-        f"{keys.where('model_type')}: {keys.family!r} is not a known family{named}; `posenc inspect --families` lists them"
+        f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; "
+        "`posenc inspect --families` lists them"
     )
 
 

@@ -63,6 +63,8 @@ NEEDED = {
     "longrope": ("short_factor", "long_factor"),
     "llama3": ("factor", "low_freq_factor", "high_freq_factor"),
 }
+# What published files carry that no code reads: the Yarn-Llama-2 and Yarn-Mistral files, HunYuan's.
+CARRIED = {"yarn": ("finetuned",), "dynamic": ("beta_fast", "beta_slow", "mscale", "mscale_all_dim")}
 ANYWHERE = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 
 
@@ -114,6 +116,17 @@ def rope(
 
     parameters = {ours: _frozen(settings[key]) for key, ours in takes.items() if settings.get(key) is not None}
     _check_parameters(keys, settings, where, kind, takes, also_read)
+    if kind == "yarn" and not (parameters.get("mscale") and parameters.get("mscale_all_dim")):
+        alone = parameters.pop("mscale", None), parameters.pop("mscale_all_dim", None)
+        if any(alone) and "mscale_all_dim" not in also_read:
+            keys.note(
+                where.removeprefix(keys.path).strip("."),
+                say(
+                    "mscale and mscale_all_dim affect cos and sin only together; here cos and sin are scaled "
+                    "by 1 + 0.1·ln factor{too}",
+                    too="",
+                ),
+            )
     nested = label is not None and where.endswith(f".{label}")
     if nested and parameters.pop("truncate", True) is False:
         keys.warning(
@@ -279,7 +292,8 @@ def _check_parameters(
         if key == "truncate":
             Keys(settings, "", where).flag(key)
         if key not in takes and key not in ANYWHERE and key not in also_read:
-            keys.error(
+            keys.remark(
+                "note" if key in CARRIED.get(kind, ()) else "error",
                 f"{where.removeprefix(keys.path).strip('.')}.{key}",
                 say(
                     "not a key of {kind}, which takes {keys}: it is not read",

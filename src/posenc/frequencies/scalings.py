@@ -154,18 +154,20 @@ def llama3(
         t > high_freq_factor   ω
         between                ((1-s)/factor + s)·ω,   s = (t - low_freq_factor)/(high_freq_factor - low_freq_factor)
 
-    Llama 3.1, in the code that Meta released. Raises ValueError unless low_freq_factor < high_freq_factor.
+    Llama 3.1, in the code that Meta released. Raises ValueError unless low_freq_factor <= high_freq_factor.
     """
     check_exact(f)
-    if low_freq_factor >= high_freq_factor:
+    if low_freq_factor > high_freq_factor:
         raise ValueError(
-            f"low_freq_factor: expected less than high_freq_factor={high_freq_factor:g}, "
+            f"low_freq_factor: expected at most high_freq_factor={high_freq_factor:g}, "
             f"got {low_freq_factor:g}; they may be swapped"
         )
     values = []
     for w in f:
         turns = original_length * w / (2 * math.pi)
-        keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
+        keep = float(turns >= low_freq_factor)  # where both are equal, nothing is between (Llama 4 Scout)
+        if low_freq_factor < high_freq_factor:
+            keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
         values.append((1 - keep) * w / factor + keep * w)
     said = (
         f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "

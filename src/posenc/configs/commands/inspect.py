@@ -97,6 +97,7 @@ def command(
                     {
                         "name": one.name,
                         "version": one.version,
+                        "date": one.date,
                         "command": one.command,
                         "ignores": one.ignores.in_language(language),
                     }

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from posenc.configs.coordinates import EACH_PART, LIKE_TEXT, SEQUENCE, VIDEO_FRAMES, VIDEO_MERGED, three_axes
-from posenc.configs.family import family, parts
+from posenc.configs.family import family
 from posenc.configs.keys import Keys
+from posenc.configs.own_parts import own_parts
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec
 from posenc.support.languages import clauses
@@ -58,4 +59,4 @@ SECTIONS = {name: (sections.split(), where) for names, sections, where in TABLE 
 @family(*SECTIONS)
 def composite(keys: Keys) -> PositionSpec:
     sections, coordinates = SECTIONS[keys.family]
-    return PositionSpec(keys.family, parts=parts(keys, *sections), coordinates=coordinates)
+    return PositionSpec(keys.family, parts=own_parts(keys, *sections), coordinates=coordinates)

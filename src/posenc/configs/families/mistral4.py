@@ -145,7 +145,8 @@ def ministral3(keys: Keys) -> PositionSpec:
     )
     name = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     inner = Keys(keys.table(name), "", keys.where(name))
-    scale, step = inner.number("llama_4_scaling_beta", None), inner.whole("original_max_position_embeddings", None)
+    scale = inner.number("llama_4_scaling_beta", None, positive=False)
+    step = inner.whole("original_max_position_embeddings", None)
     if step is None and inner.get("rope_type", inner.get("type", "")) in ("yarn", "llama3", "longrope"):
         step = length  # written there by the class
     for key, value in (("llama_4_scaling_beta", scale), ("original_max_position_embeddings", step)):
@@ -156,6 +157,10 @@ def ministral3(keys: Keys) -> PositionSpec:
     also = ("llama_4_scaling_beta", "max_position_embeddings", "original_max_position_embeddings")
     use = rope(keys, d_head=head_width(keys), also_read=also)
     window = keys.whole("sliding_window", None)
+    kind = "full_attention" if window is None else "sliding_attention"
+    spec = decoder(keys, use, kinds=[kind] * keys.whole("num_hidden_layers"))
+    if scale == 0:  # Devstral 2: the scale is 1 everywhere
+        return spec
     sharper = Use(
         "encodings.bases.temperature.FloorLogTemperature",
         (("scale", scale), ("length", step), ("offset", 0)),
@@ -174,6 +179,4 @@ def ministral3(keys: Keys) -> PositionSpec:
             position=step - 1,
         ),
     )
-    kind = "full_attention" if window is None else "sliding_attention"
-    spec = decoder(keys, use, kinds=[kind] * keys.whole("num_hidden_layers"))
     return replace(spec, layers=tuple(replace(layer, uses=(*layer.uses, sharper)) for layer in spec.layers))

@@ -106,6 +106,14 @@ def jais(keys: Keys) -> PositionSpec:
     return stack_of(keys, layers)
 
 
+@family("jina-bert-v2")
+def jina_bert_v2(keys: Keys) -> PositionSpec:
+    """Jina's BERT: ALiBi over the distance to both sides, with the paper's slopes; no table."""
+    keys.get("position_embedding_type")
+    layers = [Layer((linear(keys, "num_attention_heads"),), causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers)
+
+
 @family("llada")
 def llada(keys: Keys) -> PositionSpec:
     """A masked diffusion model: Llama's RoPE, bidirectional."""

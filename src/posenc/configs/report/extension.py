@@ -26,6 +26,8 @@ class Extension:
     standard   the same as keys of the configuration that transformers 5 has read
     before, after  the frequencies of the layers that it changes
     note       what to know about this method here
+    family, rotation   the model type of the part, and its rotary settings before
+    lengths    further keys of the file that servers take for its length
     """
 
     method: str
@@ -36,6 +38,12 @@ class Extension:
     before: Frequencies
     after: Frequencies
     note: Words
+    family: str
+    rotation: Rotation
+    lengths: tuple[str, ...]
+
+
+LENGTHS = ("max_sequence_length", "max_seq_length", "max_seq_len", "seq_length", "seq_len", "model_max_length")
 
 
 def extensible(spec: PositionSpec) -> tuple[str, PositionSpec]:
@@ -80,7 +88,17 @@ def extend(
             now = rotation.frequencies().at_length(trained)
             made.append(
                 Extension(
-                    method, length, length / trained, {}, {}, now, now, say("not for this family: {error}", error=error)
+                    method,
+                    length,
+                    length / trained,
+                    {},
+                    {},
+                    now,
+                    now,
+                    say("not for this family: {error}", error=error),
+                    spec.family,
+                    rotation,
+                    (),
                 )
             )
     return [
@@ -137,6 +155,9 @@ def _extension(
         before.at_length(trained),
         after.at_length(length),
         joined((note, *more), " ", ""),
+        spec.family,
+        rotation,
+        tuple(key for key in LENGTHS if config.get(key) is not None),
     )
 
 

@@ -16,7 +16,7 @@ from posenc.frequencies import Frequencies
 from posenc.support.languages import Words
 
 # Their files give the length with the factor of their linear scaling included; other files give the length before it.
-LENGTH_AFTER_LINEAR = ("gemma3_text", "t5gemma2_text", "t5gemma2_decoder")
+LENGTH_AFTER_LINEAR = ("gemma3_text", "gemma3", "gemma-embedding", "t5gemma2_text", "t5gemma2_decoder")  # GGUF's names too
 NAMES = {
     "dynamic": say("dynamic NTK"),
     "linear": say("linear"),

@@ -263,7 +263,7 @@ class Page:
         self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
         for one in runtimes(chosen):
             ignores = self.say("ignores", one.ignores.in_language(self.language))
-            self.console.print(_indented(f"{one.name} {one.version}{self.say('comma')}{ignores}"))
+            self.console.print(_indented(f"{one.name} {one.version} ({one.date}){self.say('comma')}{ignores}"))
             if one.command:
                 self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)
 

@@ -1,15 +1,25 @@
 """How to run a model with new rotary settings: the whole command for four programs, and what each does not read.
 
-Each was written for the version that it names; later ones may differ.
+servers.json has, for each program, the release that its commands were held against, the date, and the families whose code
+there reads all settings, or the base alone (tools/servers.py). Where a program would not read what the command says, or
+where it is not known, there is no command. The rules below are those of the same releases:
+
+    vLLM        vllm/config/model.py, _get_and_verify_max_len: a length above that of the configuration is refused
+    SGLang      sglang/srt/configs/model_config.py, _derive_context_length: the same
+    llama.cpp   tools/server/server-context.cpp: a request is cut at the file's context_length;
+                src/llama-model.cpp, get_rope_factors: a file's factors of pairs stay, whatever the options say
 """
 
 from __future__ import annotations
 
+import functools
 import json
 import shlex
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
 
+from posenc.configs import Rotation
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
 from posenc.configs.say import say
@@ -17,96 +27,148 @@ from posenc.support.languages import Words
 
 NOTHING = say("nothing")
 FILE_ONLY = say("settings on the command line: write them into config.json")
+FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """One program. `command` is "" where it has none; `ignores` says what it does not read, or what to do instead."""
+    """One program. `command` is "" where it has none; `ignores` says what it does not read, or what to do instead.
+
+    version   the release that the command was held against
+    date      when
+    """
 
     name: str
     version: str
+    date: str
     command: str
     ignores: Words
+
+
+@functools.cache
+def servers() -> dict[str, dict[str, Any]]:
+    """For each program: version, date, and the families that it reads all settings of, or the base alone."""
+    text = resources.files("posenc.configs.report").joinpath("servers.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
 
 
 def runtimes(extension: Extension) -> list[Runtime]:
     """The programs for one extension; [] where the family's code does not support it."""
     if not extension.fragment:
         return []
-    settings, nested = _settings(extension.standard or extension.fragment)
     return [
-        _transformers(extension),
-        _vllm(extension, settings, nested),
-        _sglang(extension),
-        _llama_cpp(extension, settings),
+        Runtime(name, servers()[name]["version"], servers()[name]["date"], *make(extension))
+        for name, make in (("transformers", _transformers), ("vLLM", _vllm), ("SGLang", _sglang), ("llama.cpp", _llama_cpp))
     ]
 
 
-def _settings(keys: dict[str, Any]) -> tuple[dict[str, Any], bool]:
-    """The rotary settings with their base, and whether they are those of a part or a kind of layer."""
-    inner, nested = keys, False
+def _settings(keys: dict[str, Any]) -> dict[str, Any]:
+    """The rotary settings with their base."""
+    inner = keys
     while "max_position_embeddings" not in inner:
-        inner, nested = next(iter(inner.values())), True
+        inner = next(iter(inner.values()))
     found = dict(inner.get("rope_parameters") or inner.get("rope_scaling") or {"rope_type": "default"})
     kinds = [label for label, one in found.items() if isinstance(one, dict)]
     if kinds:
-        found, nested = dict(found[next(label for label in (*WIDE, *kinds) if label in kinds)]), True
+        found = dict(found[next(label for label in (*WIDE, *kinds) if label in kinds)])
     if "rope_theta" in inner:
         found["rope_theta"] = inner["rope_theta"]
-    return found, nested
+    return found
 
 
-def _transformers(extension: Extension) -> Runtime:
+def _transformers(extension: Extension) -> tuple[str, Words]:
     given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
     if not given:
-        return Runtime("transformers", "5.23", "", FILE_ONLY)
-    return Runtime(
-        "transformers",
-        "5.23",
-        f'AutoModelForCausalLM.from_pretrained("MODEL", {given})',
-        say("{nothing}; every request gets the scaled angles, short ones too", nothing=NOTHING),
-    )
+        return "", FILE_ONLY
+    every = say("{nothing}; every request gets the scaled angles, short ones too", nothing=NOTHING)
+    return f'AutoModelForCausalLM.from_pretrained("MODEL", {given})', every
 
 
-def _vllm(extension: Extension, settings: dict[str, Any], nested: bool) -> Runtime:
+def _unknown(family: str) -> Words:
+    return say("not known for {family}: write the settings into config.json and compare the output", family=family)
+
+
+def _served(name: str, extension: Extension) -> Words | None:
+    """Why a server cannot be told the settings of an extension; None if it can."""
+    family, known = extension.family, servers()[name]
     if not extension.standard:
-        return Runtime("vLLM", "0.33", "", FILE_ONLY)
-    given = extension.standard if nested else {"rope_parameters": settings}
-    command = f"vllm serve MODEL --hf-overrides {shlex.quote(json.dumps(given))} --max-model-len {extension.length}"
-    ignores = say("max_position_embeddings: --max-model-len is the limit; --rope-scaling is gone")
+        return FILE_ONLY
+    if family in known["settings"]:
+        return None
+    if family not in known["base"]:
+        return _unknown(family)
+    if extension.method == "ntk" and _settings(extension.standard).get("rope_type") == "default":
+        return None
+    return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)
+
+
+def _overrides(extension: Extension) -> str:
+    """The settings with every length of the file that the servers check."""
+
+    def with_lengths(keys: dict[str, Any]) -> dict[str, Any]:
+        if "max_position_embeddings" in keys:
+            return keys | dict.fromkeys(extension.lengths, extension.length)
+        return {key: with_lengths(inner) for key, inner in keys.items()}
+
+    return shlex.quote(json.dumps(with_lengths(extension.standard)))
+
+
+def _vllm(extension: Extension) -> tuple[str, Words]:
+    if why := _served("vLLM", extension):
+        return "", why
+    if extension.method == "yarn" and "mrope_section" in _settings(extension.standard):
+        return "", say(  # model_executor/layers/rotary_embedding/mrope.py, which makes its tables four times as long
+            "yarn with mrope_section: it places the ramp of pairs for 4 times the trained length"
+        )
+    command = f"vllm serve MODEL --hf-overrides {_overrides(extension)} --max-model-len {extension.length}"
     if extension.method == "longrope":
-        ignores = say("factor; one set of factors serves all requests, chosen by --max-model-len")
-    return Runtime("vLLM", "0.33", command, ignores)
+        return command, say("factor; one set of factors serves all requests, chosen by --max-model-len")
+    return command, NOTHING
 
 
-def _sglang(extension: Extension) -> Runtime:
-    command = (
-        "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 python -m sglang.launch_server --model-path MODEL "
-        f"--json-model-override-args {shlex.quote(json.dumps(extension.fragment))} --context-length {extension.length}"
-    )
-    return Runtime(
-        "SGLang", "0.5.23", command, say("nothing; without the variable it refuses a length above that of config.json")
-    )
+def _sglang(extension: Extension) -> tuple[str, Words]:
+    if why := _served("SGLang", extension):
+        return "", why
+    start = "python -m sglang.launch_server --model-path MODEL"
+    return f"{start} --json-model-override-args {_overrides(extension)} --context-length {extension.length}", NOTHING
 
 
-def _llama_cpp(extension: Extension, settings: dict[str, Any]) -> Runtime:
-    start = f"llama-server -m MODEL.gguf -c {extension.length}"
-    factor = f"{settings.get('factor', extension.factor):g}"
-    ignores = say("config.json: the options replace the GGUF file's own keys")
-    if extension.method == "yarn":
-        original = settings["original_max_position_embeddings"]
-        command = f"{start} --rope-scaling yarn --rope-scale {factor} --yarn-orig-ctx {original}"
-        for key in ("beta_fast", "beta_slow"):
-            if key in settings:
-                command += f" --yarn-{key.replace('_', '-')} {settings[key]:g}"
-    elif extension.method == "linear":
-        command = f"{start} --rope-scaling linear --rope-scale {factor}"
-    elif extension.method == "ntk":
-        kept = f"linear --rope-scale {factor}" if settings["rope_type"] == "linear" else "none"
-        command = f"{start} --rope-scaling {kept} --rope-freq-base {settings['rope_theta']:.10g}"
-    else:
-        command = ""
-        ignores = say(
+def _llama_cpp(extension: Extension) -> tuple[str, Words]:
+    architecture = servers()["llama.cpp"]["architectures"].get(extension.family)
+    if architecture is None:
+        return "", _unknown(extension.family)
+    if extension.method in FACTORS:
+        return "", say(
             "no option for {method}: change config.json and run convert_hf_to_gguf.py again", method=extension.method
         )
-    return Runtime("llama.cpp", "gguf 0.19", command, ignores)
+    if extension.rotation.kind in FACTORS:
+        return "", say(
+            "options that replace the file's {kind}: change config.json and run convert_hf_to_gguf.py again",
+            kind=extension.rotation.kind,
+        )
+    settings = _settings(extension.standard or extension.fragment)
+    factor = f"{settings.get('factor', extension.factor):.9g}"
+    options = f"-c {extension.length} --override-kv {architecture}.context_length=int:{extension.length}"
+    if extension.method == "yarn":
+        options += f" --rope-scaling yarn --rope-scale {factor}"
+        options += f" --yarn-orig-ctx {settings['original_max_position_embeddings']}"
+        for key in ("beta_fast", "beta_slow"):
+            if key in settings:
+                options += f" --yarn-{key.replace('_', '-')} {settings[key]:g}"
+    elif settings["rope_type"] == "linear":
+        options += f" --rope-scaling linear --rope-scale {factor}"
+    else:
+        options += " --rope-scaling none"
+    if extension.method == "ntk":
+        options += f" --rope-freq-base {settings['rope_theta']:.10g}"
+    return f"llama-server -m MODEL.gguf {options}", _not_read(extension.rotation, settings)
+
+
+def _not_read(rotation: Rotation, settings: dict[str, Any]) -> Words:
+    """Keys that llama.cpp's YaRN has no option for."""
+    if settings.get("truncate") is False:
+        return say("truncate: the range of pairs is rounded")
+    if any(name.startswith("mscale") for name in (*settings, *dict(rotation.parameters))):
+        return say("mscale and mscale_all_dim on the command line: those of the file stay")
+    return say("config.json: the options replace the GGUF file's own keys")

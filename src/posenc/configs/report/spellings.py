@@ -89,7 +89,9 @@ def _rotations(spec: PositionSpec) -> list[Rotation | None]:
 
 
 def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, float]:
-    """partial_rotary_factor where the family's code reads it."""
+    """partial_rotary_factor where the family's code reads it; settings by kind of layer have it inside."""
+    if any(isinstance(one, Mapping) for one in (config.get("rope_parameters") or {}).values()):
+        return {}
     for use in (use for layer in changed.layers for use in layer.uses):
         if use.rotation is None:
             continue

@@ -25,6 +25,7 @@ from posenc.frequencies import ByLength, Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.structure import Region, Regions
+from posenc.support.checked import checked
 
 if TYPE_CHECKING:
     from posenc.encoding import Side

@@ -1,0 +1,109 @@
+"""The functions of vLLM and SGLang that decide what becomes of a command, from unpacked releases, without their packages.
+
+Everything else of a package is a stand-in: only the files named here run.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.abc
+import importlib.util
+import logging
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+
+def functions(path: Path, *names: str, **namespace: Any) -> dict[str, Any]:
+    """The functions of a file, methods too, compiled alone; `namespace` is what they find around them."""
+    every = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef)]
+    found = [next(node for node in every if node.name == name) for name in names]  # of methods, the base class's
+    for node in found:
+        node.decorator_list, node.returns = [], None
+        for argument in (*node.args.args, *node.args.kwonlyargs):
+            argument.annotation = None
+    scope = {"logger": logging.getLogger("received"), "Any": Any} | namespace
+    exec(compile(ast.Module(list(found), []), str(path), "exec"), scope)
+    scope["logger"].warning_once = lambda *_: None
+    return scope
+
+
+PROGRAMS = ("vllm", "sglang")  # SGLang takes an operator from vLLM
+
+
+class Operation(nn.Module):
+    """In place of CustomOp and BaseFusedOp: a module with a register that changes nothing."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        super().__init__()
+
+    @classmethod
+    def register(cls, *_: Any, **__: Any) -> Any:
+        return lambda made: made
+
+    def enabled(self) -> bool:
+        return False
+
+
+class Nothing:
+    """In place of everything else: false, not above anything, and so is what it returns and holds."""
+
+    rl_on_policy_target = None  # SGLang compares it with None
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __gt__(self, _: Any) -> bool:
+        return False
+
+    def __call__(self, *_: Any, **__: Any) -> Nothing:
+        return self
+
+    def __getattr__(self, name: str) -> Nothing:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+
+@contextmanager
+def package(root: Path, program: str, real: str) -> Iterator[types.ModuleType]:
+    """The subpackage `real` of a program, its own files as they are, all other modules of the program stand-ins."""
+
+    class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+        def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+            if name.split(".")[0] not in PROGRAMS:
+                return None
+            if name == real or name.startswith(f"{real}."):
+                file = root.joinpath(*name.split("."))
+                file = file / "__init__.py" if file.is_dir() else file.with_suffix(".py")
+                return importlib.util.spec_from_file_location(name, file)
+            return importlib.util.spec_from_loader(name, self, is_package=True)
+
+        def create_module(self, spec: Any) -> types.ModuleType:
+            made = types.ModuleType(spec.name)
+            made.__path__ = []
+
+            def stand_in(key: str) -> Any:
+                if key.startswith("__"):
+                    raise AttributeError(key)
+                operations = key in ("CustomOp", "BaseFusedOp", "MultiPlatformOp", "PluggableLayer")
+                return Operation if operations else Nothing()
+
+            made.__getattr__ = stand_in  # type: ignore[method-assign]
+            return made
+
+        def exec_module(self, module: types.ModuleType) -> None: ...
+
+    finder = Finder()
+    sys.meta_path.insert(0, finder)
+    try:
+        yield importlib.import_module(real)
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.split(".")[0] in PROGRAMS]:
+            del sys.modules[name]

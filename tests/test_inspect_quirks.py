@@ -1,0 +1,123 @@
+"""Published configurations that were refused or read wrongly; values from the models' code."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+from posenc.configs import PositionSpec
+from posenc.configs.read import spec_of
+
+SIZES = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "num_hidden_layers": 4}
+SCOUT = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0,
+         "original_max_position_embeddings": 8192}  # fmt: skip
+DEVSTRAL = {"type": "yarn", "rope_type": "yarn", "rope_theta": 1e8, "factor": 48.0, "beta_fast": 4.0, "beta_slow": 1.0,
+            "original_max_position_embeddings": 8192, "mscale": 1.0, "mscale_all_dim": 0.0,
+            "llama_4_scaling_beta": 0.0}  # fmt: skip
+AFM = {"rope_type": "yarn", "factor": 20.0, "original_max_position_embeddings": 4096, "mscale": 1.0}
+
+
+def read(**config: Any) -> PositionSpec:
+    return spec_of({**SIZES, **config})
+
+
+def frequencies(spec: PositionSpec):
+    return spec.layers[0].uses[0].rotation.frequencies().at_length(1)
+
+
+def theirs(config_class: str, kind: str, **config: Any) -> tuple[torch.Tensor, float]:
+    """What transformers' own function computes of the same keys."""
+    import transformers
+    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+
+    made = getattr(transformers, config_class)(**{**SIZES, **config})
+    values, scale = ROPE_INIT_FUNCTIONS[kind](made, "cpu")
+    return values.double(), scale
+
+
+def test_llama_4_scout_has_nothing_between_its_two_bands():
+    made = frequencies(read(model_type="llama4_text", rope_theta=5e5, rope_scaling=SCOUT, max_position_embeddings=10485760))
+    values, _ = theirs("Llama4TextConfig", "llama3", rope_parameters={**SCOUT, "rope_theta": 5e5})
+    assert torch.allclose(torch.tensor(list(made), dtype=torch.float64), values, rtol=5e-6)
+    spec = read(model_type="llama4_text", rope_theta=5e5, rope_scaling=SCOUT, max_position_embeddings=10485760)
+    close = spec.layers[0].uses[0].rotation.frequencies("float32")
+    assert torch.allclose(torch.tensor(list(close), dtype=torch.float64), values, rtol=1e-6)
+
+
+def test_devstral_2_has_no_temperature():
+    spec = read(model_type="ministral3", max_position_embeddings=393216, rope_parameters=DEVSTRAL)
+    assert [use.name for use in spec.layers[0].uses] == ["RoPE"]
+    values, scale = theirs("Ministral3Config", "yarn", max_position_embeddings=393216, rope_parameters=dict(DEVSTRAL))
+    made = frequencies(spec)
+    assert torch.allclose(torch.tensor(list(made), dtype=torch.float64), values, rtol=5e-6)
+    assert made.cos_sin_scale == pytest.approx(scale) == pytest.approx(1 + 0.1 * math.log(48))
+
+
+def test_mscale_alone_changes_nothing():
+    spec = read(model_type="arcee", rope_theta=1e4, max_position_embeddings=65536, rope_scaling=AFM)
+    _, scale = theirs("ArceeConfig", "yarn", max_position_embeddings=65536, rope_parameters={**AFM, "rope_theta": 1e4})
+    assert frequencies(spec).cos_sin_scale == pytest.approx(scale)
+    assert not any(one.grade == "error" for one in spec.remarks)
+
+
+def test_canine_s_defaults_are_read():
+    (table,) = spec_of({"model_type": "canine"}).layers[0].uses
+    assert dict(table.arguments) == {"d_model": 768, "max_positions": 16384}
+
+
+@pytest.mark.parametrize("config", [
+    {"model_type": "hunyuan_v1_dense", "rope_theta": 1e4, "max_position_embeddings": 32768, "rope_scaling": {
+        "alpha": 1000.0, "beta_fast": 32, "beta_slow": 1, "factor": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0,
+        "type": "dynamic"}},
+    {"model_type": "llama", "rope_theta": 1e4, "max_position_embeddings": 131072, "rope_scaling": {
+        "factor": 32.0, "original_max_position_embeddings": 4096, "type": "yarn", "finetuned": True}},
+])  # fmt: skip
+def test_keys_that_published_files_carry_are_no_errors(config):
+    spec = read(**config)
+    assert {one.grade for one in spec.remarks} == {"note"}
+
+
+def test_a_key_of_another_scaling_stays_an_error():
+    spec = read(model_type="llama", rope_theta=1e4, max_position_embeddings=8192,
+                rope_scaling={"type": "linear", "factor": 2.0, "beta_fast": 32})  # fmt: skip
+    assert [one.key for one in spec.remarks if one.grade == "error"] == ["rope_scaling.beta_fast"]
+
+
+def test_glm_4_1v_s_encoder_is_its_own_whatever_its_model_type():
+    spec = spec_of({
+        "model_type": "glm4v",
+        "text_config": {"model_type": "glm4v_text", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 4,
+                        "max_position_embeddings": 65536, "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
+                        "rope_scaling": {"type": "default", "mrope_section": [8, 12, 12]}},
+        "vision_config": {"model_type": "glm4v", "hidden_size": 1536, "num_heads": 12, "depth": 24, "patch_size": 14,
+                          "image_size": 336, "spatial_merge_size": 2},
+    })  # fmt: skip
+    assert [part.family for part in spec.parts] == ["glm4v_text", "glm4v_vision"]
+
+
+# Files of a family of transformers that are made for other code.
+
+
+def test_jina_v2_has_alibi_to_both_sides():
+    spec = spec_of({"model_type": "bert", "position_embedding_type": "alibi", "hidden_size": 768, "num_attention_heads": 12,
+                    "num_hidden_layers": 12, "max_position_embeddings": 8192})  # fmt: skip
+    (use,) = spec.layers[-1].uses
+    assert (use.name, spec.layers[-1].causal, spec.trained_length) == ("ALiBi", False, 8192)
+
+
+def test_jina_v3_rotates_with_its_own_base():
+    spec = spec_of({"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 20000.0,
+                    "hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 24,
+                    "max_position_embeddings": 8194})  # fmt: skip
+    assert (frequencies(spec)[1], spec.layers[0].causal) == (pytest.approx(20000.0 ** (-2 / 64)), False)
+
+
+def test_nomic_v2_s_base_is_the_one_of_its_file():
+    spec = spec_of({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 2048,
+                    "rotary_emb_base": 10000, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False})  # fmt: skip
+    assert frequencies(spec)[1] == pytest.approx(10000.0 ** (-2 / 64))
+    assert {one.grade for one in spec.remarks} == {"note"}
+    assert frequencies(spec_of({"model_type": "nomic_bert"}))[1] == pytest.approx(1000.0 ** (-2 / 64))

@@ -1,0 +1,338 @@
+"""Commands of posenc inspect --extend-to, held against the programs that receive them.
+
+Here each rule is written out with its file in the release that servers.json names; the acceptance tests run the releases'
+own functions, which pip downloads, on the commands for every family.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import shlex
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+import receivers
+from posenc.configs import read_config
+from posenc.configs.report.extension import Extension, extend, extensible
+from posenc.configs.report.extension_methods import METHODS
+from posenc.configs.report.runtimes import runtimes, servers
+
+N = 65536
+SIZES = {
+    "hidden_size": 1024,
+    "num_attention_heads": 8,
+    "head_dim": 128,
+    "num_hidden_layers": 8,
+    "max_position_embeddings": 8192,
+}
+KINDS = {"layer_types": ["sliding_attention", "full_attention"] * 4, "sliding_window": 64}
+LLAMA3 = {"rope_type": "llama3", "factor": 2.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 4096}  # fmt: skip
+YARN = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 4096, "beta_fast": 24.0}
+CONFIGS = {
+    "llama": {"model_type": "llama", "rope_theta": 5e5},
+    "llama, linear": {"model_type": "llama", "rope_theta": 1e4, "rope_scaling": {"type": "linear", "factor": 2.0}},
+    "llama, llama3": {"model_type": "llama", "rope_theta": 5e5, "rope_scaling": LLAMA3},
+    "llama, yarn": {"model_type": "llama", "rope_theta": 5e5, "rope_scaling": YARN},
+    "qwen2": {"model_type": "qwen2", "rope_theta": 1e6, "rope_scaling": None},
+    "gemma2": {"model_type": "gemma2", "rope_theta": 1e4},
+    "mixtral": {"model_type": "mixtral", "rope_theta": 1e6},
+    "starcoder2": {"model_type": "starcoder2", "rope_theta": 1e5},
+    "phi": {"model_type": "phi", "rope_theta": 1e4, "partial_rotary_factor": 0.5},
+    "stablelm": {"model_type": "stablelm", "rope_theta": 1e4, "partial_rotary_factor": 0.25},
+    "gemma3": {"model_type": "gemma3", "text_config": {"model_type": "gemma3_text", "rope_theta": 1e6,
+                                                       "rope_local_base_freq": 1e4, **KINDS, **SIZES}},
+    "cohere": {"model_type": "cohere", "rope_theta": 1e4, "model_max_length": 8192},
+    "gpt_neox": {"model_type": "gpt_neox", "rotary_emb_base": 1e4, "rotary_pct": 0.25},
+}  # fmt: skip
+
+
+def of(name: str) -> dict[str, Any]:
+    return CONFIGS[name] if "text_config" in CONFIGS[name] else SIZES | CONFIGS[name]
+
+
+def made(config: dict[str, Any], method: str, times: int = 0) -> Extension | None:
+    """The extension to N positions, or to `times` the length of the file."""
+    path, part = extensible(read_config(config, defaults=True))
+    try:
+        (found,) = extend(config, part, times * (part.trained_length or 0) or N, (method,), path)
+    except ValueError:
+        return None  # a model that was trained with linear scaling
+    return found
+
+
+def commands(extension: Extension) -> dict[str, list[str]]:
+    return {one.name: shlex.split(one.command) for one in runtimes(extension) if one.command}
+
+
+def after(words: list[str], option: str, default: str | None = None) -> str:
+    return words[words.index(option) + 1] if option in words else str(default)
+
+
+EVERY = [(name, method) for name in CONFIGS for method in METHODS]
+
+
+@pytest.mark.parametrize(("name", "method"), EVERY)
+def test_no_server_refuses_the_length(name, method):
+    """vLLM 0.33.0, config/model.py:2545 _get_and_verify_max_len, model_arch_config_convertor.py:95.
+    SGLang 0.5.23, configs/model_config.py:1291 _derive_context_length, hf_transformers/common.py:677 get_context_length.
+    """
+    config = of(name)
+    extension = made(config, method)
+    given = commands(extension) if extension else {}
+    for server, option, length in (
+        ("vLLM", "--hf-overrides", "--max-model-len"),
+        ("SGLang", "--json-model-override-args", "--context-length"),
+    ):
+        if server not in given:
+            continue
+        keys = config | json.loads(after(given[server], option))
+        keys = keys.get("text_config", keys)
+        said = [
+            keys[key] for key in ("max_position_embeddings", "max_seq_len", "model_max_length", "seq_length") if key in keys
+        ]
+        assert min(said) >= int(after(given[server], length)) == N
+        assert "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN" not in " ".join(given[server])
+
+
+@pytest.mark.parametrize(("name", "method"), EVERY)
+def test_llama_cpp_computes_the_frequencies_of_the_extension(name, method):
+    """llama-cpp-python 0.3.36: ggml-cpu/ops.cpp rope_yarn and ggml.c ggml_rope_yarn_corr_dims, llama-context.cpp:134-214,
+    server-context.cpp:4015 (a request is cut at n_ctx_train), llama-context.cpp:3891 (YaRN sets n_ctx_train).
+    """
+    extension = made(of(name), method)
+    given = commands(extension).get("llama.cpp") if extension else None
+    if given is None:
+        return
+    key, _, value = after(given, "--override-kv").partition("=")
+    assert key == f"{servers()['llama.cpp']['architectures'][extension.family]}.context_length"
+    factor, kind = float(after(given, "--rope-scale", "1")), after(given, "--rope-scaling")
+    trained = int(value.removeprefix("int:"))
+    if kind == "yarn":
+        trained = int(int(after(given, "--yarn-orig-ctx")) / (1 / factor))
+    assert min(int(after(given, "-c")), trained) == N
+    width, base = extension.rotation.width, float(after(given, "--rope-freq-base", str(extension.rotation.base)))
+    plain = [base ** (-2 * i / width) for i in range(width // 2)]
+    expected, scale = [one / factor for one in plain], 1.0
+    if kind == "yarn":
+        length = int(after(given, "--yarn-orig-ctx"))
+        turns = [float(after(given, f"--yarn-beta-{side}", default)) for side, default in (("fast", "32"), ("slow", "1"))]
+        low, high = (width * math.log(length / (one * 2 * math.pi)) / (2 * math.log(base)) for one in turns)
+        low, high = max(0, math.floor(low)), min(width - 1, math.ceil(high))
+        keep = [1 - min(1, max(0, (i - low) / max(0.001, high - low))) for i in range(width // 2)]
+        expected = [(1 - k) * one / factor + k * one for k, one in zip(keep, plain, strict=True)]
+        scale = 1 + 0.1 * math.log(factor)
+    assert list(extension.after) == pytest.approx(expected, rel=1e-6)
+    assert extension.after.cos_sin_scale == pytest.approx(scale, rel=1e-6)
+
+
+@pytest.mark.parametrize("family", ["gemma2", "mixtral", "starcoder2", "phi", "stablelm"])
+def test_sglang_gets_no_scaling_for_families_whose_code_does_not_hand_it_on(family):
+    config = of(family)
+    assert "SGLang" not in commands(made(config, "yarn"))
+    (said,) = [one for one in runtimes(made(config, "yarn")) if one.name == "SGLang"]
+    assert said.ignores.en == f"every scaling of {family}; it reads the base alone, as ntk sets it"
+    given = json.loads(after(commands(made(config, "ntk"))["SGLang"], "--json-model-override-args"))
+    assert given["rope_parameters"]["rope_theta"] > config["rope_theta"]  # never null
+
+
+def test_factors_of_a_gguf_file_stay_so_no_option_replaces_them():
+    for method in ("yarn", "ntk", "linear"):
+        assert "llama.cpp" not in commands(made(of("llama, llama3"), method))
+
+
+def test_a_family_that_was_not_measured_gets_no_command():
+    extension = made({**SIZES, "model_type": "helium", "rope_theta": 1e4, "head_dim": 128}, "yarn")
+    found = {one.name: one for one in runtimes(extension)}
+    assert found["vLLM"].command == found["SGLang"].command == ""
+    assert found["vLLM"].ignores.en.startswith("not known for helium")
+    assert all(one.version and one.date for one in found.values())
+
+
+# The releases themselves.
+
+
+@pytest.fixture(scope="module")
+def releases(tmp_path_factory) -> Path:
+    """vLLM, SGLang and llama-cpp-python as servers.json names them, unpacked: Python files and llama.cpp's sources."""
+    folder = tmp_path_factory.mktemp("releases")
+    known = servers()
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+    for server in ("vLLM", "SGLang"):
+        subprocess.run([*pip, "--only-binary", ":all:", f"{server.lower()}=={known[server]['version']}"], check=True)
+    cpp = known["llama.cpp"]["version"].replace(" ", "==")
+    subprocess.run([*pip, "--no-binary", ":all:", cpp], check=True)
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as inside:
+            inside.extractall(folder, [name for name in inside.namelist() if name.endswith(".py")])
+    (archive,) = folder.glob("*.tar.gz")
+    subprocess.run(["tar", "xzf", archive, "-C", folder], check=True)
+    return folder
+
+
+@pytest.mark.acceptance
+def test_the_table_is_what_the_releases_do(releases):
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+    import servers as tool
+
+    found = tool.table(releases)
+    for name in ("vLLM", "SGLang", "llama.cpp"):
+        assert {**found[name], "date": ""} == {**servers()[name], "date": ""}
+
+
+def short(config: Any) -> Any:
+    """The same with 8192 positions in every part: servers make tables of all positions."""
+    if not isinstance(config, dict):
+        return config
+    return {key: 8192 if key == "max_position_embeddings" else short(value) for key, value in config.items()}
+
+
+def every_family() -> Iterator[tuple[str, dict[str, Any]]]:
+    """The default configuration of each family of the table, as a file."""
+    from huggingface_hub.errors import StrictDataclassError
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+
+    for family in sorted(
+        {one for server in ("vLLM", "SGLang") for kind in ("settings", "base") for one in servers()[server][kind]}
+    ):
+        if family in CONFIG_MAPPING:
+            try:
+                yield family, short(CONFIG_MAPPING[family]().to_dict())
+            except StrictDataclassError:
+                continue  # its defaults contradict each other
+
+
+def received(server: str, option: str) -> Iterator[tuple[str, str, Any, Extension, dict[str, Any]]]:
+    """Family, method, the configuration that transformers reads, the extension, and what the command overrides."""
+    from transformers import AutoConfig
+
+    for family, config in every_family():
+        for method in METHODS:
+            try:
+                extension = made(config, method, 4)
+            except (ValueError, KeyError):
+                continue  # nothing rotates, or the defaults are no model
+            given = commands(extension).get(server) if extension else None
+            if given:
+                yield (
+                    family,
+                    method,
+                    AutoConfig.for_model(**copy.deepcopy(config)),
+                    extension,
+                    json.loads(after(given, option)),
+                )
+
+
+def close(rotary: Any, extension: Extension) -> bool:
+    """Whether a server's table at position 1 has the angles and the scale of the extension."""
+    if hasattr(rotary, "long_short_cos_sin_cache"):  # two tables, one after the other
+        whole, row = rotary.long_short_cos_sin_cache, rotary.original_max_position_embeddings + 1
+    else:
+        whole, row = rotary.cos_sin_cache, 1
+    table = whole[row].double().flatten()
+    cos, sin = table.chunk(2)
+    expected = torch.tensor(list(extension.after), dtype=torch.float64)
+    scale = torch.hypot(cos, sin)
+    return len(cos) == len(expected) and bool(
+        torch.allclose(torch.atan2(sin, cos), torch.atan2(expected.sin(), expected.cos()), rtol=1e-4, atol=1e-6)
+        and torch.allclose(scale, torch.full_like(scale, extension.after.cos_sin_scale), rtol=1e-5)
+    )
+
+
+def turning(extension: Extension) -> int:
+    """Rotated channels; Gemma 4's proportional frequencies have more, which stand still."""
+    return min(extension.rotation.width, 2 * len(extension.after))
+
+
+def wide_settings(config: Any) -> dict[str, Any]:
+    found = config.get_text_config().rope_parameters
+    return next(
+        (found[label] for label in ("full_attention", "main", "global") if isinstance(found.get(label), dict)), found
+    )
+
+
+@pytest.mark.acceptance
+def test_vllm_takes_every_command(releases):
+    """Its own functions for overrides, for the length and for the frequencies."""
+    from transformers import PreTrainedConfig
+    from transformers.configuration_utils import ALLOWED_LAYER_TYPES
+
+    root, wrong, held = releases / "vllm", [], 0
+    read = receivers.functions(
+        root / "transformers_utils/config.py", "iter_rope_parameters", "is_rope_parameters_nested",
+        ALLOWED_LAYER_TYPES=ALLOWED_LAYER_TYPES, PreTrainedConfig=PreTrainedConfig,
+    )  # fmt: skip
+    model = receivers.functions(
+        root / "config/model.py", "_get_and_verify_max_len", "_apply_dict_overrides", "_update_nested",
+        iter_rope_parameters=read["iter_rope_parameters"], envs=SimpleNamespace(VLLM_ALLOW_LONG_MAX_MODEL_LEN=False),
+    )  # fmt: skip
+    derive = receivers.functions(root / "transformers_utils/model_arch_config_convertor.py", "derive_max_model_len_and_key")
+    own = SimpleNamespace()
+    own._update_nested = lambda *given: model["_update_nested"](own, *given)
+    with receivers.package(releases, "vllm", "vllm.model_executor.layers.rotary_embedding") as rotary:
+        for family, method, config, extension, given in received("vLLM", "--hf-overrides"):
+            held += 1
+            try:
+                config.update({key: value for key, value in given.items() if not isinstance(value, dict)})
+                model["_apply_dict_overrides"](
+                    own, config, {key: one for key, one in given.items() if isinstance(one, dict)}
+                )
+                text = config.get_text_config()
+                length = derive["derive_max_model_len_and_key"](SimpleNamespace(hf_text_config=text))
+                model["_get_and_verify_max_len"](
+                    text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
+                )
+                settings = wide_settings(config)
+                width = round(turning(extension) / settings.get("partial_rotary_factor", 1.0))
+                if not close(rotary.get_rope(width, extension.length, True, settings, torch.float32), extension):
+                    wrong.append((family, method, "other frequencies"))
+            except Exception as error:
+                wrong.append((family, method, f"{type(error).__name__}: {error}"[:150]))
+
+    print(f"\n{held} commands for vLLM, {len(wrong)} wrong")
+    assert wrong == []
+    assert held > 200
+
+
+@pytest.mark.acceptance
+def test_sglang_takes_every_command(releases):
+    root, wrong, held = releases / "sglang/srt", [], 0
+    keys = ["max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings"]
+    length = receivers.functions(root / "utils/hf_transformers/common.py", "get_context_length", CONTEXT_LENGTH_KEYS=keys)
+    with receivers.package(releases, "sglang", "sglang.srt.layers.rotary_embedding") as rotary:
+        for family, method, config, extension, given in received("SGLang", "--json-model-override-args"):
+            held += 1
+            try:
+                for key, value in given.items():  # utils/hf_transformers/config.py:411
+                    now = getattr(config, key, None)
+                    if isinstance(value, dict) and hasattr(now, "to_dict"):
+                        now.update(value)
+                    elif key == "rope_parameters" and isinstance(value, dict) and isinstance(now, dict):
+                        setattr(config, key, {**now, **value})
+                    else:
+                        setattr(config, key, value)
+                if length["get_context_length"](config.get_text_config()) < extension.length:
+                    wrong.append((family, method, "the length is refused"))
+                settings, width = wide_settings(config), turning(extension)
+                scaling = settings if extension.family in servers()["SGLang"]["settings"] else None
+                table = rotary.get_rope(
+                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32
+                )
+                if not close(table, extension):
+                    wrong.append((family, method, "other frequencies"))
+            except Exception as error:
+                wrong.append((family, method, f"{type(error).__name__}: {error}"[:150]))
+
+    print(f"\n{held} commands for SGLang, {len(wrong)} wrong")
+    assert wrong == []
+    assert held > 150

@@ -39,7 +39,7 @@ from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
-PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
+PRESETS = ("compare", "compare_text", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -199,6 +199,8 @@ class TaskPlan(Strict):
                      replace as many of the last learning rates, so that all encodings have equally many tries
     tuning_steps     steps of the models that are not compared, which are then scored at the trained length only; those of
                      `training` if left out
+    enough_steps     steps with which posenc's own runs converged, or their most steps where none did; a time budget that
+                     gives fewer is announced before training
     """
 
     task: SerializeAsAny[Task]
@@ -210,6 +212,7 @@ class TaskPlan(Strict):
     own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
     tuning_steps: int | None = Field(default=None, ge=1)
     oracle: bool = False
+    enough_steps: int | None = Field(default=None, ge=1)
 
     @field_validator("task", mode="before")
     @classmethod
@@ -219,7 +222,7 @@ class TaskPlan(Strict):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Older results do not have these settings."""
-        unset = [name for name in ("settings", "own_scales", "tuning_steps") if not getattr(self, name)]
+        unset = [name for name in ("settings", "own_scales", "tuning_steps", "enough_steps") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")

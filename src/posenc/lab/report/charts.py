@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.report import svg
@@ -41,6 +43,17 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
         for arm in arms
     ]
     return chart(task, series, phrase("curves")) if series else None
+
+
+def opening(findings: Findings, task: Task) -> svg.Chart | None:
+    """The curves, and beside them the best change of RoPE after training that has a row in the answer."""
+    drawn = curves(findings, task)
+    changed = next((row for row in findings["answer"]["rows"] if row["change"] and row["ranked"]), None)
+    if drawn is None or changed is None:
+        return drawn
+    cells = next(one["cells"] for one in task["after"] if one["change"] == changed["change"])
+    series = svg.Series(of(changed["name"]), look_of_change(changed["change"]).classes, _dotted(task, cells))
+    return replace(drawn, series=[*drawn.series, series])
 
 
 def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
@@ -117,15 +130,19 @@ def after(task: Task) -> svg.Chart | None:
     """Changes after training."""
     series = []
     for changed in task["after"]:
-        drawn: list[tuple[float, float, Sequence[float]]] = [
-            (length, scale(task) * found["mean"], [scale(task) * seed for seed in found["seeds"].values()])
-            for length in task["lengths"]
-            if (found := changed["cells"].get(str(length))) and found.get("mean") is not None
-        ]
-        if drawn:
+        if drawn := _dotted(task, changed["cells"]):
             name = changed["change"]
             series.append(svg.Series(change_name(name), look_of_change(name).classes, drawn))
     return chart(task, series, phrase("after")) if series else None
+
+
+def _dotted(task: Task, cells: Mapping[str, Any]) -> list[tuple[float, float, Sequence[float]]]:
+    """The points of a curve, each with a dot for every seed, from cells by length."""
+    return [
+        (length, scale(task) * found["mean"], [scale(task) * seed for seed in found["seeds"].values()])
+        for length in task["lengths"]
+        if (found := cells.get(str(length))) and found.get("mean") is not None
+    ]
 
 
 def by_position(findings: Findings, task: Task) -> svg.Chart | None:

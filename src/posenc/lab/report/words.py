@@ -56,6 +56,9 @@ PROSE = {
     "numbers": say("The same numbers as a table"),
     # 1 The answer
     "answer": say("The answer"),
+    "answer caption": say("{unit}, by {of}; small figures: 95 % interval over seeds (t)"),
+    "word": say("beyond"),
+    "said": say("All sentences"),
     "answer text": say(
         "Every number below is computed from this experiment. Encodings listed together cannot be told from the first: the "
         "95% interval of their difference (t, paired by seed) holds 0, with fewer than three seeds one seed reverses their "

@@ -24,12 +24,13 @@ from posenc.lab.report.cells import (
     learnt,
     scale,
 )
-from posenc.lab.report.style import label, look, look_of_change
+from posenc.lab.report.style import Look, label, look, look_of_change
 from posenc.lab.report.words import change_name, listed, of, phrase, same
 from posenc.lab.say import say
 from posenc.support.languages import Words
 
 PERCENT = (0.0, 100.0)
+FLOOR = Look("ink", "dotted")  # of the best prediction
 
 
 def curves(findings: Findings, task: Task) -> svg.Chart | None:
@@ -42,6 +43,9 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
         )
         for arm in arms
     ]
+    if series and task["floor"]:
+        best = [(length, task["floor"]["lengths"][str(length)], ()) for length in task["lengths"]]
+        series.append(svg.Series(phrase("floor"), FLOOR.classes, best))
     return chart(task, series, phrase("curves")) if series else None
 
 
@@ -106,7 +110,7 @@ def levels(task: Task) -> list[svg.Level]:
     ]
     found = [svg.Level(chance, phrase("chance"))] if chance else []
     if task["baseline"] is not None:
-        seen = "causal" if task["causal"] else "masked"
+        seen = "counted" if task["floor"] else "causal" if task["causal"] else "masked"
         found.append(svg.level(scale(task) * task["baseline"], task["lengths"], phrase(f"baseline {seen}")))
     return found
 
@@ -155,6 +159,9 @@ def by_position(findings: Findings, task: Task) -> svg.Chart | None:
         return None
     longest = max(arm["by_position"]["length"] for arm in arms)
     series = [_plain(arm, along(task, arm), names) for arm in arms]
+    if task["floor"]:
+        best = [(x, y, ()) for x, y in along(task, task["floor"])]
+        series.append(svg.Series(phrase("floor"), FLOOR.classes, best))
     ticks = [(position, str(position)) for position in range(0, longest + 1, max(longest // 4, 1))]
     return svg.Chart(
         series,

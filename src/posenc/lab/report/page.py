@@ -1,6 +1,6 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
-answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ depth ─ attention ─ properties ─
+answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ use of far context ─ by position ─ depth ─ attention ─ properties ─
 tuning ─ published ─ how
 """
 
@@ -14,7 +14,7 @@ from importlib.resources import files
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds
-from posenc.lab.report import charts, depth, svg, tuning
+from posenc.lab.report import charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
@@ -61,6 +61,7 @@ PARTS = (
     "after",
     "cost",
     "pareto",
+    "floors",
     "positions",
     "depth",
     "attention",
@@ -83,6 +84,7 @@ def page(findings: Findings) -> str:
         "after": _after,
         "cost": costs,
         "pareto": _pareto,
+        "floors": _floor,
         "positions": _by_position,
         "depth": _depth,
         "attention": attention,
@@ -395,6 +397,18 @@ def _depth(findings: Findings) -> str:
             [[_cell(n, words) for n, words in enumerate(row)] for row in depth.rows(task)],
         )
         for task in filter(depth.has_depth, findings["tasks"])
+    )
+
+
+def _floor(findings: Findings) -> str:
+    return "".join(
+        tag("p", phrase("floor text", task=of(task["title"]), home=task["length"]))
+        + table(
+            "plain",
+            [span(phrase("encoding")), *map(span, floor.head(task))],
+            [[_cell(n, words) for n, words in enumerate(row)] for row in floor.rows(task)],
+        )
+        for task in filter(floor.has_floor, findings["tasks"])
     )
 
 

@@ -35,6 +35,18 @@ PROSE = {
     "baseline": say("baseline"),
     "baseline causal": say("only the byte before"),
     "baseline masked": say("without context"),
+    "baseline counted": say("symbols counted, without their order"),
+    "floor": say("best prediction (Bayes)"),
+    "floors": say("Use of far context"),
+    "floor text": say(
+        "{task}: the loss of the best prediction, which counts all transitions so far, is known exactly. It is the first "
+        "row, in bits; below it counts of what followed the last k symbols. The other rows are bits above it on the same "
+        "symbols. Stays: whether the loss itself is kept beyond the trained length {home}. Far context used: the bits that "
+        "the encoding saves from there to the longest length, as a share of what the best prediction saves."
+    ),
+    "grams": say("counts after {k} symbols"),
+    "stays": say("beyond the trained length"),
+    "used": say("far context used"),
     "bits": say("bits"),
     "bits low": say("bits per target, lower is better"),
     "exact high": say("% of rows entirely right, higher is better"),

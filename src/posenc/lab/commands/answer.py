@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 MOST = 12  # rows of one screen
-TITLE = say("{task}: {unit}, trained at {home} {of}, scored at up to {far}; {seeds}")
+TITLE = say("{task}: trained at {home} {of}, {seeds}; {unit}")
 UNITS = {"exact": say("% entirely right"), "bits": say("bits, lower is better")}
-INTERVAL, MORE = say("95 % of seeds"), say("and {more} more, in the report")
+INTERVAL, MORE = say("95 % interval"), say("and {more} more, in the report")
 STYLES = {"stays": COLOURS["flat"], "fades": COLOURS["fades"], "breaks": COLOURS["breaks"]}
 
 
@@ -65,7 +65,6 @@ def caption(found: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
         unit=UNITS[task["measure"]],
         home=task["length"],
         of=Words(**task["unit"]),
-        far=task["lengths"][-1],
         seeds=say("{seeds}", seeds=numbered(len(found["seeds"]), "seed", "seeds")),
     )
 

@@ -6,12 +6,14 @@ cannot     which they do not tell from the first, and what one task in small mod
 next       the command that answers more
 
 Two rows are told apart if a t-test, paired by seed, finds a difference at 5 % after Holm's correction over all pairs of
-rows. Only encodings that learnt the trained length, in training that had converged, take part. A change of RoPE's
+rows. Only encodings that learnt the trained length, in training that had converged, take part, and pairs that share at
+least FEWEST seeds are told apart. A change of RoPE's
 frequencies after training that follows the length has a row of its own.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -21,7 +23,7 @@ import numpy as np
 from posenc.lab.experiment.change import Change
 from posenc.lab.findings import criteria, statistics
 from posenc.lab.findings.comparing import worse
-from posenc.lab.findings.criteria import ENOUGH, MISSING
+from posenc.lab.findings.criteria import ENOUGH, FEWEST, MISSING
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import numbered, score, task_title, times
 from posenc.lab.say import say
@@ -114,7 +116,7 @@ def told_apart(task: Json, rows: Sequence[Row]) -> set[tuple[int, int]]:
     """The pairs of rows, by number and the better first, that the seeds tell apart at the longest length."""
     pairs = list(combinations([n for n, row in enumerate(rows) if row.seeds], 2))
     behind = [_behind(task, rows[a], rows[b]) for a, b in pairs]
-    corrected = statistics.holm([statistics.paired_p(one) for one in behind])
+    corrected = statistics.holm([statistics.paired_p(one) if len(one) >= FEWEST else 1.0 for one in behind])
     return {
         (a, b) if np.mean(one) > 0 else (b, a)
         for (a, b), one, p in zip(pairs, behind, corrected, strict=True)
@@ -144,13 +146,15 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
     last = beaten[-1]
     behind = _behind(task, rows[first], rows[last])
     return say(
-        "This can tell: at {at} the trained length, {first} ({score}) is ahead of {names}; of {last} by {by}.",
+        "This can tell: at {at} the trained length, {first} ({score}) is ahead of {names}; of {last} by {by} (95 % "
+        "interval). Paired by seed, Holm's correction for {pairs}.",
         at=at,
         first=rows[first].name,
         score=score(task, rows[first].means[-1]),  # type: ignore[arg-type]
         names=_names([rows[n].name for n in beaten]),
         last=rows[last].name,
         by=_difference(task, behind),
+        pairs=numbered(math.comb(len(ranked), 2), "pair", "pairs"),
     )
 
 

@@ -31,6 +31,7 @@ from posenc.support.languages import Words
 
 PERCENT = (0.0, 100.0)
 FLOOR = Look("ink", "dotted")  # of the best prediction
+CHANGED = Look("blue", "dotted")  # of RoPE changed after training, beside RoPE
 
 
 def curves(findings: Findings, task: Task) -> svg.Chart | None:
@@ -56,7 +57,7 @@ def opening(findings: Findings, task: Task) -> svg.Chart | None:
     if drawn is None or changed is None:
         return drawn
     cells = next(one["cells"] for one in task["after"] if one["change"] == changed["change"])
-    series = svg.Series(of(changed["name"]), look_of_change(changed["change"]).classes, _dotted(task, cells))
+    series = svg.Series(of(changed["name"]), CHANGED.classes, _dotted(task, cells))
     return replace(drawn, series=[*drawn.series, series])
 
 

@@ -44,7 +44,7 @@ from posenc.lab.report.costs import costs
 from posenc.lab.report.html import both, document, header, heat, section, span, table, tag
 from posenc.lab.report.properties import properties
 from posenc.lab.report.provenance import how
-from posenc.lab.report.style import Look, look, look_of_change, sheet
+from posenc.lab.report.style import Look, look, sheet
 from posenc.lab.report.summary_table import Entry, introduction, stars
 from posenc.lab.report.words import change_name, listed, of, phrase, same
 from posenc.lab.say import say
@@ -139,7 +139,7 @@ def _answer(findings: Findings) -> str:
     head = [span(phrase("encoding")), *(str(length) for length in (main["length"], main["lengths"][-1])), span(phrase("word"))]
     body = [
         [
-            _swatch(look_of_change(row["change"]) if row["change"] else look(row["arm"], names)) + span(of(row["name"])),
+            _swatch(charts.CHANGED if row["change"] else look(row["arm"], names)) + span(of(row["name"])),
             td(row["means"][home]),
             td(row["means"][-1], row["interval"]),
             f'<td class="word {row["word"]["en"].replace(" ", "-")}">{span(of(row["word"]))}</td>',

@@ -17,7 +17,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from scipy.stats import ttest_rel
 
-from lab_results import Asked, write
+from lab_results import write
 from posenc.lab.commands import answer as screen
 from posenc.lab.commands import compare
 from posenc.lab.commands.compare import STEPS
@@ -163,12 +163,8 @@ def test_a_sparkline_has_a_block_for_every_length() -> None:
     assert screen.sparkline([2.0, 2.0], 2.0, 2.0) == "▁▁"
 
 
-def by_encoding(asked: Asked) -> float:
-    return {"rope": 2.0, "alibi": 2.2}.get(asked.encoding, 2.4) + 0.01 * asked.seed + 0.1 * asked.times
-
-
 def test_the_page_opens_with_the_chart_then_the_table_then_three_sentences(tmp_path: Path) -> None:
-    found = findings(write(tmp_path, value=by_encoding))
+    found = findings(write(tmp_path))
     opened = page(found)
     begin, end = opened.index('<section id="answer">'), opened.index('<section id="said">')
     told = [f'<p class="told"><span class="en" lang="en">{found["answer"][name]["en"][:9]}' for name in ("can", "cannot", "next")]

@@ -199,7 +199,13 @@ def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any])
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", content)
     assert "default-src 'none'" in content
     english, chinese = " ".join(page.said["en"]), " ".join(page.said["zh"])
-    for heading in ("The answer", "All sentences", "Quality against length", "Cost on this machine", "Properties that hold exactly"):
+    for heading in (
+        "The answer",
+        "All sentences",
+        "Quality against length",
+        "Cost on this machine",
+        "Properties that hold exactly",
+    ):
         assert heading in english
     for heading in ("结论", "全部结论", "质量随长度的变化", "在这台机器上的代价", "严格成立的性质"):
         assert heading in chinese

@@ -56,8 +56,8 @@ def made(arms: list[Json], seeds: int = 5) -> Json:
     yarn = an_arm("rope", HOME, [1.0, 0.99, 1.0, 1.0, 0.99])["cells"]
     after = [{"change": "", "cells": ARMS[0]["cells"]}, {"change": "yarn", "cells": yarn}] if arms is ARMS else []
     task = {
-        "name": "passkey", "title": {"en": "Passkey", "zh": "密钥检索"}, "unit": {"en": "words", "zh": "词"}, "causal": True,
-        "measure": "exact", "length": 32, "lengths": [32, 512], "arms": arms, "after": after, "floor": None,
+        "name": "passkey", "title": {"en": "Passkey", "zh": "密钥检索"}, "unit": {"en": "words", "zh": "词"},
+        "causal": True, "measure": "exact", "length": 32, "lengths": [32, 512], "arms": arms, "after": after, "floor": None,
         "training": {"steps": 500}, "chance": {"32": 0.01, "512": 0.01}, "baseline": None,
     }  # fmt: skip
     found: Json = {"tasks": [task], "seeds": list(range(seeds)), "size": {"n_layers": 2}}
@@ -83,8 +83,8 @@ def test_sentences_say_what_is_told_apart_and_what_not() -> None:
     half = 2.7764451 * np.std(behind, ddof=1) / np.sqrt(5)
     assert said["can"]["en"] == (
         "This can tell: at 16× the trained length, RoPE + YaRN (99.6% right) is ahead of ALiBi, RoPE; "
-        f"of RoPE by {100 * behind.mean():.0f} ± {100 * half:.0f} points (95 % interval). Paired by seed, Holm's correction "
-        "for 10 pairs."
+        f"of RoPE by {100 * behind.mean():.0f} ± {100 * half:.0f} points (95 % interval). Paired by seed, Holm's "
+        "correction for 10 pairs."
     )
     assert said["cannot"]["en"] == (
         "This cannot tell RoPE + YaRN from KERPLE, NoPE, nor other tasks or larger models: this is one task (Passkey), in "
@@ -167,7 +167,10 @@ def test_the_page_opens_with_the_chart_then_the_table_then_three_sentences(tmp_p
     found = findings(write(tmp_path))
     opened = page(found)
     begin, end = opened.index('<section id="answer">'), opened.index('<section id="said">')
-    told = [f'<p class="told"><span class="en" lang="en">{found["answer"][name]["en"][:9]}' for name in ("can", "cannot", "next")]
+    told = [
+        f'<p class="told"><span class="en" lang="en">{found["answer"][name]["en"][:9]}'
+        for name in ("can", "cannot", "next")
+    ]
     places = [opened.index(part) for part in ('class="chart wide"', '<table class="plain answer">', *told)]
     assert begin < places[0] < places[1] < places[2] < places[3] < places[4] < end
     assert opened.index('<ul class="said">') > end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ SMALL = Chains(length=16, lengths=(16, 64), symbols=4, concentration=0.3, target
 def likelihood(row: list[int], symbols: int, a: float) -> float:
     """log2 of the probability of all symbols but the first, given it: ∏ over rows of Γ(Va)/Γ(Va + n) ∏ Γ(a + n_j)/Γ(a)."""
     counts = np.zeros((symbols, symbols))
-    for before, after in zip(row, row[1:], strict=False):
+    for before, after in pairwise(row):
         counts[before, after] += 1
     whole = gammaln(symbols * a) - gammaln(symbols * a + counts.sum(1)) + (gammaln(a + counts) - gammaln(a)).sum(1)
     return float(whole.sum() / math.log(2))

@@ -128,7 +128,7 @@ def test_rates_and_scales_are_tried_together() -> None:
         "copy rope tuning, rate 0.1, base 500", "copy rope tuning, rate 0.2, base 500",
     ]  # fmt: skip
     for wrong, message in (
-        ("[0.1, 0.2, 0.3], joint_scales: {rope: {base: [500]}}", "expected 3 learning_rates to be a multiple of 2"),
+        ("[0.1, 0.2, 0.3], joint_scales: {rope: {base: [500]}}", "expected the 3 learning_rates to be a multiple of 2"),
         ("[0.1, 0.2], joint_scales: {alibi: {bias_max: [5]}}", "joint_scales: alibi is none of the encodings of copy"),
         ("[0.1, 0.2], own_scales: {rope: {base: [5]}}, joint_scales: {rope: {base: [5]}}", "in one of them"),
     ):

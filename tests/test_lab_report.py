@@ -93,7 +93,9 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
     return {
         "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
         "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
-        "floor": None, "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
+        "floor": None,
+        "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
+        "joint_scales": {},
         "settings": {}, "scored": {"rows": 128, "targets": 64 if bits else None},
         "trained_tokens": 512_000, "arms": [], "after": [], "attention": [], "similarity": None, "links": [],
         "detectable": [{"seeds": 3, "least": 0.04}], "rank_seeds": [0, 1, 2],

@@ -47,17 +47,16 @@ def command(
 ) -> None:
     """Train encodings on short inputs, score them on inputs up to sixteen times as long, and rank them.
 
-    The task is to find a number in random words (passkey): eight encodings, five seeds, about five minutes on two cores. With
-    --text, it is a language model on the bytes of your text: eleven encodings, two seeds, five minutes. The report is in
-    OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has more tasks, more
-    seeds and other machines.
+    The task is to find a number in random words (passkey): eight encodings, five seeds, about five minutes on two cores.
+    With --text, it is a language model on the bytes of your text: eleven encodings, two seeds, five minutes. The report is
+    in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has more tasks,
+    more seeds and other machines.
 
     Examples:  posenc compare   ·   posenc compare --encodings rope,alibi   ·   posenc compare --text book.txt --budget 20m
     """
     if budget is not None and steps is not None:
         raise typer.BadParameter(f"is for training within a time; leave it or --steps {steps} out", param_hint="--budget")
-    seconds, language = budget and parse_budget(budget), chosen_language(lang)
-    from posenc.lab.commands import answer
+    seconds, language = None if budget is None else parse_budget(budget), chosen_language(lang)
     from posenc.lab.commands.answer import show
     from posenc.lab.commands.run import Wanted, carry_out
     from posenc.lab.experiment import read_experiment

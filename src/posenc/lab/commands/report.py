@@ -74,8 +74,8 @@ def conclude(
     """
     from rich.console import Console
 
-    from posenc.lab.commands.folder import opened, warn_of_damage
     from posenc.lab.commands import table
+    from posenc.lab.commands.folder import opened, warn_of_damage
     from posenc.lab.findings import findings_cache
 
     folder, _ = opened(path, "DIR")

@@ -39,7 +39,19 @@ from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
-PRESETS = ("compare", "compare_text", "quick", "standard", "study", "far_context", "ladder", "full", "gpu", "micro", "words")
+PRESETS = (
+    "compare",
+    "compare_text",
+    "quick",
+    "standard",
+    "study",
+    "far_context",
+    "ladder",
+    "full",
+    "gpu",
+    "micro",
+    "words",
+)
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -225,7 +237,11 @@ class TaskPlan(Strict):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Older results do not have these settings."""
-        unset = [name for name in ("settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps") if not getattr(self, name)]
+        unset = [
+            name
+            for name in ("settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps")
+            if not getattr(self, name)
+        ]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -241,8 +257,8 @@ class TaskPlan(Strict):
                 raise ValueError(f"joint_scales: {encoding} is in own_scales too; expected it in one of them")
             if len(self.learning_rates) % (count := 1 + len(self.joint(encoding))):
                 raise ValueError(
-                    f"joint_scales: {encoding} has {count - 1} values; expected {len(self.learning_rates)} learning_rates to be "
-                    f"a multiple of {count}, because every encoding has as many tries"
+                    f"joint_scales: {encoding} has {count - 1} values; expected the {len(self.learning_rates)} learning_rates "
+                    f"to be a multiple of {count}, because every encoding has as many tries"
                 )
         return self
 
@@ -253,10 +269,14 @@ class TaskPlan(Strict):
         return _each(self.joint_scales.get(encoding, {}))
 
     def tries(self, encoding: str) -> list[Choice]:
-        """What is tried for an encoding: learning rates, and values of its own scale at the rate of `training` or at several."""
+        """What is tried for an encoding: learning rates, and values of its own scale at one rate or at several."""
         if joint := self.joint(encoding):
             each: list[Options] = [(), *((scale,) for scale in joint)]
-            return [Choice(rate, options) for options in each for rate in self.learning_rates[: len(self.learning_rates) // len(each)]]
+            return [
+                Choice(rate, options)
+                for options in each
+                for rate in self.learning_rates[: len(self.learning_rates) // len(each)]
+            ]
         scales = self.scales(encoding)
         rates = self.learning_rates[: len(self.learning_rates) - len(scales)]
         return [*(Choice(rate) for rate in rates), *(Choice(self.training.learning_rate, (scale,)) for scale in scales)]

@@ -1,8 +1,8 @@
 """All thresholds of the lab, with their reasons: when a task is learnt, when a score is kept, when it is broken.
 
 learnt      bits: at least MARGIN below the task's baseline, a model that sees only the byte before (causal), no context
-            (masked) or no order (chains); exact match: at least LEARNT. Both are means over seeds at the trained length. All numbers of an
-            encoding that did not learn are shown; it is not ranked.
+            (masked) or no order (chains); exact match: at least LEARNT. Both are means over seeds at the trained length.
+            All numbers of an encoding that did not learn are shown; it is not ranked.
 converged   the training loss fell by at most CONVERGED bits in the last fifth of the steps, mean over seeds. Encodings that
             still improved are marked and not ranked. Where positions are dropped, only the steps from there on count.
 kept        the loss against the trained length is at most FLAT
@@ -75,7 +75,7 @@ class Gate(NamedTuple):
 
 
 def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, sees: Words) -> Gate:
-    """`home` are mean scores at the trained length by encoding, `baseline` the bits of the task's baseline, which `sees` describes.
+    """`home` are mean scores at the trained length by encoding, `baseline` the bits of a model that `sees` describes.
 
     Without a baseline, as before the first trial, nothing has learnt in bits.
     """

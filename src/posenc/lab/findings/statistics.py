@@ -148,7 +148,7 @@ def paired_p(differences: Sequence[float]) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for a family of tests (Holm 1979): the i-th smallest of m, times m - i + 1, at least the one before."""
+    """p-values corrected for m tests (Holm 1979): the i-th smallest times m - i + 1, at least the one before it."""
     corrected, least = [1.0] * len(p_values), 0.0
     for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))

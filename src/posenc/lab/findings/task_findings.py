@@ -44,6 +44,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "settings": of.plan.get("settings", {}),
         "scored": {"rows": of.plan["task"].get("held_out"), "targets": of.plan["task"].get("targets")},
         "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
+        "joint_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("joint_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule.as_dict(), "best": gate.best, "limit": gate.limit},
         "detectable": _detectable(of, arms),
@@ -112,7 +113,11 @@ def _floor(of: TaskResults) -> Json | None:
     grams = {length: task.grams(length) for length in of.lengths}
     return {
         "lengths": {str(length): task.floor(length) for length in of.lengths},
-        "by_position": {"length": of.lengths[-1], "position": list(range(of.lengths[-1])), "bits": task.floor_by_position()},
+        "by_position": {
+            "length": of.lengths[-1],
+            "position": list(range(of.lengths[-1])),
+            "bits": task.floor_by_position(),
+        },
         "grams": {str(k): {str(length): grams[length][k] for length in of.lengths} for k in grams[of.length]},
     }
 

@@ -27,9 +27,7 @@ def rows(task: Task) -> list[list[Words]]:
     grams = {k: by for k, by in task["floor"]["grams"].items() if by != best}
     nothing = [same("–")] * 2
     found = [[phrase("floor"), *(same(f"{bits:.3f}") for bits in best.values()), *nothing]]
-    found += [
-        [phrase("grams", k=k), *(same(f"{bits:.3f}") for bits in by.values()), *nothing] for k, by in grams.items()
-    ]
+    found += [[phrase("grams", k=k), *(same(f"{bits:.3f}") for bits in by.values()), *nothing] for k, by in grams.items()]
     for arm in sorted(learnt(task), key=lambda arm: arm["cells"][far(task)]["mean"] or float("inf")):
         means = {length: arm["cells"][length]["mean"] for length in best}
         excess = [same("–" if bits is None else f"+{bits - best[length]:.3f}") for length, bits in means.items()]

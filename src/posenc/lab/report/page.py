@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
-answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ use of far context ─ by position ─ depth ─ attention ─ properties ─
-tuning ─ published ─ how
+answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
+use of far context ─ by position ─ depth ─ attention ─ properties ─ tuning ─ published ─ how
 """
 
 from __future__ import annotations
@@ -136,7 +136,11 @@ def _answer(findings: Findings) -> str:
         small = "–".join(value(main, end) for end in interval or ())
         return f"<td>{'–' if mean is None else value(main, mean)}{f'<small>{small}</small>' if small else ''}</td>"
 
-    head = [span(phrase("encoding")), *(str(length) for length in (main["length"], main["lengths"][-1])), span(phrase("word"))]
+    head = [
+        span(phrase("encoding")),
+        *(str(length) for length in (main["length"], main["lengths"][-1])),
+        span(phrase("word")),
+    ]
     body = [
         [
             _swatch(charts.CHANGED if row["change"] else look(row["arm"], names)) + span(of(row["name"])),

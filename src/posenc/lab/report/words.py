@@ -320,6 +320,9 @@ PROSE = {
     "tokens": say("{tokens} tokens a model"),
     "rate": say("learning rate"),
     "rate tuned": say("chosen from {rates} at the trained length, per encoding: {rows}"),
+    "rate with scale": say(
+        "{name}: the default and {count} values of its own scale, each at the rates {rates}; chosen rate {rate}"
+    ),
     "rate and scale": say("chosen from {rates}, and {count} values of the own scale at {first}: {rows}"),
     "rate as": say("{name} as {other}: {rate}"),
     "rate same": say("{rate} for all, not tuned"),

@@ -147,11 +147,11 @@ def with_steps(
         progress(Update(what, None, 0.0, line, 0, len(experiment.tuning()) + len(experiment.trials()), None))
 
     def measured() -> object:
-        return measure(
-            experiment, folder, text, hardware, say=partial(say, "measuring"), note=partial(say, "note")
-        )
+        return measure(experiment, folder, text, hardware, say=partial(say, "measuring"), note=partial(say, "note"))
 
-    return budget.plan(experiment, engine.workers, text, hardware, measured, partial(say, "measuring"), partial(say, "note"))
+    return budget.plan(
+        experiment, engine.workers, text, hardware, measured, partial(say, "measuring"), partial(say, "note")
+    )
 
 
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:

@@ -4,8 +4,8 @@
     targets   [ .  .  .  .  b  a  c ]       the last `targets` symbols
 
 The best prediction counts (Pólya's urn): after symbol i, symbol j has the probability (n_ij + a) / (n_i + V·a), where n_ij
-counts the transitions from i to j so far, n_i those from i, and V the symbols. Its loss is the floor at every length, and it
-falls with the length. A model reaches it only if it uses the whole context.
+counts the transitions from i to j so far, n_i those from i, and V the symbols. Its loss is the floor at every length. It
+falls with the length, and a model reaches it only if it uses the whole context.
 
 Legend: b rows, t tokens, v symbols.
 """

@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise, product
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from scipy.special import gammaln
 
+from posenc.lab.engines.local import Local
+from posenc.lab.experiment import Experiment
+from posenc.lab.findings.assemble import findings
+from posenc.lab.records.results import Folder
+from posenc.lab.report import floor
+from posenc.lab.report.markdown import markdown
+from posenc.lab.report.page import page
+from posenc.lab.run.sweep import sweep
 from posenc.lab.tasks.chains import Chains, polya_bits
 from posenc.lab.tasks.task import IGNORE
 
@@ -97,3 +106,35 @@ def test_floor_is_the_mean_of_the_scored_symbols() -> None:
 def test_targets_fit_the_shortest_length() -> None:
     with pytest.raises(ValueError, match="targets: expected at most the shortest length, 16, got 17"):
         Chains(length=16, lengths=(16, 32), targets=17)
+
+
+def test_the_report_has_the_floor_the_excess_and_the_use_of_far_context(tmp_path: Path) -> None:
+    """An untrained model is far above the floor at every length, and the page has both."""
+    task = {"name": "chains", "length": 16, "lengths": (16, 64), "symbols": 4, "concentration": 0.3, "targets": 8}
+    plan = {"task": {**task, "held_out": 8}, "training": {"steps": 3, "rows": 2}}
+    size = {"d_model": 16, "n_heads": 2, "n_layers": 1}
+    made = Experiment(
+        name="tiny", about={"en": "tiny", "zh": "tiny"}, encodings=("nope", "rope"), seeds=1, size=size, tasks=(plan,)
+    )
+    sweep(made, Folder(tmp_path), Local(1))
+    found = findings(tmp_path)
+    (of,) = found["tasks"]
+    expected = Chains(**plan["task"])
+    assert of["floor"]["lengths"] == {"16": expected.floor(16), "64": expected.floor(64)}
+    assert of["floor"]["by_position"]["bits"] == expected.floor_by_position()
+    assert "counts symbols without their order" in of["gate"]["rule"]["en"]
+    positions = of["arms"][0]["by_position"]
+    assert (positions["length"], len(positions["bits"])) == (64, 64)
+    tail = np.mean(positions["bits"][-8:])
+    assert of["arms"][0]["cells"]["64"]["mean"] == pytest.approx(tail, rel=1e-5)
+    for arm in of["arms"]:  # as if it had learnt the task, and saved half of what the best prediction saves
+        arm["learnt"], arm["behaviour"] = True, "flat"
+        for length, lost in (("16", 0.5), ("64", 0.5 + (expected.floor(16) - expected.floor(64)) / 2)):
+            arm["cells"][length] |= {"mean": expected.floor(int(length)) + lost, "state": None}
+    rows = {row[0].en: [words.en for words in row[1:]] for row in floor.rows(of)}
+    assert rows["best prediction (Bayes)"][:2] == [f"{expected.floor(length):.3f}" for length in (16, 64)]
+    assert rows["RoPE"][0] == "+0.500"
+    assert rows["RoPE"][2:] == ["stays", "50%"]
+    assert {"counts after 0 symbols", "counts after 2 symbols"} <= rows.keys()
+    assert '<section id="floors">' in page(found)
+    assert "Use of far context" in markdown(found, "en")

@@ -257,8 +257,8 @@ class TaskPlan(Strict):
                 raise ValueError(f"joint_scales: {encoding} is in own_scales too; expected it in one of them")
             if len(self.learning_rates) % (count := 1 + len(self.joint(encoding))):
                 raise ValueError(
-                    f"joint_scales: {encoding} has {count - 1} values; expected the {len(self.learning_rates)} learning_rates "
-                    f"to be a multiple of {count}, because every encoding has as many tries"
+                    f"joint_scales: {encoding} has {count - 1} values; expected the {len(self.learning_rates)} "
+                    f"learning_rates to be a multiple of {count}, because every encoding has as many tries"
                 )
         return self
 

@@ -126,7 +126,7 @@ def test_it_is_an_experiment_of_the_lab_like_any_other(whole: tuple[Path, Any], 
     """The lab runs the same experiment from a file, and finds every trial that compare has trained."""
     shutil.copytree(whole[0], tmp_path / "out")
     (tmp_path / "out" / "experiment.json").unlink()
-    settings = {**read_experiment("compare").model_dump(mode="json"), "encodings": ["rope", "alibi", "learned"]}
+    settings = {**read_experiment("compare_text").model_dump(mode="json"), "encodings": ["rope", "alibi", "learned"]}
     del settings["budget"]
     settings["tasks"][0]["training"]["steps"] = STEPS
     (tmp_path / "same.yaml").write_text(yaml.safe_dump(settings))
@@ -200,9 +200,15 @@ def test_the_page_holds_everything_and_asks_for_nothing(whole: tuple[Path, Any])
     assert not re.search(r"https?:|url\(|@import|fetch\(|XMLHttp", content)
     assert "default-src 'none'" in content
     english, chinese = " ".join(page.said["en"]), " ".join(page.said["zh"])
-    for heading in ("The answer", "Quality against length", "Cost on this machine", "Properties that hold exactly"):
+    for heading in (
+        "The answer",
+        "All sentences",
+        "Quality against length",
+        "Cost on this machine",
+        "Properties that hold exactly",
+    ):
         assert heading in english
-    for heading in ("结论", "质量随长度的变化", "在这台机器上的代价", "严格成立的性质"):
+    for heading in ("结论", "全部结论", "质量随长度的变化", "在这台机器上的代价", "严格成立的性质"):
         assert heading in chinese
     assert len(page.said["en"]) == len(page.said["zh"])
     assert content.count("<svg") >= 3
@@ -218,7 +224,7 @@ def test_run_again_it_trains_nothing(whole: tuple[Path, Any], text: Path) -> Non
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
     assert len(trials(out)) == 6
     table = again.stdout
-    for name in ("rope", "alibi", "learned"):
+    for name in ("RoPE", "ALiBi", "Learned"):
         assert re.search(rf"^{name} ", table, re.MULTILINE)
     assert "cannot: table ends at 64" in table
     assert "index.html" in table

@@ -125,7 +125,7 @@ encoding = posenc.create(name, d_model=32, n_heads=4)
 slow = {"one_graph_over_lengths", "gradients"}
 laws.check(encoding, laws.Setting(impl="auto"), [law for law in laws.LAWS if law not in slow])
 assert name in trainable()
-compared = (*experiment.read_experiment("compare").encodings, name)
+compared = (*experiment.read_experiment("compare_text").encodings, name)
 assert len(Arm.parse(name).create(d_model=32, n_heads=4, n_layers=2, positions=16)) == 1
 assert look(name, compared).colour == look("alibi", compared).colour
 for view, parameter in (("attention", "encoding"), ("order", "encoding"), ("compare", "first"), ("bias", "method")):

@@ -13,7 +13,7 @@ from posenc.lab.experiment.arm import Arm
 from posenc.lab.trial import fp64_properties
 from posenc.positions import Positions
 
-COMPARED = read_experiment("compare")
+COMPARED = read_experiment("compare_text")
 SIZE = COMPARED.size
 DEFAULT = COMPARED.encodings
 

@@ -119,3 +119,25 @@ def test_a_tuning_trial_says_what_it_tries() -> None:
     assert [str(trial) for trial in parse(GOOD.replace("0.1}", scales), Path()).tuning()] == [
         "copy rope tuning, rate 0.1", "copy rope tuning, rate 0.1, base 500",
     ]  # fmt: skip
+
+
+def test_rates_and_scales_are_tried_together() -> None:
+    joint = "0.1}, learning_rates: [0.1, 0.2, 0.3, 0.4], joint_scales: {rope: {base: [500]}}"
+    assert [str(trial) for trial in parse(GOOD.replace("0.1}", joint), Path()).tuning()] == [
+        "copy rope tuning, rate 0.1", "copy rope tuning, rate 0.2",
+        "copy rope tuning, rate 0.1, base 500", "copy rope tuning, rate 0.2, base 500",
+    ]  # fmt: skip
+    for wrong, message in (
+        ("[0.1, 0.2, 0.3], joint_scales: {rope: {base: [500]}}", "expected the 3 learning_rates to be a multiple of 2"),
+        ("[0.1, 0.2], joint_scales: {alibi: {bias_max: [5]}}", "joint_scales: alibi is none of the encodings of copy"),
+        ("[0.1, 0.2], own_scales: {rope: {base: [5]}}, joint_scales: {rope: {base: [5]}}", "in one of them"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            parse(GOOD.replace("0.1}", f"0.1}}, learning_rates: {wrong}"), Path())
+
+
+def test_the_study_of_far_context_tunes_every_encoding_as_often() -> None:
+    study = read_experiment("far_context")
+    assert len(study.trials()) == 18 * 5
+    tries = [len(study.tasks[0].tries(word)) for word in study.encodings]
+    assert set(tries) == {6}

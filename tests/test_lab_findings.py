@@ -31,7 +31,8 @@ from posenc.support.languages import LANGUAGES, Words
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
 KEYS = ["format", "name", "about", "seeds", "fewest_seeds", "exploratory", "posenc", "provenance", "machine", "text",
-        "command", "trials", "size", "tasks", "properties", "cost", "missing", "published", "needs", "summary"]  # fmt: skip
+        "answer", "command", "trials", "size", "tasks", "properties", "cost", "missing", "published", "needs",
+        "summary"]  # fmt: skip
 
 
 def plain(asked: Asked) -> float:

@@ -17,7 +17,7 @@ from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.report import svg
 from posenc.lab.run import budget
 
-COMPARED = read_experiment("compare")
+COMPARED = read_experiment("compare_text")
 
 
 def chosen(encodings: str | None) -> Experiment:

@@ -22,7 +22,7 @@ from matplotlib.image import imread
 
 from lab_results import SIZES
 from posenc.catalogue import lookup
-from posenc.lab.findings import needs
+from posenc.lab.findings import answer, needs
 from posenc.lab.report import svg, write
 from posenc.lab.report.cells import verdicts
 from posenc.lab.report.markdown import markdown
@@ -93,7 +93,9 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
     return {
         "name": name, "title": words(f"Title of {name}"), "unit": words(f"units of {name}"), "measure": measure,
         "causal": causal, "length": length, "lengths": lengths, "chance": {str(n): 8.0 if bits else 0.03 for n in lengths},
+        "floor": None,
         "baseline": 3.9 if bits else None, "training": {"steps": 500, "rows": 16}, "learning_rates": [], "own_scales": {},
+        "joint_scales": {},
         "settings": {}, "scored": {"rows": 128, "targets": 64 if bits else None},
         "trained_tokens": 512_000, "arms": [], "after": [], "attention": [], "similarity": None, "links": [],
         "detectable": [{"seeds": 3, "least": 0.04}], "rank_seeds": [0, 1, 2],
@@ -156,7 +158,7 @@ def made_up() -> Json:
         for name in names
     }
     made = {
-        "format": 3, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
+        "format": 4, "name": "made <up>", "about": words("About & <i>this</i>."), "seeds": [0, 1, 2], "fewest_seeds": 3,
         "exploratory": True,
         "posenc": "0.0", "provenance": {"code": "c0de" * 16, "torch": "2.13.0", "device": "cpu", "text": "7e47" * 16},
         "machine": {"system": "made up", "cores": 2}, "command": "posenc lab run <made-up>",
@@ -176,7 +178,7 @@ def made_up() -> Json:
                     {"task": "language_model", "arm": "floater", "seed": 1, "why": BROKEN},
                     {"task": "copy", "arm": "rope", "seed": 2, "why": "not run (trained at the longest length)"}],
     }  # fmt: skip
-    return made | {"needs": needs.as_data(made), "properties": None}
+    return made | {"needs": needs.as_data(made), "answer": answer.answer(made), "properties": None}
 
 
 def smallest() -> Json:
@@ -185,12 +187,13 @@ def smallest() -> Json:
     task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
     found = made_up()
     nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
-    return found | nothing | with_tasks([task]) | {"seeds": [0], "fewest_seeds": 1, "name": "at $\\frac$ 5"}
+    return found | nothing | {"seeds": [0], "fewest_seeds": 1, "name": "at $\\frac$ 5"} | with_tasks([task])
 
 
 def with_tasks(tasks: list[Json]) -> Json:
     """Other tasks, and what to take by them."""
-    return {"tasks": tasks, "needs": needs.as_data({"tasks": tasks, "cost": None})}
+    alone = {"tasks": tasks, "cost": None, "seeds": [0, 1, 2], "size": {"n_layers": 2}}
+    return {"tasks": tasks, "needs": needs.as_data(alone), "answer": answer.answer(alone)}
 
 
 @pytest.fixture(scope="module")
@@ -358,13 +361,13 @@ def test_windows_side_by_side_are_a_table_of_their_own(page: Element) -> None:
 def test_of_five_seeds_the_interval_is_shown(tmp_path: Path) -> None:
     task = a_task("copy", "exact", 16, [16, 32])
     task["arms"] = [an_arm("rope", task, random.Random(6), seeds=5)]
-    write(made_up() | {"tasks": [task], "seeds": [0, 1, 2, 3, 4], "fewest_seeds": 5, "exploratory": False}, tmp_path)
+    write(made_up() | with_tasks([task]) | {"seeds": [0, 1, 2, 3, 4], "fewest_seeds": 5, "exploratory": False}, tmp_path)
     page = read((tmp_path / "index.html").read_text("utf-8"))
     value = task["arms"][0]["cells"]["32"]
     shown = rows(task_of(page, "heat", "copy").all("table")[0])["RoPE"][1].text()
     assert shown == f"{100 * value['mean']:.1f} {100 * value['interval'][0]:.1f}–{100 * value['interval'][1]:.1f}"
     assert (
-        len(dots(section(page, "curves").all("svg")[0])["RoPE " + f"{-100 * task['arms'][0]['rise']['32']['mean']:+.1f}"])
+        len(dots(section(page, "answer").all("svg")[0])["RoPE " + f"{-100 * task['arms'][0]['rise']['32']['mean']:+.1f}"])
         == 10
     )
     assert "exploratory" not in page.text()
@@ -438,10 +441,15 @@ def scale(picture: Element) -> tuple[float, float]:
     return (v1 - v0) / (y1 - y0), v0 - y0 * (v1 - v0) / (y1 - y0)
 
 
-@pytest.mark.parametrize(("number", "drawn", "notes"), [(0, 5, True), (1, 2, False)])
+def charted(page: Element, task: str) -> Element:
+    """The part with the chart of a task: the main one opens the page."""
+    return section(page, "answer") if task == "language_model" else task_of(page, "curves", task)
+
+
+@pytest.mark.parametrize(("number", "drawn", "notes"), [(0, 6, True), (1, 2, False)])  # the main one with RoPE + YaRN
 def test_every_seed_is_a_dot_at_its_place(found: Json, page: Element, number: int, drawn: int, notes: bool) -> None:
     task = found["tasks"][number]
-    picture = task_of(page, "curves", task["name"]).all("svg")[0]
+    picture = charted(page, task["name"]).all("svg")[0]
     slope, offset = scale(picture)
     places = dots(picture)
     assert len(places) == drawn
@@ -464,14 +472,14 @@ def test_every_seed_is_a_dot_at_its_place(found: Json, page: Element, number: in
 
 
 def test_a_ring_is_the_model_trained_at_the_longest_length(page: Element) -> None:
-    picture = task_of(page, "curves", "language_model").all("svg")[0]
+    picture = charted(page, "language_model").all("svg")[0]
     slope, offset = scale(picture)
     (ring,) = picture.all("circle", "ring")
     assert slope * float(ring.attributes["cy"] or 0) + offset == pytest.approx(2.125, abs=0.01)
 
 
 def test_what_is_not_drawn_is_named_below(found: Json, page: Element) -> None:
-    said = " ".join(one.text() for one in task_of(page, "curves", "language_model").all("p", "small"))
+    said = " ".join(one.text() for one in charted(page, "language_model").all("p", "small"))
     mean = next(arm for arm in found["tasks"][0]["arms"] if arm["name"] == "t5")["cells"]["64"]["mean"]
     assert f"T5 ({mean:.2f})" in said
     assert "FLOATER (failed: the loss was no number at step 7)" in said
@@ -507,7 +515,7 @@ def test_changes_after_training(found: Json, page: Element) -> None:
 
 def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
     arms = [arm for arm in found["tasks"][0]["arms"] if arm["learnt"]]
-    shown = [[part.text() for part in card.all("div")] for card in section(page, "answer").all("div", "card")]
+    shown = [[part.text() for part in card.all("div")] for card in section(page, "said").all("div", "card")]
     best = min(arms, key=lambda arm: arm["cells"]["64"]["mean"])
     need, pick, why = shown[0]
     assert need == "Text no longer than in training"
@@ -520,7 +528,7 @@ def test_cards_are_the_best_and_their_ties(found: Json, page: Element) -> None:
     reach = [arm for arm in arms if arm["cells"]["256"]["mean"] is not None]
     best = min(reach, key=lambda arm: arm["cells"]["256"]["mean"])
     assert shown[1][2] == f"{best['cells']['256']['mean']:.2f} bits at 256, {best['rise']['256']['mean']:+.2f} bits from 64"
-    assert [one.text() for one in section(page, "answer").all("li")] == ["First sentence.", "Second <sentence>."]
+    assert [one.text() for one in section(page, "said").all("li")] == ["First sentence.", "Second <sentence>."]
 
 
 def test_nothing_on_the_front_is_beaten(found: Json, page: Element) -> None:
@@ -648,6 +656,7 @@ def test_sections_stand_in_their_order(page: Element) -> None:
     names = [one.attributes["id"] for one in page.all("section")]
     assert names == [
         "answer",
+        "said",
         "stars",
         "curves",
         "heat",
@@ -823,7 +832,7 @@ def test_many_that_are_alike_are_counted(tmp_path: Path) -> None:
     task = a_task("copy", "exact", 16, [16, 32])
     task["arms"] = [an_arm(name, task, random.Random(9)) for name in ("rope", "alibi", "t5", "shaw", "cope", "nope")]
     write(made_up() | with_tasks([task]), tmp_path)
-    card = section(read((tmp_path / "index.html").read_text("utf-8")), "answer").all("div", "card")[0]
+    card = section(read((tmp_path / "index.html").read_text("utf-8")), "said").all("div", "card")[0]
     assert [card.all("div", "pick")[0].text(language) for language in ("en", "zh")] == [
         "RoPE, ALiBi, T5 and 3 more", "RoPE、ALiBi、T5 等 6 种"
     ]  # fmt: skip
@@ -854,7 +863,7 @@ def test_the_smallest_experiment(tmp_path: Path) -> None:
     assert paths == {"index.html", "cells.csv", "summary.csv", "published.csv", "report.md", "report.zh-CN.md",
                      "curves-parity.svg", "curves-parity.zh-CN.svg"}  # fmt: skip
     page = read((tmp_path / "index.html").read_text("utf-8"))
-    assert [one.attributes["id"] for one in page.all("section")] == ["answer", "stars", "curves", "heat", "how"]
+    assert [one.attributes["id"] for one in page.all("section")] == ["answer", "said", "stars", "curves", "heat", "how"]
     assert "Cost was not measured" in section(page, "stars").text()
     assert "No trial is missing" in section(page, "how").text()
     assert "on one task" in page.all("header")[0].text()
@@ -868,7 +877,7 @@ def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) 
     task["gate"] = {"rule": words("the rule"), "best": None, "limit": None}
     write(made_up() | with_tasks([task]), tmp_path)
     page = read((tmp_path / "index.html").read_text("utf-8"))
-    assert not section(page, "answer").all("div", "card")
+    assert not section(page, "said").all("div", "card")
     assert not section(page, "curves").all("path", "curve") or state == NOT_LEARNT
     assert not any(one.attributes["id"] in ("after", "pareto", "positions", "attention") for one in page.all("section"))
 
@@ -887,7 +896,7 @@ def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
             task["attention"] = attention(names, list(range(-63 if n else 0, 64)), draw)
             task["similarity"] = {"arm": "learned", "steps": [0, 250, 500], "matrices": [np.eye(64).tolist()] * 3}
         tasks.append(task)
-    write(made_up() | {"tasks": tasks}, tmp_path)
+    write(made_up() | with_tasks(tasks), tmp_path)
     assert (tmp_path / "index.html").stat().st_size < 3e6
 
 
@@ -904,8 +913,8 @@ def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
 
 
 def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected format 3, got 4"):
-        write(made_up() | {"format": 4}, tmp_path)
+    with pytest.raises(ValueError, match="expected format 4, got 3"):
+        write(made_up() | {"format": 3}, tmp_path)
     with pytest.raises(ValueError, match="at least one task"):
         write(made_up() | {"tasks": []}, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -25,7 +25,7 @@ from posenc.lab.trial.training import Run, run_trial
 from posenc.positions import Positions
 
 SIZE = Size(d_model=16, n_heads=2, n_layers=2)
-ALL = sorted({*read_experiment("compare").encodings, "learned+randomized"})
+ALL = sorted({*read_experiment("compare_text").encodings, "learned+randomized"})
 TEXTS = [bytes(random.Random(n).choices(b"the cat sat on a mat; ", k=400)) for n in range(8)]
 CORPUS = Corpus("made up", "0" * 64, tuple(TEXTS[:5]), tuple(TEXTS[5:]))
 

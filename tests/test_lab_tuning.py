@@ -93,7 +93,7 @@ def test_own_scales_and_short_tries_are_told() -> None:
     found = ranked("bits", plan, {"rope": rope, "alibi": alibi})
     assert {row["name"]: row["edge"] for row in found["rows"]} == {"rope": True, "alibi": False}
     task = {"title": {"en": "Text", "zh": "文本"}, "measure": "bits", "learning_rates": plan["learning_rates"],
-            "training": plan["training"], "own_scales": {"rope": 2}, "settings": {},
+            "training": plan["training"], "own_scales": {"rope": 2}, "joint_scales": {}, "settings": {},
             "arms": [{"name": "rope", "learning_rate": 0.004}, {"name": "alibi", "learning_rate": 0.002}]}  # fmt: skip
     said = view.introduction(task, found)
     assert "A try has 400 of the 3900 steps" in said.en

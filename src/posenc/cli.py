@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 COMMANDS = {
-    "compare": "Train, measure and compare encodings on text; print one table and write a report.",
+    "compare": "Train encodings at one length, score them at longer ones, rank them on one screen and write a report.",
     "lab": "Experiments: train on short sequences, test on long ones, and report with every seed.",
     "bench": "Check results against fp64, then measure speed and memory against a lower bound and other libraries.",
     "explore": "Open the interactive views of every encoding in a browser; offline, English and Chinese.",

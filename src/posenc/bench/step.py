@@ -49,7 +49,7 @@ def steps(case: Case, device: str) -> Contest:
     from posenc.positions import Positions
 
     task = LanguageModel(length=case.length, lengths=(case.length,), targets=1)
-    preset = read_experiment("compare")
+    preset = read_experiment("compare_text")
     training = preset.tasks[0].training.model_copy(update={"rows": case.batch, "steps": MANY_STEPS})
     text = bytes(torch.randint(256, (64 * case.length,), generator=torch.Generator().manual_seed(0)).tolist())
     corpus = Corpus("random bytes", "", (text,), (text,))

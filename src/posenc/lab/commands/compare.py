@@ -1,4 +1,4 @@
-"""`posenc compare`: the preset `compare` of the lab, with as much training as a time budget allows."""
+"""`posenc compare`: the preset `compare` of the lab, or `compare_text` on a text of the user's."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from posenc.terminal.language import chosen_language
 if TYPE_CHECKING:
     from posenc.lab.experiment import Experiment
 
-USUAL = "5m"
+STEPS = 10  # of which a time budget gives a multiple
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 def command(
     text: Annotated[
         Path | None,
-        typer.Option(help="A file or folder of text instead of the Python standard library.", show_default=False),
+        typer.Option(help="A file or folder of text: compares in a language model on its bytes.", show_default=False),
     ] = None,
     encodings: Annotated[
         str | None,
@@ -33,32 +33,36 @@ def command(
     ] = None,
     budget: Annotated[
         str | None,
-        typer.Option(help="Total time: 90s, 5m, 1h; 5m if left out. More time means more training.", show_default=False),
+        typer.Option(
+            help="Total time: 90s, 5m, 1h. More time means more training. With --text, 5m if left out.", show_default=False
+        ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for results and report.")] = Path("posenc-compare"),
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="The first of two seeds.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="The first of the seeds.")] = 0,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Number of training steps, instead of a time budget.", show_default=False)
     ] = None,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Train the eleven founding encodings on text at one length, score it at up to eight times that length, and compare.
+    """Train encodings on short inputs, score them on inputs up to sixteen times as long, and rank them.
 
-    Measures how each encoding responds to word order, its exact properties, its cost on this machine, and its loss beyond
-    the trained length. The text is the sources of Python's standard library unless --text names another. The
-    report is in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has
-    more tasks, more seeds and other machines.
+    The task is to find a number in random words (passkey): eight encodings, five seeds, about five minutes on two cores.
+    With --text, it is a language model on the bytes of your text: eleven encodings, two seeds, five minutes. The report is
+    in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has more tasks,
+    more seeds and other machines.
 
-    Examples:  posenc compare   ·   posenc compare --text book.txt --budget 20m   ·   posenc compare --encodings rope,alibi
+    Examples:  posenc compare   ·   posenc compare --encodings rope,alibi   ·   posenc compare --text book.txt --budget 20m
     """
     if budget is not None and steps is not None:
         raise typer.BadParameter(f"is for training within a time; leave it or --steps {steps} out", param_hint="--budget")
-    seconds, language = parse_budget(budget or USUAL), chosen_language(lang)
+    seconds, language = None if budget is None else parse_budget(budget), chosen_language(lang)
+    from posenc.lab.commands.answer import show
     from posenc.lab.commands.run import Wanted, carry_out
     from posenc.lab.experiment import read_experiment
 
-    experiment = chosen(read_experiment("compare"), encodings, seed, None if steps else seconds, steps)
+    preset = read_experiment("compare_text" if text else "compare")
+    experiment = chosen(preset, encodings, seed, seconds, steps)
     carry_out(
         Wanted(
             experiment,
@@ -70,6 +74,7 @@ def command(
             called="posenc compare",
             again="the same command continues",
             repeat=repeat(encodings, seed, text),
+            show=show,
         )
     )
 
@@ -84,11 +89,11 @@ def parse_budget(budget: str) -> float:
 
 
 def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float | None, steps: int | None) -> Experiment:
-    """The preset with the user's encodings, seed, and budget or steps."""
+    """The preset with the user's encodings, seed, and budget or steps; without either, its own."""
     from posenc.lab.experiment import Experiment, user_encoding
     from posenc.lab.experiment.arm import Arm
 
-    changes: dict[str, Any] = {"first_seed": seed, "budget": budget}
+    changes: dict[str, Any] = {"first_seed": seed}
     if encodings is not None:
         words = [word.strip() for word in encodings.split(",")]
         names = [Path(word).name for word in words]  # without the folders of users' files
@@ -103,11 +108,14 @@ def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float |
             user_encoding.check({arm.encoding: arm.source for arm in arms if arm.source is not None})
         except ValueError as error:
             raise typer.BadParameter(str(error), param_hint="--encodings") from error
-    if steps is not None:
-        plans = (plan.training.model_copy(update={"steps": steps}) for plan in preset.tasks)
-        changes["tasks"] = tuple(
-            plan.model_copy(update={"training": training}) for plan, training in zip(preset.tasks, plans, strict=True)
-        )
+    tasks = preset.tasks
+    if "rope" not in changes.get("encodings", preset.encodings):  # there is nothing to change after training
+        tasks = tuple(plan.model_copy(update={"after": ()}) for plan in tasks)
+    if budget is not None or steps is not None:
+        changes["budget"], count = budget, steps or STEPS
+        trained = (plan.training.model_copy(update={"steps": count}) for plan in tasks)
+        tasks = tuple(plan.model_copy(update={"training": one}) for plan, one in zip(tasks, trained, strict=True))
+    changes["tasks"] = tasks
     return Experiment.model_validate(preset.model_copy(update=changes).model_dump())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,11 @@ from posenc.lab.say import say
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from posenc.support.languages import Language
 
+Show = Callable[[Mapping[str, Any], "Console", "Language"], None]
 MOST_LISTED = 12
 
 
@@ -61,15 +65,17 @@ def conclude_ladder(path: Path, language: Language) -> None:
     typer.echo(ladder_report(found, language))
 
 
-def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: bool = True) -> dict[str, Any]:
-    """Writes the report, prints the findings and returns them.
+def conclude(
+    path: Path, out: Path, as_json: bool, language: Language, anew: bool = True, show: Show | None = None
+) -> dict[str, Any]:
+    """Writes the report, prints the findings by `show` (default: all tables) and returns them.
 
     Without `anew`, an existing report is kept if nothing in the folder has changed.
     """
     from rich.console import Console
 
+    from posenc.lab.commands import table
     from posenc.lab.commands.folder import opened, warn_of_damage
-    from posenc.lab.commands.table import missing, show
     from posenc.lab.findings import findings_cache
 
     folder, _ = opened(path, "DIR")
@@ -89,10 +95,10 @@ def conclude(path: Path, out: Path, as_json: bool, language: Language, anew: boo
         print()
     else:
         console = Console(highlight=False, emoji=False)
-        show(found, console, language)
+        (show or table.show)(found, console, language)
         others = say("and {others} other files", others=len(list(out.iterdir())) - 1)
         console.print(f"{page} {others.in_language(language)}", style="bold", soft_wrap=True, markup=False)
-    absent = list(missing(found, language))
+    absent = list(table.missing(found, language))
     if absent:
         typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)
         for line in [*absent[:MOST_LISTED], *["…"] * (len(absent) > MOST_LISTED)]:

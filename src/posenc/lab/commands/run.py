@@ -19,6 +19,7 @@ from posenc.terminal.language import chosen_language
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from posenc.lab.commands.report import Show
     from posenc.lab.engines import Engine
     from posenc.lab.experiment import Experiment
     from posenc.lab.records.results import Folder
@@ -56,6 +57,7 @@ class Wanted:
     called    the command that the user gave; it begins every line of progress
     again     how to continue after an interruption
     repeat    the command that repeats the training, with {steps} for the number of steps; default posenc lab run
+    show      prints the findings; default tables of all numbers
     """
 
     experiment: Experiment
@@ -74,6 +76,7 @@ class Wanted:
     called: str = "posenc lab"
     again: str = ""
     repeat: str = ""
+    show: Show | None = None
 
     @property
     def how_to_go_on(self) -> str:
@@ -228,7 +231,7 @@ def carry_out_one(wanted: Wanted) -> None:
 
             outcome = swept(wanted, tell_unless_interrupted)
         say_end(outcome, wanted.out, quiet, wanted.called)
-        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, anew=outcome.ran > 0)
+        conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, outcome.ran > 0, wanted.show)
     if broken := [problem.trial for problem in outcome.failed if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
         typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)

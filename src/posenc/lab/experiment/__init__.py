@@ -39,7 +39,19 @@ from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
-PRESETS = ("compare", "quick", "standard", "study", "ladder", "full", "gpu", "micro", "words")
+PRESETS = (
+    "compare",
+    "compare_text",
+    "quick",
+    "standard",
+    "study",
+    "far_context",
+    "ladder",
+    "full",
+    "gpu",
+    "micro",
+    "words",
+)
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -197,8 +209,12 @@ class TaskPlan(Strict):
     settings         settings of single encodings in place of their defaults: {fire: {first_length: 32}}
     own_scales       settings of single encodings that are tried too, at the rate of `training`: {rope: {base: [500]}}. They
                      replace as many of the last learning rates, so that all encodings have equally many tries
+    joint_scales     settings that are tried at several rates: {rope: {base: [500, 100000]}}. With n values, the first
+                     1/(n + 1) of the learning rates are tried with the default and with each value
     tuning_steps     steps of the models that are not compared, which are then scored at the trained length only; those of
                      `training` if left out
+    enough_steps     steps with which posenc's own runs converged, or their most steps where none did; a time budget that
+                     gives fewer is announced before training
     """
 
     task: SerializeAsAny[Task]
@@ -208,8 +224,10 @@ class TaskPlan(Strict):
     learning_rates: tuple[POSITIVE, ...] = ()
     settings: dict[str, dict[str, Setting]] = {}
     own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
+    joint_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
     tuning_steps: int | None = Field(default=None, ge=1)
     oracle: bool = False
+    enough_steps: int | None = Field(default=None, ge=1)
 
     @field_validator("task", mode="before")
     @classmethod
@@ -219,7 +237,11 @@ class TaskPlan(Strict):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Older results do not have these settings."""
-        unset = [name for name in ("settings", "own_scales", "tuning_steps") if not getattr(self, name)]
+        unset = [
+            name
+            for name in ("settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps")
+            if not getattr(self, name)
+        ]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -230,16 +252,38 @@ class TaskPlan(Strict):
                     f"own_scales: {encoding} has {count} values; expected fewer than the {len(self.learning_rates)} "
                     "learning_rates, because every encoding has as many tries"
                 )
+        for encoding in self.joint_scales:
+            if encoding in self.own_scales:
+                raise ValueError(f"joint_scales: {encoding} is in own_scales too; expected it in one of them")
+            if len(self.learning_rates) % (count := 1 + len(self.joint(encoding))):
+                raise ValueError(
+                    f"joint_scales: {encoding} has {count - 1} values; expected the {len(self.learning_rates)} "
+                    f"learning_rates to be a multiple of {count}, because every encoding has as many tries"
+                )
         return self
 
     def scales(self, encoding: str) -> list[tuple[str, float]]:
-        return [(name, value) for name, values in self.own_scales.get(encoding, {}).items() for value in values]
+        return _each(self.own_scales.get(encoding, {}))
+
+    def joint(self, encoding: str) -> list[tuple[str, float]]:
+        return _each(self.joint_scales.get(encoding, {}))
 
     def tries(self, encoding: str) -> list[Choice]:
-        """What is tried for an encoding: learning rates, and then values of its own scale at the rate of `training`."""
+        """What is tried for an encoding: learning rates, and values of its own scale at one rate or at several."""
+        if joint := self.joint(encoding):
+            each: list[Options] = [(), *((scale,) for scale in joint)]
+            return [
+                Choice(rate, options)
+                for options in each
+                for rate in self.learning_rates[: len(self.learning_rates) // len(each)]
+            ]
         scales = self.scales(encoding)
         rates = self.learning_rates[: len(self.learning_rates) - len(scales)]
         return [*(Choice(rate) for rate in rates), *(Choice(self.training.learning_rate, (scale,)) for scale in scales)]
+
+
+def _each(scales: Mapping[str, tuple[float, ...]]) -> list[tuple[str, float]]:
+    return [(name, value) for name, values in scales.items() for value in values]
 
 
 class Rung(Strict):
@@ -302,10 +346,11 @@ class Experiment(Strict):
                     f"{', '.join(words)}"
                 )
             self._settings_exist(plan)
-            if unknown := sorted(plan.own_scales.keys() - set(words)):
-                raise ValueError(f"own_scales: {unknown[0]} is none of the encodings of {plan.task.name}")
-            for word in plan.own_scales:
-                for scale in plan.scales(word):
+            for name, scales in (("own_scales", plan.own_scales), ("joint_scales", plan.joint_scales)):
+                if unknown := sorted(scales.keys() - set(words)):
+                    raise ValueError(f"{name}: {unknown[0]} is none of the encodings of {plan.task.name}")
+            for word in (*plan.own_scales, *plan.joint_scales):
+                for scale in (*plan.scales(word), *plan.joint(word)):
                     Arm.parse(word, self.sources.get(word), (scale,))
         if len({rung.name for rung in self.rungs}) < len(self.rungs):
             raise ValueError("rungs: every name may appear once")

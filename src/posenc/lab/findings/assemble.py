@@ -12,7 +12,7 @@ from pathlib import Path
 import posenc
 from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
-from posenc.lab.findings import budget_limits, criteria, needs, sentences
+from posenc.lab.findings import answer, budget_limits, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
@@ -22,8 +22,8 @@ from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
-FORMAT = 3
-COMPARE = "compare"  # the preset whose users are told what their budget can tell
+FORMAT = 4
+COMPARED = ("compare_text", "compare")  # presets whose users are told what their budget can tell; once they were one
 
 
 def findings(folder: Path) -> Json:
@@ -66,8 +66,9 @@ def findings(folder: Path) -> Json:
     }
     if manifest["tuning"]:
         found["tuning"] = tuning(kept, manifest)
-    if experiment["name"] == COMPARE and (main := main_task(found))["measure"] == "bits":
+    if experiment["name"] in COMPARED and (main := main_task(found))["measure"] == "bits":
         found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
+    found["answer"] = answer.answer(found)
     found["published"] = published_claims(found)
     found["needs"] = needs.as_data(found)
     found["summary"] = [words.as_dict() for words in sentences.sentences(found)]

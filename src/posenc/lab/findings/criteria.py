@@ -1,8 +1,8 @@
 """All thresholds of the lab, with their reasons: when a task is learnt, when a score is kept, when it is broken.
 
-learnt      bits: at least MARGIN below the task's baseline, a model that sees only the byte before (causal) or no context
-            (masked); exact match: at least LEARNT. Both are means over seeds at the trained length. All numbers of an
-            encoding that did not learn are shown; it is not ranked.
+learnt      bits: at least MARGIN below the task's baseline, a model that sees only the byte before (causal), no context
+            (masked) or no order (chains); exact match: at least LEARNT. Both are means over seeds at the trained length.
+            All numbers of an encoding that did not learn are shown; it is not ranked.
 converged   the training loss fell by at most CONVERGED bits in the last fifth of the steps, mean over seeds. Encodings that
             still improved are marked and not ranked. Where positions are dropped, only the steps from there on count.
 kept        the loss against the trained length is at most FLAT
@@ -50,10 +50,6 @@ ROUNDING = 1e-6
 NOT_LEARNT = "not learnt at this budget"
 MISSING = "missing"
 
-# What the model of the baseline sees: a table of byte pairs for causal tasks, the frequency of each byte for others.
-BYTE_BEFORE = say("sees only the byte before")
-NO_CONTEXT = say("ignores the context")
-
 RULES = {
     "bits": say(
         "at least {margin:g} bits better at the trained length than a model that {{sees}} "
@@ -78,8 +74,8 @@ class Gate(NamedTuple):
         return worse(self.measure, mean) <= worse(self.measure, self.limit) + ROUNDING
 
 
-def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, causal: bool) -> Gate:
-    """`home` are mean scores at the trained length by encoding, `baseline` the bits of the task's baseline.
+def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, sees: Words) -> Gate:
+    """`home` are mean scores at the trained length by encoding, `baseline` the bits of a model that `sees` describes.
 
     Without a baseline, as before the first trial, nothing has learnt in bits.
     """
@@ -87,7 +83,7 @@ def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, ca
     if measure == "exact":
         return Gate(measure, best, LEARNT, RULES["exact"])
     limit = None if baseline is None else baseline - MARGIN
-    bits, sees = math.nan if baseline is None else baseline, BYTE_BEFORE if causal else NO_CONTEXT
+    bits = math.nan if baseline is None else baseline
     rule = RULES["bits"].filled(baseline=bits, sees=sees)
     return Gate(measure, best, limit, rule)
 

@@ -135,3 +135,22 @@ def mean_ranks(measure: Measure, blocks: Sequence[Mapping[str, float]], names: S
         return None
     ranks = rankdata(complete if measure == "bits" else -complete, method="average", axis=1).mean(0)
     return dict(zip(names, ranks.tolist(), strict=True))
+
+
+def paired_p(differences: Sequence[float]) -> float:
+    """The two-sided p-value of a paired t-test that the mean difference is 0; 1 with fewer than two differences."""
+    if len(differences) < 2:
+        return 1.0
+    middle, spread = float(np.mean(differences)), float(np.std(differences, ddof=1))
+    if spread == 0:
+        return float(middle == 0)
+    return float(2 * t.sf(abs(middle) / (spread / math.sqrt(len(differences))), len(differences) - 1))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for m tests (Holm 1979): the i-th smallest times m - i + 1, at least the one before it."""
+    corrected, least = [1.0] * len(p_values), 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = least
+    return corrected

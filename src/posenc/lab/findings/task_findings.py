@@ -18,6 +18,7 @@ from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.depth import by_depth
 from posenc.lab.findings.extrapolation import extrapolate
 from posenc.lab.findings.queries import Json
+from posenc.lab.tasks.chains import Chains
 from posenc.lab.trial.scoring import NO_NUMBER
 
 
@@ -37,11 +38,13 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "lengths": of.lengths,
         "chance": any_trial.get("chance", {}),
         "baseline": baseline,
+        "floor": _floor(of),
         "training": of.plan["training"],
         "learning_rates": list(of.plan["learning_rates"]),
         "settings": of.plan.get("settings", {}),
         "scored": {"rows": of.plan["task"].get("held_out"), "targets": of.plan["task"].get("targets")},
         "own_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("own_scales", {}).items()},
+        "joint_scales": {word: sum(map(len, scales.values())) for word, scales in of.plan.get("joint_scales", {}).items()},
         "trained_tokens": any_trial.get("trained_tokens"),
         "gate": {"rule": gate.rule.as_dict(), "best": gate.best, "limit": gate.limit},
         "detectable": _detectable(of, arms),
@@ -59,7 +62,7 @@ def _pass_gate(of: TaskResults, arms: list[Json], baseline: float | None) -> cri
     """Marks the arms that learnt the trained length, and adds the reason to the others."""
     means = {arm["name"]: arm["cells"][str(of.length)]["mean"] for arm in arms if arm["state"] is None}
     home = {name: mean for name, mean in means.items() if mean is not None}
-    gate = criteria.gate(of.measure, home, baseline, of.task.causal)
+    gate = criteria.gate(of.measure, home, baseline, of.task.sees)
     for arm in arms:
         arm["learnt"] = gate.passes(home.get(arm["name"]))
         if not arm["learnt"]:
@@ -100,6 +103,23 @@ def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
         pairs.setdefault(len(shared), []).append([ours[seed] - theirs[seed] for seed in shared])
     found = {seeds: statistics.detectable(pairs[seeds]) for seeds in sorted(pairs, reverse=True)}
     return [{"seeds": seeds, "least": least} for seeds, least in found.items() if least]
+
+
+def _floor(of: TaskResults) -> Json | None:
+    """What the best prediction reaches, by length and by position, and what counts of k symbols reach, by k."""
+    if not issubclass(of.task, Chains):
+        return None
+    task = of.task(**of.plan["task"])
+    grams = {length: task.grams(length) for length in of.lengths}
+    return {
+        "lengths": {str(length): task.floor(length) for length in of.lengths},
+        "by_position": {
+            "length": of.lengths[-1],
+            "position": list(range(of.lengths[-1])),
+            "bits": task.floor_by_position(),
+        },
+        "grams": {str(k): {str(length): grams[length][k] for length in of.lengths} for k in grams[of.length]},
+    }
 
 
 def _similarity(of: TaskResults) -> Json | None:

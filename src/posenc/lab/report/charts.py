@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.report import svg
@@ -22,12 +24,14 @@ from posenc.lab.report.cells import (
     learnt,
     scale,
 )
-from posenc.lab.report.style import label, look, look_of_change
+from posenc.lab.report.style import Look, label, look, look_of_change
 from posenc.lab.report.words import change_name, listed, of, phrase, same
 from posenc.lab.say import say
 from posenc.support.languages import Words
 
 PERCENT = (0.0, 100.0)
+FLOOR = Look("ink", "dotted")  # of the best prediction
+CHANGED = Look("blue", "dotted")  # of RoPE changed after training, beside RoPE
 
 
 def curves(findings: Findings, task: Task) -> svg.Chart | None:
@@ -40,7 +44,21 @@ def curves(findings: Findings, task: Task) -> svg.Chart | None:
         )
         for arm in arms
     ]
+    if series and task["floor"]:
+        best = [(length, task["floor"]["lengths"][str(length)], ()) for length in task["lengths"]]
+        series.append(svg.Series(phrase("floor"), FLOOR.classes, best))
     return chart(task, series, phrase("curves")) if series else None
+
+
+def opening(findings: Findings, task: Task) -> svg.Chart | None:
+    """The curves, and beside them the best change of RoPE after training that has a row in the answer."""
+    drawn = curves(findings, task)
+    changed = next((row for row in findings["answer"]["rows"] if row["change"] and row["ranked"]), None)
+    if drawn is None or changed is None:
+        return drawn
+    cells = next(one["cells"] for one in task["after"] if one["change"] == changed["change"])
+    series = svg.Series(of(changed["name"]), CHANGED.classes, _dotted(task, cells))
+    return replace(drawn, series=[*drawn.series, series])
 
 
 def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
@@ -93,7 +111,7 @@ def levels(task: Task) -> list[svg.Level]:
     ]
     found = [svg.Level(chance, phrase("chance"))] if chance else []
     if task["baseline"] is not None:
-        seen = "causal" if task["causal"] else "masked"
+        seen = "counted" if task["floor"] else "causal" if task["causal"] else "masked"
         found.append(svg.level(scale(task) * task["baseline"], task["lengths"], phrase(f"baseline {seen}")))
     return found
 
@@ -117,15 +135,19 @@ def after(task: Task) -> svg.Chart | None:
     """Changes after training."""
     series = []
     for changed in task["after"]:
-        drawn: list[tuple[float, float, Sequence[float]]] = [
-            (length, scale(task) * found["mean"], [scale(task) * seed for seed in found["seeds"].values()])
-            for length in task["lengths"]
-            if (found := changed["cells"].get(str(length))) and found.get("mean") is not None
-        ]
-        if drawn:
+        if drawn := _dotted(task, changed["cells"]):
             name = changed["change"]
             series.append(svg.Series(change_name(name), look_of_change(name).classes, drawn))
     return chart(task, series, phrase("after")) if series else None
+
+
+def _dotted(task: Task, cells: Mapping[str, Any]) -> list[tuple[float, float, Sequence[float]]]:
+    """The points of a curve, each with a dot for every seed, from cells by length."""
+    return [
+        (length, scale(task) * found["mean"], [scale(task) * seed for seed in found["seeds"].values()])
+        for length in task["lengths"]
+        if (found := cells.get(str(length))) and found.get("mean") is not None
+    ]
 
 
 def by_position(findings: Findings, task: Task) -> svg.Chart | None:
@@ -138,6 +160,9 @@ def by_position(findings: Findings, task: Task) -> svg.Chart | None:
         return None
     longest = max(arm["by_position"]["length"] for arm in arms)
     series = [_plain(arm, along(task, arm), names) for arm in arms]
+    if task["floor"]:
+        best = [(x, y, ()) for x, y in along(task, task["floor"])]
+        series.append(svg.Series(phrase("floor"), FLOOR.classes, best))
     ticks = [(position, str(position)) for position in range(0, longest + 1, max(longest // 4, 1))]
     return svg.Chart(
         series,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc.lab.findings.titles import title
-from posenc.lab.report import charts, depth, tuning
+from posenc.lab.report import charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
     Findings,
@@ -68,6 +68,11 @@ def markdown(findings: Findings, language: Language) -> str:
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
         described = said(phrase("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
+    for task in filter(floor.has_floor, findings["tasks"]):
+        text = phrase("floor text", task=of(task["title"]), home=task["length"])
+        lines = [[said(words) for words in row] for row in floor.rows(task)]
+        parts += [f"## {said(phrase('floors'))}", said(text)]
+        parts.append(grid([said(phrase("encoding")), *map(said, floor.head(task))], lines))
     for task in filter(depth.has_depth, findings["tasks"]):
         parts += [f"## {said(phrase('depth'))}", said(phrase("depth text", task=of(task["title"])))]
         lines = [[said(words) for words in row] for row in depth.rows(task)]

@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
-answer ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─ by position ─ depth ─ attention ─ properties ─
-tuning ─ published ─ how
+answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
+use of far context ─ by position ─ depth ─ attention ─ properties ─ tuning ─ published ─ how
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds
-from posenc.lab.report import charts, depth, svg, tuning
+from posenc.lab.report import charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
@@ -36,6 +36,7 @@ from posenc.lab.report.cells import (
     source,
     stretch,
     top,
+    unit,
     value,
     verdicts,
 )
@@ -43,7 +44,7 @@ from posenc.lab.report.costs import costs
 from posenc.lab.report.html import both, document, header, heat, section, span, table, tag
 from posenc.lab.report.properties import properties
 from posenc.lab.report.provenance import how
-from posenc.lab.report.style import look, sheet
+from posenc.lab.report.style import Look, look, sheet
 from posenc.lab.report.summary_table import Entry, introduction, stars
 from posenc.lab.report.words import change_name, listed, of, phrase, same
 from posenc.lab.say import say
@@ -53,12 +54,14 @@ BRAND = "posenc lab"
 VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
 PARTS = (
     "answer",
+    "said",
     "stars",
     "curves",
     "heat",
     "after",
     "cost",
     "pareto",
+    "floors",
     "positions",
     "depth",
     "attention",
@@ -74,12 +77,14 @@ def page(findings: Findings) -> str:
     styles, scripts = [_read("charts.css"), _read("report.css"), sheet()], [_read("report.js")]
     made: dict[str, Callable[[Findings], str]] = {
         "answer": _answer,
+        "said": _said,
         "stars": _stars,
         "curves": _curves,
         "heat": _heat,
         "after": _after,
         "cost": costs,
         "pareto": _pareto,
+        "floors": _floor,
         "positions": _by_position,
         "depth": _depth,
         "attention": attention,
@@ -123,6 +128,36 @@ def _contents(names: Iterable[str]) -> str:
 
 
 def _answer(findings: Findings) -> str:
+    """The chart of the main task, a row for each encoding, and what this can tell, cannot tell, and asks for next."""
+    main, said = main_task(findings), findings["answer"]
+    names, home = arms_of(findings), main["lengths"].index(main["length"])
+
+    def td(mean: float | None, interval: list[float] | None = None) -> str:
+        small = "–".join(value(main, end) for end in interval or ())
+        return f"<td>{'–' if mean is None else value(main, mean)}{f'<small>{small}</small>' if small else ''}</td>"
+
+    head = [
+        span(phrase("encoding")),
+        *(str(length) for length in (main["length"], main["lengths"][-1])),
+        span(phrase("word")),
+    ]
+    body = [
+        [
+            _swatch(charts.CHANGED if row["change"] else look(row["arm"], names)) + span(of(row["name"])),
+            td(row["means"][home]),
+            td(row["means"][-1], row["interval"]),
+            f'<td class="word {row["word"]["en"].replace(" ", "-")}">{span(of(row["word"]))}</td>',
+        ]
+        for row in said["rows"]
+    ]
+    told = "".join(tag("p", of(said[name]), "told") for name in ("can", "cannot", "next"))
+    title_words, lengths = of(main["title"]), phrase("answer caption", unit=unit(main), of=of(main["unit"]))
+    chart = charts.opening(findings, main) if len(main["lengths"]) > 1 else None
+    drawn = _drawn(chart, True, 470) + _not_drawn(main) if chart else _dots(findings, main)
+    return tag("h3", title_words) + drawn + table("plain answer", head, body, lengths) + told
+
+
+def _said(findings: Findings) -> str:
     said = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
     shown = "".join(
         '<div class="card">' + "".join(tag("div", of(need[part]), part) for part in ("need", "pick", "why")) + "</div>"
@@ -158,13 +193,24 @@ def _entry(entry: Entry) -> str:
 
 
 def _curves(findings: Findings) -> str:
+    """The charts of the other tasks; that of the main task opens the page."""
     rings = any(arm["oracle"] for task in findings["tasks"] for arm in task["arms"])
     text = tag("p", phrase("curves text")) + (tag("p", phrase("rings")) if rings else "")
-    return text + _per_task(findings, lambda task, wide: _curve(findings, task, wide))
+    others = [task for task in findings["tasks"] if task is not main_task(findings)]
+    learning = _learning(findings, main_task(findings), True)
+    return text + learning + _side(others, lambda task: _curve(findings, task) + _learning(findings, task, False))
 
 
-def _curve(findings: Findings, task: Task, wide: bool) -> str:
-    return _lines(findings, task, wide) if len(task["lengths"]) > 1 and learnt(task) else _dots(findings, task)
+def _curve(findings: Findings, task: Task) -> str:
+    if len(task["lengths"]) == 1 or not learnt(task):
+        return _dots(findings, task)
+    chart = charts.curves(findings, task)
+    return (_drawn(chart, False, 470) if chart else "") + _not_drawn(task)
+
+
+def _not_drawn(task: Task) -> str:
+    missing = charts.not_drawn(task)
+    return tag("p", missing, "small") if missing else ""
 
 
 def _dots(findings: Findings, task: Task) -> str:
@@ -172,13 +218,7 @@ def _dots(findings: Findings, task: Task) -> str:
     made = charts.strips(findings, task)
     drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
     note = tag("p", phrase("hollow" if learnt(task) else "nobody"), "small")
-    return (f'<div class="chart half">{drawing}</div>' if made else "") + note + _learning(findings, task, False)
-
-
-def _lines(findings: Findings, task: Task, wide: bool) -> str:
-    chart, missing = charts.curves(findings, task), charts.not_drawn(task)
-    picture = _drawn(chart, wide, 470) if chart else ""
-    return picture + (tag("p", missing, "small") if missing else "") + _learning(findings, task, wide)
+    return (f'<div class="chart half">{drawing}</div>' if made else "") + note
 
 
 def _learning(findings: Findings, task: Task, wide: bool) -> str:
@@ -364,6 +404,18 @@ def _depth(findings: Findings) -> str:
     )
 
 
+def _floor(findings: Findings) -> str:
+    return "".join(
+        tag("p", phrase("floor text", task=of(task["title"]), home=task["length"]))
+        + table(
+            "plain",
+            [span(phrase("encoding")), *map(span, floor.head(task))],
+            [[_cell(n, words) for n, words in enumerate(row)] for row in floor.rows(task)],
+        )
+        for task in filter(floor.has_floor, findings["tasks"])
+    )
+
+
 def _tuning(findings: Findings) -> str:
     head = [span(phrase(name)) for name in tuning.HEAD]
     return "".join(
@@ -408,10 +460,11 @@ def _per_task(findings: Findings, content: Callable[[Task, bool], str]) -> str:
     """The chart of the main task over the whole width, the others side by side."""
     main = main_task(findings)
     others = [task for task in findings["tasks"] if task is not main]
-    found = _task(main, content(main, True))
-    if others:
-        found += '<div class="tasks">' + "".join(_task(task, content(task, False)) for task in others) + "</div>"
-    return found
+    return _task(main, content(main, True)) + _side(others, lambda task: content(task, False))
+
+
+def _side(tasks: Sequence[Task], content: Callable[[Task], str]) -> str:
+    return '<div class="tasks">' + "".join(_task(task, content(task)) for task in tasks) + "</div>" if tasks else ""
 
 
 def _task(task: Task, content: str) -> str:
@@ -425,8 +478,12 @@ def _drawn(chart: svg.Chart, wide: bool, height: int) -> str:
 
 def _name(arm: str, arms: Sequence[str]) -> str:
     """A name with a sample of its line."""
+    return _swatch(look(arm, arms)) + span(title(arm))
+
+
+def _swatch(drawn: Look) -> str:
     stroke = '<svg class="swatch {}" viewBox="0 0 26 6" aria-hidden="true"><path d="M1 3H25" class="curve"/></svg>'
-    return stroke.format(look(arm, arms).classes) + span(title(arm))
+    return stroke.format(drawn.classes)
 
 
 def details(words: Words, content: str) -> str:

@@ -129,13 +129,19 @@ def rate(task: Task) -> Words:
 
 def _tuned(task: Task, chosen: Mapping[str, float]) -> Iterator[Words]:
     """What was tried, and the rate that was chosen for each encoding: apart for encodings that tried own scales too."""
-    scales = task["own_scales"]
-    for count in sorted({scales.get(name, 0) for name in chosen}):
-        names = [name for name in chosen if scales.get(name, 0) == count and tuned_as(name, chosen) == name]
+    scales, joint = task["own_scales"], task["joint_scales"]
+    for count in sorted({scales.get(name, 0) for name in chosen if name not in joint}):
+        names = [name for name in chosen if scales.get(name, 0) == count and name not in joint]
+        names = [name for name in names if tuned_as(name, chosen) == name]
         rows = listed([say("{name} {chosen:g}", name=title(name), chosen=chosen[name]) for name in names])
         rates = ", ".join(f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) - count])
         first = f"{task['training']['learning_rate']:g}" if count else ""
         yield phrase("rate and scale" if count else "rate tuned", rates=rates, count=count, first=first, rows=rows)
+    for name in (name for name in chosen if name in joint):
+        rates = ", ".join(
+            f"{rate:g}" for rate in task["learning_rates"][: len(task["learning_rates"]) // (joint[name] + 1)]
+        )
+        yield phrase("rate with scale", name=title(name), rates=rates, count=joint[name], rate=f"{chosen[name]:g}")
     for name in (name for name in chosen if tuned_as(name, chosen) != name):
         yield phrase("rate as", name=title(name), other=title(tuned_as(name, chosen)), rate=f"{chosen[name]:g}")
 

@@ -35,6 +35,18 @@ PROSE = {
     "baseline": say("baseline"),
     "baseline causal": say("only the byte before"),
     "baseline masked": say("without context"),
+    "baseline counted": say("symbols counted, without their order"),
+    "floor": say("best prediction (Bayes)"),
+    "floors": say("Use of far context"),
+    "floor text": say(
+        "{task}: the loss of the best prediction, which counts all transitions so far, is known exactly. It is the first "
+        "row, in bits; below it counts of what followed the last k symbols. The other rows are bits above it on the same "
+        "symbols. Stays: whether the loss itself is kept beyond the trained length {home}. Far context used: the bits that "
+        "the encoding saves from there to the longest length, as a share of what the best prediction saves."
+    ),
+    "grams": say("counts after {k} symbols"),
+    "stays": say("beyond the trained length"),
+    "used": say("far context used"),
     "bits": say("bits"),
     "bits low": say("bits per target, lower is better"),
     "exact high": say("% of rows entirely right, higher is better"),
@@ -56,6 +68,9 @@ PROSE = {
     "numbers": say("The same numbers as a table"),
     # 1 The answer
     "answer": say("The answer"),
+    "answer caption": say("{unit}, by {of}; small figures: 95 % interval over seeds (t)"),
+    "word": say("beyond"),
+    "said": say("All sentences"),
     "answer text": say(
         "Every number below is computed from this experiment. Encodings listed together cannot be told from the first: the "
         "95% interval of their difference (t, paired by seed) holds 0, with fewer than three seeds one seed reverses their "
@@ -305,6 +320,9 @@ PROSE = {
     "tokens": say("{tokens} tokens a model"),
     "rate": say("learning rate"),
     "rate tuned": say("chosen from {rates} at the trained length, per encoding: {rows}"),
+    "rate with scale": say(
+        "{name}: the default and {count} values of its own scale, each at the rates {rates}; chosen rate {rate}"
+    ),
     "rate and scale": say("chosen from {rates}, and {count} values of the own scale at {first}: {rows}"),
     "rate as": say("{name} as {other}: {rate}"),
     "rate same": say("{rate} for all, not tuned"),

@@ -8,6 +8,7 @@ A budget needs trials that run on this machine.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from posenc.lab.trial.training import Hardware
 
 CLOSING = 12.0  # seconds kept for starting the workers and writing the report
+MARGIN = 1.1  # over the estimated time, where a budget is recommended
 FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
 
 Speed = tuple[float, float]  # seconds of a training step, and of scoring
@@ -43,8 +45,11 @@ def plan(
     hardware: Hardware,
     measure: Callable[[], object],
     say: Callable[[str], None],
+    note: Callable[[str], None],
 ) -> Experiment:
     """The experiment with as many steps as fit its budget, counted from this call.
+
+    `note` is called where they are too few to converge.
 
     `measure` makes the other measurements. It is called between the two measurements of speed, and its time counts
     against the budget.
@@ -59,8 +64,37 @@ def plan(
     say("the speed of each encoding again")
     second = speeds(trials, count, text, hardware)
     fastest = {kind: (min(a[0], second.get(kind, a)[0]), min(a[1], second.get(kind, a)[1])) for kind, a in first.items()}
-    left = experiment.budget - (time.perf_counter() - begun) - CLOSING
-    return multiplied(experiment, largest_factor(trials, fastest, count, left))
+    spent = time.perf_counter() - begun + CLOSING
+    planned = multiplied(experiment, largest_factor(trials, fastest, count, experiment.budget - spent))
+    if line := too_short(planned, lambda enough: spent + time_of(enough, fastest, count)):
+        note(line)
+    return planned
+
+
+def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -> str | None:
+    """A line if the steps are fewer than what convergence takes, with the budget that would be enough; otherwise None.
+
+    `seconds_of` is the time that trials take in all.
+    """
+    short = [plan for plan in planned.tasks if plan.enough_steps and plan.training.steps < plan.enough_steps]
+    if not short:
+        return None
+    given = ", ".join(f"{plan.task.name} {plan.training.steps:,} of {plan.enough_steps:,} steps" for plan in short)
+    plans = [
+        plan.model_copy(update={"training": plan.training.model_copy(update={"steps": plan.enough_steps})})
+        if plan in short
+        else plan
+        for plan in planned.tasks
+    ]
+    enough = planned.model_copy(update={"tasks": tuple(plans)})
+    minutes = math.ceil(MARGIN * seconds_of([*enough.tuning(), *enough.trials()]) / 60)
+    return f"this budget is too short to converge ({given}), so encodings may not be ranked; --budget {minutes}m is enough"
+
+
+def time_of(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int) -> float:
+    """Seconds that the trials take; a trial without a speed counts as zero."""
+    each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
+    return makespan([steps * step + scoring for steps, step, scoring in each], workers)
 
 
 def multiplied(experiment: Experiment, factor: int) -> Experiment:

@@ -14,6 +14,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -146,11 +147,11 @@ def with_steps(
         progress(Update(what, None, 0.0, line, 0, len(experiment.tuning()) + len(experiment.trials()), None))
 
     def measured() -> object:
-        return measure(
-            experiment, folder, text, hardware, say=lambda line: say("measuring", line), note=lambda line: say("note", line)
-        )
+        return measure(experiment, folder, text, hardware, say=partial(say, "measuring"), note=partial(say, "note"))
 
-    return budget.plan(experiment, engine.workers, text, hardware, measured, lambda line: say("measuring", line))
+    return budget.plan(
+        experiment, engine.workers, text, hardware, measured, partial(say, "measuring"), partial(say, "note")
+    )
 
 
 def read_text(experiment: Experiment, path: Path | None) -> Corpus | None:

@@ -42,6 +42,7 @@ class MaskedLanguageModel(Task):
     hidden: float = Field(default=0.15, gt=0, lt=1)
 
     scoring: ClassVar[frozenset[str]] = Task.scoring | {"targets"}
+    sees: ClassVar[Words] = say("ignores the context")
     title: ClassVar[Words] = say("Masked language model on bytes")
     unit: ClassVar[Words] = say("bytes of context")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"

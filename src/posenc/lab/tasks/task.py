@@ -16,6 +16,7 @@ import torch
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from torch import Tensor
 
+from posenc.lab.say import say
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class Task(BaseModel, ABC):
     causal: ClassVar[bool] = True
     reads_text: ClassVar[bool] = False
     shows_attention: ClassVar[bool] = False  # whether attention by distance is recorded during training
+    sees: ClassVar[Words] = say("sees only the byte before")  # what the model of the baseline does
 
     @model_validator(mode="after")
     def _lengths_are_in_order(self) -> Task:
@@ -102,6 +104,14 @@ class Task(BaseModel, ABC):
     def is_digit(self, tokens: Int[Tensor, "b t"]) -> Bool[Tensor, "b t"]:
         """True where a token is a digit of a number."""
         return torch.zeros_like(tokens, dtype=torch.bool)
+
+    def all_targets(self, batch: Batch) -> Int[Tensor, "b t"]:
+        """The targets of the loss by position: those that are scored, where a task has no others."""
+        return batch.targets
+
+    def floor(self, length: int) -> float | None:
+        """The score of the best prediction on the held-out rows; None where it is not known."""
+        return None
 
     def baseline(self, text: Corpus | None) -> float | None:
         """The score at the trained length of a model that ignores the context; None if chance says as much."""

@@ -93,16 +93,16 @@ def score_lengths(
             continue
         batch = task.scored(length, text)
         if isinstance(task, LanguageModel) and task.cut_up == "longest" and length == task.lengths[-1]:
-            whole = side_by_side(model, task, length, text)  # the longest rows are read once for both modes
-            found = whole.only(batch.targets != IGNORE)
+            every = whole = side_by_side(model, task, length, text)  # the longest rows are read once for both modes
         else:
-            found = scores(model, batch.tokens, batch.targets, number=arm.numbering(task))
+            every = scores(model, batch.tokens, task.all_targets(batch), number=arm.numbering(task))
+        found = every.only(batch.targets != IGNORE)
         if not found.finite:
             cannot[str(length)] = NO_NUMBER
             continue
         add_items(rows, [found], items(batch), mode=SAME_TARGETS, length=length)
         if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
-            add_positions(rows, found, length)
+            add_positions(rows, every, length)
         report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
     if isinstance(task, LanguageModel):
         non_overlapping(model, task, text, rows, cannot, whole)

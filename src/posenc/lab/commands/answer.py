@@ -1,0 +1,81 @@
+"""The answer on one screen of 24 lines and 80 columns: a row for each encoding, then what it can and cannot tell.
+
+RoPE + YaRN               ████▇  100.0  →  98.4  (96.9–99.9)   stays
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from posenc.lab.commands.table import COLOURS, reasons
+from posenc.lab.findings.titles import main_task
+from posenc.lab.findings.wording import numbered
+from posenc.lab.say import say
+from posenc.support.languages import Language, Words
+from posenc.terminal.wrapped import Wrapped
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+MOST = 12  # rows of one screen
+TITLE = say("{task}: trained at {home} {of}, {seeds}; {unit}")
+UNITS = {"exact": say("% entirely right"), "bits": say("bits, lower is better")}
+INTERVAL, MORE = say("95 % interval"), say("and {more} more, in the report")
+STYLES = {"stays": COLOURS["flat"], "fades": COLOURS["fades"], "breaks": COLOURS["breaks"]}
+
+
+def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
+    task, said = main_task(found), found["answer"]
+    rows = said["rows"]
+    values = [mean for row in rows for mean in row["means"] if mean is not None]
+    low, high = (0.0, 1.0) if task["measure"] == "exact" else (min(values, default=0.0), max(values, default=1.0))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("", f"{task['lengths'][0]}–{task['lengths'][-1]}", f"{task['length']}", f"{task['lengths'][-1]}"):
+        table.add_column(heading, justify="right" if heading.isdigit() else "left", no_wrap=True)
+    table.add_column(INTERVAL.in_language(language), no_wrap=True)
+    table.add_column("", no_wrap=True)
+    home = task["lengths"].index(task["length"])
+    for row in rows[:MOST]:
+        word = Text(row["word"][language], STYLES.get(row["word"]["en"], "dim"))
+        near, far = (written(task["measure"], row["means"][n]) for n in (home, -1))
+        between = "–".join(written(task["measure"], end) for end in row["interval"] or ())
+        table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, word)
+    console.print(Wrapped(caption(found, task).in_language(language), "bold"))
+    console.print(Group(table, *(Text(line, "dim") for line in _below(task, rows, language))))
+    console.print()
+    for sentence in ("can", "cannot", "next"):
+        console.print(Wrapped(said[sentence][language]))
+
+
+def _below(task: Mapping[str, Any], rows: Sequence[Any], language: Language) -> list[str]:
+    more = [MORE.filled(more=len(rows) - MOST).in_language(language)] if len(rows) > MOST else []
+    return [*more, *reasons(task)]
+
+
+def caption(found: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
+    """What was measured: the task, the unit of the scores, the lengths and the seeds."""
+    return TITLE.filled(
+        task=Words(**task["title"]),
+        unit=UNITS[task["measure"]],
+        home=task["length"],
+        of=Words(**task["unit"]),
+        seeds=say("{seeds}", seeds=numbered(len(found["seeds"]), "seed", "seeds")),
+    )
+
+
+def sparkline(means: Sequence[float | None], low: float, high: float) -> str:
+    """One block for each length, from ▁ at `low` to █ at `high`; · where there is no score."""
+    steps = (len(BLOCKS) - 1) / (high - low or 1.0)
+    return "".join("·" if mean is None else BLOCKS[round((mean - low) * steps)] for mean in means)
+
+
+def written(measure: str, mean: float | None) -> str:
+    if mean is None:
+        return ""
+    return f"{100 * mean:.1f}" if measure == "exact" else f"{mean:.2f}"

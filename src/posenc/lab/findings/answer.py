@@ -1,0 +1,203 @@
+"""The answer of an experiment on one screen: its main task, one row for each encoding, and three sentences.
+
+row        score at the trained and at the longest length, one word, the mean at every length
+can        which encodings the seeds tell apart at the longest length, and by how much the first is ahead
+cannot     which they do not tell from the first, and what one task in small models leaves open
+next       the command that answers more
+
+Two rows are told apart if a t-test, paired by seed, finds a difference at 5 % after Holm's correction over all pairs of
+rows. Only encodings that learnt the trained length, in training that had converged, take part, and pairs that share at
+least FEWEST seeds are told apart. A change of RoPE's
+frequencies after training that follows the length has a row of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from posenc.lab.experiment.change import Change
+from posenc.lab.findings import criteria, statistics
+from posenc.lab.findings.comparing import worse
+from posenc.lab.findings.criteria import ENOUGH, FEWEST, MISSING
+from posenc.lab.findings.titles import change_title, main_task, title
+from posenc.lab.findings.wording import numbered, score, task_title, times
+from posenc.lab.say import say
+from posenc.support.languages import Words, joined
+
+Json = Mapping[str, Any]
+WORDS = {"flat": say("stays"), "fades": say("fades"), "breaks": say("breaks")}
+NOT_LEARNT, IMPROVING, ENDS, FAILED = say("not learnt"), say("unfinished"), say("ends"), say("failed")
+NOT_RUN = say("not run")
+NAMED = 4  # names in a sentence; of more, one less and how many more
+
+
+class Row(NamedTuple):
+    """An encoding, or a change of RoPE after training. `seeds` are those at the longest length, empty if not ranked."""
+
+    name: Words
+    word: Words
+    means: list[float | None]
+    interval: list[float] | None
+    seeds: Mapping[str, float]
+    change: str
+    arm: str
+
+
+def answer(found: Json) -> dict[str, Any]:
+    """The rows, those that may be ranked first and the best of them first; then the sentences, in both languages."""
+    task = main_task(found)
+    rows = sorted(_rows(task), key=lambda row: _order(task, row))
+    apart = told_apart(task, rows)
+    said = {"can": _can(task, rows, apart), "cannot": _cannot(found, task, rows, apart), "next": _next(found, task)}
+    return {
+        "task": task["name"],
+        "rows": [_as_data(row) for row in rows],
+        **{name: words.as_dict() for name, words in said.items()},
+    }
+
+
+def _as_data(row: Row) -> dict[str, Any]:
+    return {**row._asdict(), "name": row.name.as_dict(), "word": row.word.as_dict(), "ranked": bool(row.seeds)}
+
+
+def _rows(task: Json) -> Iterator[Row]:
+    for arm in task["arms"]:
+        yield _row(task, arm, title(arm["name"]), arm["cells"], "")
+    rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
+    for one in task["after"]:
+        if rope is not None and one["change"] and Change.parse(one["change"]).factor is None:
+            name = say("RoPE + {change}", change=change_title(one["change"]))
+            yield _row(task, rope, name, one["cells"], one["change"])
+
+
+def _row(task: Json, arm: Json, name: Words, cells: Json, change: str) -> Row:
+    means = [cells.get(str(length), {}).get("mean") for length in task["lengths"]]
+    far, at_home = cells.get(str(task["lengths"][-1]), {}), cells.get(str(task["length"]), {})
+    there = far.get("mean") is not None and arm["learnt"]
+    ranked = there and arm["converged"] is not False
+    seeds = far["seeds"] if ranked else {}
+    interval = over_seeds(task["measure"], list(seeds.values()))
+    if not arm["learnt"]:
+        states = {"cannot": ENDS, "failed": FAILED, MISSING: NOT_RUN}
+        word = next((said for start, said in states.items() if (arm["state"] or "").startswith(start)), NOT_LEARNT)
+    elif not there:
+        word = FAILED if (far.get("state") or "").startswith("failed") else ENDS
+    elif not ranked:
+        word = IMPROVING
+    else:
+        word = WORDS[criteria.behaviour(task["measure"], at_home["mean"], far["mean"])]
+    return Row(name, word, means, interval, seeds, change, arm["name"])
+
+
+def over_seeds(measure: str, scores: Sequence[float]) -> list[float] | None:
+    """The 95 % interval of the mean over seeds (t); a share stays between 0 and 1. None with fewer than two seeds."""
+    if (half := statistics.half_width(scores)) is None:
+        return None
+    middle = float(np.mean(scores))
+    low, high = middle - half, middle + half
+    return [low, high] if measure == "bits" else [max(0.0, low), min(1.0, high)]
+
+
+def _order(task: Json, row: Row) -> tuple[int, float]:
+    """Ranked rows by their mean at the longest length; then those that end earlier, by the length that they reach."""
+    if row.seeds:
+        assert row.means[-1] is not None
+        return 0, worse(task, row.means[-1])
+    reached = sum(mean is not None for mean in row.means)
+    return 1 + (reached == 0), -float(reached)
+
+
+def told_apart(task: Json, rows: Sequence[Row]) -> set[tuple[int, int]]:
+    """The pairs of rows, by number and the better first, that the seeds tell apart at the longest length."""
+    pairs = list(combinations([n for n, row in enumerate(rows) if row.seeds], 2))
+    behind = [_behind(task, rows[a], rows[b]) for a, b in pairs]
+    corrected = statistics.holm([statistics.paired_p(one) if len(one) >= FEWEST else 1.0 for one in behind])
+    return {
+        (a, b) if np.mean(one) > 0 else (b, a)
+        for (a, b), one, p in zip(pairs, behind, corrected, strict=True)
+        if p < 1 - statistics.LEVEL
+    }
+
+
+def _behind(task: Json, better: Row, other: Row) -> list[float]:
+    """How far the other is behind, for each seed that both have."""
+    shared = sorted(better.seeds.keys() & other.seeds.keys(), key=int)
+    return [worse(task, other.seeds[seed]) - worse(task, better.seeds[seed]) for seed in shared]
+
+
+# In words -------------------------------------------------------------------------------------------------------------
+
+
+def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
+    ranked = [n for n, row in enumerate(rows) if row.seeds]
+    at = times(task, task["lengths"][-1])
+    if not apart:
+        return say("This can tell no two encodings apart at {at} the trained length.", at=at)
+    first = ranked[0]
+    beaten = [n for n in ranked if (first, n) in apart]
+    if not beaten:
+        pairs = joined((say("{a} from {b}", a=rows[a].name, b=rows[b].name) for a, b in sorted(apart)[:NAMED]), ", ", "、")
+        return say("This can tell at {at} the trained length: {pairs}.", at=at, pairs=pairs)
+    last = beaten[-1]
+    behind = _behind(task, rows[first], rows[last])
+    return say(
+        "This can tell: at {at} the trained length, {first} ({score}) is ahead of {names}; of {last} by {by} (95 % "
+        "interval). Paired by seed, Holm's correction for {pairs}.",
+        at=at,
+        first=rows[first].name,
+        score=score(task, rows[first].means[-1]),  # type: ignore[arg-type]
+        names=_names([rows[n].name for n in beaten]),
+        last=rows[last].name,
+        by=_difference(task, behind),
+        pairs=numbered(math.comb(len(ranked), 2), "pair", "pairs"),
+    )
+
+
+def _difference(task: Json, behind: Sequence[float]) -> Words:
+    """0.12 ± 0.03 bits, or 71 ± 8 points: the mean over seeds and half the width of its 95 % interval."""
+    middle, half = float(np.mean(behind)), statistics.half_width(behind) or 0.0
+    if task["measure"] == "bits":
+        return say("{middle:.2f} ± {half:.2f} bits", middle=middle, half=half)
+    return say("{middle:.0f} ± {half:.0f} points", middle=100 * middle, half=100 * half)
+
+
+def _cannot(found: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
+    ranked, layers = [n for n, row in enumerate(rows) if row.seeds], numbered(found["size"]["n_layers"], "layer", "layers")
+    general = say(
+        "other tasks or larger models: this is one task ({called}), in models of {layers}",
+        called=task_title(task),
+        layers=layers,
+    )
+    unsure = [rows[n].name for n in ranked[1:] if (ranked[0], n) not in apart]
+    if unsure:
+        return say(
+            "This cannot tell {first} from {names}, nor {general}.",
+            first=rows[ranked[0]].name,
+            names=_names(unsure),
+            general=general,
+        )
+    return say("This cannot tell {general}.", general=general)
+
+
+def _next(found: Json, task: Json) -> Words:
+    """More training where it was too short, more seeds where they are few, or the user's own text."""
+    short = [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]
+    none = not any(arm["learnt"] for arm in task["arms"])
+    if short or none:
+        return say("Next: longer training; {steps:,} steps were too few.", steps=task["training"]["steps"])
+    if len(found["seeds"]) < ENOUGH:
+        return say("Next: more seeds: posenc lab run study")
+    return say("Next: your own text: posenc compare --text FOLDER --budget 1h")
+
+
+def _names(names: Sequence[Words]) -> Words:
+    """All names, or the first and the number of the others."""
+    if len(names) <= NAMED:
+        return joined(names, ", ", "、")
+    first = joined(names[: NAMED - 1], ", ", "、")
+    return say("{first} and {others} more", first=first, others=Words(str(len(names) - NAMED + 1), str(len(names))))

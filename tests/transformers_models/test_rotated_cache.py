@@ -9,6 +9,7 @@ import torch
 import posenc
 import posenc.transformers as pt
 from posenc.encodings.rope import RoPE
+from posenc.kernels.rotation import few_tokens
 from transformers_models.test_attach import IDS, WIDTH, logits, made, model_of, near
 
 LAYERS = 4
@@ -57,7 +58,10 @@ def test_tables_and_positions_are_computed_once_a_call(monkeypatch):
     monkeypatch.setattr(RoPE, "tables", counted_tables)
     monkeypatch.setattr(pt.positions.Call, "_positions", counted_positions)
     model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)
-    assert calls == {"tables": 1, "positions": 2}  # of the new token, and of all keys
+    assert calls == {"tables": 0, "positions": 2}  # of the new token, whose rotation needs no tables, and of all keys
+    monkeypatch.setattr(few_tokens, "MOST", 0)
+    model(input_ids=IDS[:, 9:], past_key_values=first.past_key_values)
+    assert calls == {"tables": 1, "positions": 4}
 
 
 @torch.no_grad()

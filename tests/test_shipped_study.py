@@ -46,7 +46,7 @@ def test_every_trial_of_the_tasks_is_there(of_tasks: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "README.zh-CN.md", "results/study-tasks/README.md", "results/study-tasks/README.zh-CN.md"]
+    "page", ["docs/results.md", "docs/results.zh-CN.md", "results/study-tasks/README.md", "results/study-tasks/README.zh-CN.md"]
 )
 def test_the_readmes_tell_the_numbers_of_the_tasks(of_tasks: dict[str, Any], page: str) -> None:
     """How many passkeys are found in 16 times the filler, by RoPE with YaRN too, and what KERPLE copies at twice 8."""
@@ -84,11 +84,11 @@ def test_what_is_not_finished_has_no_rank(found: dict[str, Any]) -> None:
     assert any(arm["rank"] is not None for arm in task["arms"])
 
 
-@pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
-def test_the_readme_tells_these_numbers(found: dict[str, Any], page: str) -> None:
+@pytest.mark.parametrize("page", ["docs/results.md", "docs/results.zh-CN.md"])
+def test_the_page_tells_these_numbers(found: dict[str, Any], page: str) -> None:
     """How many models, what 16 times the trained length costs, and what changes of the trained RoPE have at 4 times."""
     text = (RESULTS.parent / page).read_text("utf-8")
-    (paragraph,) = (one for one in text.split("\n\n") if "](results/study/" in one and "Self-Extend" in one)
+    (paragraph,) = (one for one in text.split("\n\n") if "](../results/study/" in one and "Self-Extend" in one)
     (task,) = found["tasks"]
     arms = {arm["name"]: arm for arm in task["arms"]}
     flat, fading = ("alibi", "kerple", "fox", "transformer_xl", "t5", "cope"), ("shaw", "path", "fire", "xpos", "pope")

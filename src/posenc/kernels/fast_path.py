@@ -56,7 +56,7 @@ def constant(numbers: tuple[float, ...] | tuple[int, ...], dtype: torch.dtype, d
 
     To be read only.
     """
-    if device.type == "meta" or torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+    if device.type == "meta" or torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or transformed():
         return torch.tensor(numbers, dtype=dtype, device=device)
     return _kept(numbers, dtype, device)
 

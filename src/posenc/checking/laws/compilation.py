@@ -19,7 +19,7 @@ from posenc.positions import Positions
 
 @law
 def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> None:
-    """torch.compile(fullgraph=True, dynamic=True) makes one graph for lengths 8, 16, 24, 40 and 64, and it is right."""
+    """torch.compile(fullgraph=True, dynamic=True) makes one graph for lengths 11, 16, 24, 40 and 64, and it is right."""
     world, graphs = World(replace(setting, length=64)), []
 
     def counting(graph: torch.fx.GraphModule, inputs: Sequence[Any]) -> Callable[..., Any]:
@@ -28,7 +28,7 @@ def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> No
 
     torch._dynamo.reset()
     compiled = torch.compile(lambda x, at: world.output(encoding, x, at), backend=counting, fullgraph=True, dynamic=True)
-    for length in (8, 16, 24, 40, 64):
+    for length in (11, 16, 24, 40, 64):  # the first is no width: torch takes sizes that are equal once for one size
         x = world.x[:, :length].contiguous()
         plain = Positions.arange(setting.batch, length, device=setting.device)
         at = encoding.prepare(plain, working_dtype(setting.dtype))

@@ -1,0 +1,37 @@
+"""The comparison that is shipped, and that README shows: complete, and README's table is what its findings say."""
+
+from pathlib import Path
+
+import pytest
+
+from posenc.lab.findings.assemble import findings
+from posenc.lab.records.results import Folder
+
+ROOT = Path(__file__).parent.parent
+COMPARE = ROOT / "results" / "compare"
+LANGUAGES = {"README.md": "en", "README.zh-CN.md": "zh"}
+
+
+@pytest.mark.parametrize("page", LANGUAGES)
+def test_the_readme_shows_the_stored_answer(page: str) -> None:
+    answer = findings(COMPARE)["answer"]
+    table = [line for line in (ROOT / page).read_text("utf-8").splitlines() if " % |" in line]
+    assert len(table) == len(answer["rows"])
+    for line, row in zip(table, answer["rows"], strict=True):
+        name, first, last, interval, word = (cell.strip() for cell in line.strip("| ").split("|"))
+        assert (name, word) == (row["name"][LANGUAGES[page]], row["word"][LANGUAGES[page]])
+        assert first == f"{100 * row['means'][0]:.1f} %"
+        if row["interval"] is None:
+            assert (last, interval) == ("–", "–")
+        else:
+            assert last == f"{100 * row['means'][-1]:.1f} %"
+            assert interval == " – ".join(f"{100 * end:.1f}" for end in row["interval"])
+
+
+def test_all_trials_are_there() -> None:
+    manifest = Folder(COMPARE).experiment()
+    assert manifest is not None
+    assert set(manifest["keys"]) == set(Folder(COMPARE).keys())
+    assert not manifest["failures"]
+    content = b"".join(path.read_bytes() for path in COMPARE.rglob("*") if path.is_file())
+    assert not any(place in content for place in (b"/tmp/", b"/home/", b"/root/", b"/work/"))

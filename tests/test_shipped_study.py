@@ -46,7 +46,8 @@ def test_every_trial_of_the_tasks_is_there(of_tasks: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["docs/results.md", "docs/results.zh-CN.md", "results/study-tasks/README.md", "results/study-tasks/README.zh-CN.md"]
+    "page",
+    ["docs/results.md", "docs/results.zh-CN.md", "results/study-tasks/README.md", "results/study-tasks/README.zh-CN.md"],
 )
 def test_the_readmes_tell_the_numbers_of_the_tasks(of_tasks: dict[str, Any], page: str) -> None:
     """How many passkeys are found in 16 times the filler, by RoPE with YaRN too, and what KERPLE copies at twice 8."""

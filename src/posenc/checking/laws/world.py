@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend, attend_rotated
-from posenc.attention.backends import BACKENDS
+from posenc.attention.backends import AT_ONCE, BACKENDS
 from posenc.attention.call import Call
-from posenc.attention.plan import backend_of, candidates
+from posenc.attention.plan import backend_of
 from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
@@ -59,8 +59,9 @@ def draw_parameters(encoding: PositionalEncoding, seed: int = 0, std: float = 0.
 
 @checked
 def expressible(encoding: PositionalEncoding, device: str = "cpu") -> list[str]:
-    """The backends that "auto" may take there. One that compiles for seconds is tried by name: Setting(impl="flex")."""
-    return [name for name in candidates(device, encoding) if not BACKENDS[name].refuses(encoding)]
+    """The backends that serve it there. One that compiles for seconds is tried by name on the CPU: Setting(impl="flex")."""
+    names = BACKENDS if device == "cuda" else AT_ONCE
+    return [name for name in names if not BACKENDS[name].refuses(encoding)]
 
 
 _used: ContextVar[dict[str, None] | None] = ContextVar("_used", default=None)

@@ -1,6 +1,6 @@
-"""Bugs that people plant by habit, each small, and what `posenc check` must say first: DIAGNOSED.
+"""Bugs that people plant by habit, each small, and what `posenc check` must say of each: HABITS.
 
-Nothing is expected of them (`expect` is empty): what they should have been is not known, as where a stranger checks a file.
+Of most of them nothing is expected: what they should have been is not known, as where a stranger checks a file.
 """
 
 import math
@@ -8,7 +8,7 @@ import math
 import torch
 from torch import nn
 
-from conformance.correct import Alibi, Causal, Interleaved, KeyAlibi, Partial, Rope, Sinusoid, T5Bias, slopes_of
+from conformance.correct import Alibi, Causal, CausalAlibi, Interleaved, KeyAlibi, Partial, Rope, Sinusoid, T5Bias, slopes_of
 
 
 class OneTable(Rope):
@@ -95,6 +95,54 @@ class TrailingPartial(Rope):
     def __call__(self, x, positions):
         n = x.shape[-1] // 2
         return torch.cat([x[..., :n], super().__call__(x[..., n:], positions)], -1)
+
+
+class IndexBuffer(nn.Module):
+    """Rows are looked up through a buffer of whole numbers that no state dict holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("index", torch.arange(512), persistent=False)
+
+    def forward(self, x, positions):
+        return Rope()(x, self.index[positions.long()])
+
+
+class ComplexTable(nn.Module):
+    """A table of complex numbers, which a cast leaves without their imaginary part."""
+
+    def __init__(self, d=64):
+        super().__init__()
+        angles = torch.arange(4096)[:, None].float() * Rope().frequencies(d)
+        self.register_buffer("turns", torch.polar(torch.ones_like(angles), angles), persistent=False)
+
+    def forward(self, x, positions):
+        turns = self.turns[positions.long()][:, None]
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
+        return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+
+
+class RoughPi(Rope):
+    """Angles are reduced to one turn by a rough π."""
+
+    def angles(self, x, positions):
+        angles, turn = super().angles(x, positions), 2 * 3.14
+        return angles - turn * (angles / turn).floor()
+
+
+class SwitchesFactors(Rope):
+    """LongRoPE's: other factors where the call reaches beyond the trained length."""
+
+    def angles(self, x, positions):
+        return super().angles(x, positions) / (4.0 if int(positions.max()) >= 600 else 1.0)
+
+
+class OtherRamp(Rope):
+    """YaRN by 4 whose ramp begins and ends elsewhere."""
+
+    def frequencies(self, d):
+        ramp = ((torch.arange(d // 2, dtype=torch.float32) - 5) / 9).clamp(0, 1)
+        return super().frequencies(d) * (1 - ramp + ramp / 4)
 
 
 class FromOne(Rope):
@@ -230,6 +278,11 @@ class ScaledByWidth(Causal):
         return 1.0 / d
 
 
+class ScaleIsNan(Causal):
+    def scale(self, d):
+        return float("nan")
+
+
 class NotItself(Causal):
     """Hides the token itself: the softmax scale is not a number."""
 
@@ -250,3 +303,104 @@ class OnlyQueries(Causal):
 class MaskFromTheCorner(Causal):
     def visible(self, q_at, k_at, q_documents, k_documents):
         return torch.ones(q_at.shape[1], k_at.shape[1]).tril().bool()[None, None]
+
+
+class DocumentsAsMask(Causal):
+    """Takes document numbers for a mask: what is no padding sees all that is no padding."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        if q_documents is not None:
+            q_documents, k_documents = q_documents.clamp(max=0), k_documents.clamp(max=0)
+        return super().visible(q_at, k_at, q_documents, k_documents)
+
+
+class IndexBias(CausalAlibi):
+    """Distances of indices in the call."""
+
+    def bias(self, q_at, k_at, n):
+        i, j = (torch.arange(at.shape[1])[None].expand(len(at), -1) for at in (q_at, k_at))
+        return super().bias(i, j, n)
+
+
+class AlibiWithoutMask(CausalAlibi):
+    """The bias in the place of the mask."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        return torch.ones(len(q_at), 1, q_at.shape[1], k_at.shape[1]).bool()
+
+
+class BiasOverLength(Alibi):
+    """Distances in shares of the keys of the call."""
+
+    def distance(self, q, k):
+        return super().distance(q, k) / k.shape[1]
+
+
+def key_bias_both_ways(q, k):
+    """slope·position of the key where both directions are seen."""
+    return Alibi().slopes()[:, None, None] * k[:, None, None].float().expand(-1, -1, q.shape[1], -1)
+
+
+ROTATES, EMBEDS, BIASES, ATTENDS = "rotate", "embed", "bias", "attention"
+# name -> (seam, make, what is expected, the verdict, the name of the diagnosis)
+HABITS = {
+    getattr(make, "__name__", ""): (seam, make, expect, verdict, diagnosis)
+    for seam, make, expect, verdict, diagnosis in (
+        (ROTATES, HalfTableNeighbours, {}, "failed", "mixed layouts"),
+        (ROTATES, NeighbourTableHalves, {}, "failed", "mixed layouts"),
+        (ROTATES, PartialMixed, {}, "failed", "mixed layouts"),
+        (ROTATES, NoMinus, {}, "failed", "no minus"),
+        (ROTATES, CosSinSwapped, {}, "failed", "cosine for sine"),
+        (ROTATES, OneFrequencyPerChannel, {}, "failed", "one angle each"),
+        (ROTATES, takes_no_positions, {}, "failed", "no positions"),
+        (ROTATES, takes_a_length, {}, "failed", "no positions"),
+        (EMBEDS, learned_by_length, {}, "failed", "no positions"),
+        (ROTATES, HalfOfTheHead, {}, "failed", "part of the head"),
+        (ROTATES, TrailingPartial, {}, "unusual", "trailing"),
+        (ROTATES, IndexBuffer, {}, "failed", "construction"),
+        (ROTATES, ComplexTable, {}, "failed", "cast state"),
+        (ROTATES, RoughPi, {}, "failed", "not relative"),
+        (ROTATES, SwitchesFactors, {}, "failed", "length state"),
+        (ROTATES, OtherRamp, {}, "unusual", "frequencies"),
+        (ROTATES, FromOne, {}, "failed", "from one"),
+        (ROTATES, OtherWay, {}, "unusual", "sign"),
+        (ROTATES, DenominatorHalved, {}, "unusual", "base"),
+        (ROTATES, OtherBase, {}, "unusual", "base"),
+        (ROTATES, AppliedTwice, {}, "unusual", "scaling"),
+        (ROTATES, FrequenciesReversed, {}, "unusual", "reversed"),
+        (ROTATES, UnknownFrequencies, {}, "unusual", "frequencies"),
+        (ROTATES, PositionsOverLength, {}, "failed", "length state"),
+        (ROTATES, LogitsDtypePositions, {}, "failed", "low precision angles"),
+        (ROTATES, TurnsOverHeads, {}, "failed", "wrong axis"),
+        (ROTATES, IndexInTheCall, {}, "failed", "position ignored"),
+        (ROTATES, NanBeyond, {}, "failed", "not finite"),
+        (EMBEDS, SinusoidHalfExponent, {}, "unusual", "base"),
+        (EMBEDS, SinusoidFromOne, {}, "unusual", "offset"),
+        (EMBEDS, SinusoidPerChannel, {}, "unusual", "one angle each"),
+        (EMBEDS, SinusoidByIndex, {}, "failed", "position ignored"),
+        (BIASES, SlopesReversed, {}, "unusual", "slopes"),
+        (BIASES, SlopesHalved, {}, "unusual", "slopes"),
+        (BIASES, RewardsDistance, {}, "failed", "bias sign"),
+        (BIASES, HidesItself, {}, "failed", "hides itself"),
+        (BIASES, T5OtherSign, {}, "unusual", "bucket sign"),
+        (BIASES, t5_bucket_numbers_swapped, {}, "unusual", "bucket sign"),
+        (BIASES, BiasOverLength, {}, "failed", "bias cache"),
+        (BIASES, key_bias_both_ways, {"future_slope": "falls"}, "failed", "bias sign"),
+        (ATTENDS, ScaledByWidth, {}, "unusual", "softmax_scale"),
+        (ATTENDS, ScaleIsNan, {}, "failed", "not finite"),
+        (ATTENDS, NotItself, {}, "failed", "hides itself"),
+        (ATTENDS, HeadsInTurns, {}, "failed", "heads"),
+        (ATTENDS, OnlyQueries, {}, "failed", "one side"),
+        (ATTENDS, MaskFromTheCorner, {}, "failed", "causal alignment"),
+        (ATTENDS, DocumentsAsMask, {}, "failed", "packing"),
+        (ATTENDS, IndexBias, {}, "failed", "position ignored"),
+        (ATTENDS, AlibiWithoutMask, {}, "failed", "future"),
+    )
+}
+# What is right but for a number that only its configuration tells.
+FORGOTTEN = {
+    "yarn's magnitude": (ROTATES, Rope, {"magnitude": 1.13863}, "failed", "base"),
+    "yarn's softmax scale": (ATTENDS, Causal, {"softmax_scale": 0.16206}, "failed", "softmax scale"),
+    "llama 3's scaling": (ROTATES, Rope, {"scaling": "llama3, factor 8, original length 8192"}, "failed", "base"),
+}
+HABITS |= FORGOTTEN

@@ -275,4 +275,14 @@ BUGS: dict[str, Bug] = {
         "",
         say("keep the sign of key - query, and give keys after the query buckets of their own"),
     ),
+    "tokens mix": _bug(
+        say("what a token gets depends on what the other tokens of the call hold"),
+        "",
+        say("encode each token by itself: no mean, norm or convolution over the sequence"),
+    ),
+    "other way": _bug(
+        say("it turns the other way: the sine has the other sign"),
+        "",
+        say("rotate by first·cos - second·sin, second·cos + first·sin"),
+    ),
 }

@@ -26,11 +26,12 @@ from posenc.support.checked import checked
 MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
-_CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign"} | {
+_CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign", "rotate sign": "other way"} | {
     "bucket_starts": "buckets",
     "n_buckets": "buckets",
     "softmax_scale": "softmax scale",
     "offset": "row offset",
+    "future_slope": "bias sign",
 }
 
 
@@ -151,10 +152,10 @@ def steps(
         known = identity(subject)
         if any(isinstance(fact, float) and math.isnan(fact) for fact in known.facts.values()):
             results.append(_broken(TOLD, "not finite", known.sentence))
-        results.append(_expected(known, expect))
+        results.append(_expected(seam, known, expect))
         if encoding is not None:  # its class says what it is
             known = replace(known, differences=())
-        elif results[-1].verdict == "passed":
+        elif results[-1].verdict == "passed" and not known.bug:
             known = replace(known, differences=tuple(one for one in known.differences if one.fact not in (expect or ())))
         diagnosis = diagnosed(subject, results, known)
     finally:
@@ -200,7 +201,7 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
-def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
+def _expected(seam: Seam, known: Identity, expect: Mapping[str, Any] | None) -> Result:
     """Whether the facts are those that are expected."""
     if not expect:
         return Result(EXPECTED, "not declared", "nothing is expected; expect={...} compares with what was identified")
@@ -210,7 +211,7 @@ def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
             detail = (
                 f"{fact}: expected {wanted}, got {got if got is not None else 'nothing that is known'}; {known.sentence}"
             )
-            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(fact, "base")])
+            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(f"{seam} {fact}", _CLASS.get(fact, "base"))])
     return Result(EXPECTED, "passed", ", ".join(expect))
 
 

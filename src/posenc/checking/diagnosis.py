@@ -13,7 +13,7 @@ from posenc.checking.bugs import BUGS
 from posenc.checking.result import Diagnosis, Identity, Result
 from posenc.checking.say import say
 from posenc.checking.subject import Subject, arange
-from posenc.support.languages import Words, clauses, joined
+from posenc.support.languages import clauses, joined
 
 # (the bug, laws that all fail): the first that holds. What is above explains what is below.
 CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
@@ -25,7 +25,6 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("wrong axis", "heads_turn_alike"),
         ("softmax scale", "weights_sum_to_one"),
         ("future", "the_future_does_not_matter"),
-        ("causal alignment", "chunked_prefill_equals_prefill"),
         ("causal alignment", "last_queries_equal_the_whole hidden_keys_are_those_after_the_query"),
         ("position ignored", "order_does_not_matter"),
         ("position ignored", "order_of_keys_does_not_matter"),
@@ -36,11 +35,12 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("one side", "a_shift_does_not_matter_to_attention"),
         ("cache key", "other_dtypes_do_not_matter"),
         ("low precision angles", "neighbours_stay_distinct"),
-        ("not finite", "no_number_is_nan"),
+        ("cos of cos", "lengths_do_not_change_with_position"),
+        ("cos of cos", "position_0_does_not_turn"),
     )
 )
 EXPECTED = "is_what_is_expected"
-SYMPTOMS = ("not relative", "cos of cos", "default dtype")  # named where nothing else fails
+LATE = ("products_depend_on_distance_only", EXPECTED, "default_dtype_does_not_matter")  # named where nothing else fails
 
 
 def diagnosed(subject: Subject, results: Sequence[Result], known: Identity) -> Diagnosis | None:
@@ -56,18 +56,12 @@ def of_failures(bug: str | None, failed: Sequence[Result]) -> Diagnosis:
     names = {result.law for result in failed}
     cause = bug or next((cause for cause, laws in CAUSES if laws <= names), None)
     if cause is None:
-        ranked = sorted(failed, key=lambda result: _key(result) in SYMPTOMS)
-        cause = _key(ranked[0])
-        if ranked[0].bug is None or cause is None:
-            return Diagnosis(ranked[0].law, Words(f"{ranked[0].law}: {ranked[0].detail}"), say("see the law that fails"))
+        first = min(failed, key=lambda result: LATE.index(result.law) if result.law in LATE else -1)
+        cause = next(key for key, one in BUGS.items() if one is first.bug)
     sentence = BUGS[cause].title
     if names == {EXPECTED} and not bug:
         sentence = say("it is not what is expected: {detail}", detail=failed[0].detail)
     return Diagnosis(cause, sentence, BUGS[cause].remedy)
-
-
-def _key(result: Result) -> str | None:
-    return next((key for key, bug in BUGS.items() if bug is result.bug), None)
 
 
 def _unusual(known: Identity) -> Diagnosis:
@@ -85,11 +79,17 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
     """The bug that the numbers show, beyond which laws fail."""
     if "positions_are_taken" in failed:
         return None
+    if "hides" in known.facts and "chunked_prefill_equals_prefill" in failed:
+        return "causal alignment"
+    if "no_number_is_nan" in failed and "neighbours_stay_distinct" not in failed:
+        return "not finite"
     if known.bug:
         return known.bug
     try:
         if _remembers(subject):
             return "cache key"
+        if subject.seam in ("rotate", "embed") and _mixes(subject):
+            return "tokens mix"
         if failed & {"neighbours_stay_distinct", "products_depend_on_distance_only"} and _clamps(subject):
             return "range"
     except Exception:  # what refuses such a call says nothing
@@ -99,11 +99,22 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
 
 def _remembers(subject: Subject) -> bool:
     """Whether a call gives something else after a call of the same shape at other positions."""
-    if subject.seam == "attention":
-        return False
     used = subject.fresh()
+    if subject.seam == "bias":
+        keys = arange(0, 9)
+        used.bias(keys[:, :4], keys)
+        return not torch.equal(used.bias(keys[:, 5:], keys), subject.fresh().bias(keys[:, 5:], keys))
     used.sample(4, 0)
     return not torch.equal(used.sample(4, 5), subject.fresh().sample(4, 5))
+
+
+def _mixes(subject: Subject) -> bool:
+    """Whether another last token changes what the tokens before it get."""
+    x = subject.tokens(1, 4)
+    other = x.clone()
+    other[:, -1] += 1.0
+    first, second = (subject.rows(one, arange(0, 4))[:, :-1] for one in (x, other))
+    return float((first - second).abs().max()) > 1e-3
 
 
 def _clamps(subject: Subject) -> bool:
@@ -111,5 +122,5 @@ def _clamps(subject: Subject) -> bool:
     if subject.seam not in ("rotate", "embed", "table") or subject.reach < 64:
         return False
     x = subject.tokens(1, 1)
-    far = [subject.rows(x, arange(subject.reach // n, 1)) for n in (1, 2, 3)]
-    return torch.equal(far[0], far[1]) and torch.equal(far[0], far[2]) and not torch.equal(far[0], subject.rows(x, arange(1, 1)))
+    near, *far = (subject.rows(x, arange(at, 1)) for at in (1, subject.reach // 3, subject.reach // 2, subject.reach))
+    return all(torch.equal(one, far[0]) for one in far) and not torch.equal(near, far[0])

@@ -190,8 +190,8 @@ FIELD = {  # entry -> the case that has the bug, or why a check of one implement
 def report(name):
     """The report of a case."""
     seam, make, expect, *_ = CASES[name]
-    return posenc.check(**{seam: make() if isinstance(make, type) or make.__name__ == "<lambda>" else make},
-                        expect=expect, name=name, **sizes(seam))
+    made = make() if isinstance(make, type) or make.__name__ == "<lambda>" else make
+    return posenc.check(**{seam: made}, expect=expect, name=name, **sizes(seam))
 
 
 def row(name):
@@ -203,7 +203,13 @@ def row(name):
 
 def written():
     """The page."""
-    lines = [HEAD, "| bug | seam | verdict | named | the diagnosis |", "|---|---|---|---|---|", *map(row, CASES), FIELD_HEAD]
+    lines = [
+        HEAD,
+        "| bug | seam | verdict | named | the diagnosis |",
+        "|---|---|---|---|---|",
+        *map(row, CASES),
+        FIELD_HEAD,
+    ]
     lines += ["| entry | what went wrong | as | named |", "|---|---|---|---|"]
     for entry in ENTRIES:
         case = FIELD[entry.number]

@@ -3,12 +3,10 @@
 Of most of them nothing is expected: what they should have been is not known, as where a stranger checks a file.
 """
 
-import math
-
 import torch
 from torch import nn
 
-from conformance.correct import Alibi, Causal, CausalAlibi, Interleaved, KeyAlibi, Partial, Rope, Sinusoid, T5Bias, slopes_of
+from conformance.correct import Alibi, Causal, CausalAlibi, Interleaved, KeyAlibi, Rope, Sinusoid, T5Bias, slopes_of
 
 
 class OneTable(Rope):

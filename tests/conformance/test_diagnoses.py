@@ -12,7 +12,7 @@ from conformance.diagnosed import CASES, FIELD, PAGE, report, written
 from conformance.habits import HABITS, HalfOfTheHead, HalfTableNeighbours, ScaleIsNan, TrailingPartial
 from conformance.mutants import MUTANTS
 from field_bugs.entries import NUMBERS
-from posenc.checking.adapters import of_positions
+from posenc.checking import adapters
 from posenc.checking.bugs import BUGS
 
 SAMPLED = set(list(HABITS)[::3]) | {"HalfTableNeighbours", "takes_no_positions", "HalfOfTheHead", "TrailingPartial"}
@@ -116,9 +116,9 @@ def at_offset(x, offset=0):
 
 
 def test_what_counts_by_itself_is_tried_by_prefix_and_what_takes_an_offset_by_offset():
-    assert of_positions(no_positions, "rotate")[1] == "none"
-    assert of_positions(lambda x, positions: x, "rotate")[1] == "positions"
-    assert of_positions(at_offset, "rotate")[1] == "offset"
+    assert adapters.of_positions(no_positions, "rotate")[1] == "none"
+    assert adapters.of_positions(lambda x, positions: x, "rotate")[1] == "positions"
+    assert adapters.of_positions(at_offset, "rotate")[1] == "offset"
     found = posenc.check(rotate=at_offset)
     assert found.verdict == "passed", found
     assert found.identity.convention == "Llama 1 and 2"

@@ -160,10 +160,14 @@ class Counting:
 
 
 LENGTHS = frozenset({"seq_len", "seqlen", "sequence_length", "length", "max_len", "max_seq_len", "n_tokens", "size"})
-OFFSETS = frozenset({"offset", "start", "start_pos", "start_index", "past_length", "past_key_values_length", "cache_length"})
+OFFSETS = frozenset(
+    {"offset", "start", "start_pos", "start_index", "past_length", "past_key_values_length", "cache_length"}
+)
 
 
-def of_positions(function: Callable[..., Any], seam: str) -> tuple[Callable[..., Any], Literal["positions", "offset", "none"]]:
+def of_positions(
+    function: Callable[..., Any], seam: str
+) -> tuple[Callable[..., Any], Literal["positions", "offset", "none"]]:
     """The callable as one of positions, and what it takes in truth, by the names of its arguments.
 
     A function of an offset is called with the first position, one of a length or of the tokens alone with calls from 0.
@@ -177,9 +181,15 @@ def of_positions(function: Callable[..., Any], seam: str) -> tuple[Callable[...,
     if any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
         return function, "positions"
     if seam == "bias":
-        if len(names) == 2 and LENGTHS.issuperset(names) or names == ["q_len", "k_len"] or names == ["query_length", "key_length"]:
+        if (
+            (len(names) == 2 and LENGTHS.issuperset(names))
+            or names == ["q_len", "k_len"]
+            or names == ["query_length", "key_length"]
+        ):
             return ByLengths(function), "none"
-        return (Counting(function, seam, True), "none") if len(names) == 1 and names[0] in LENGTHS else (function, "positions")
+        return (
+            (Counting(function, seam, True), "none") if len(names) == 1 and names[0] in LENGTHS else (function, "positions")
+        )
     if seam == "table":
         return (Counting(function, seam, True), "none") if names[:1] and names[0] in LENGTHS else (function, "positions")
     if len(names) == 1 or names[1] in LENGTHS:

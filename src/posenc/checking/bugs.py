@@ -150,7 +150,9 @@ BUGS: dict[str, Bug] = {
     "slopes": _bug(
         say("the slopes are not those of the paper for this number of heads"),
         "ml-explore/mlx/pull/3071 huggingface/transformers/pull/28380 paiml/aprender/pull/2143",
-        say("compute slopes for the power of two below, then every other one of the next; slice them for tensor parallelism"),
+        say(
+            "compute slopes for the power of two below, then every other one of the next; slice them for tensor parallelism"
+        ),
     ),
     "bias sign": _bug(
         say("the bias rewards distance, or does not fall with it"),

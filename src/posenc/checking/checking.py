@@ -13,8 +13,8 @@ import torch
 from posenc.checking import attention, biases, rotation, surroundings, tokenwise
 from posenc.checking.adapters import of_positions
 from posenc.checking.bugs import BUGS
-from posenc.checking.engine import LAWS, Law, tried
 from posenc.checking.diagnosis import EXPECTED, diagnosed, of_failures
+from posenc.checking.engine import LAWS, Law, tried
 from posenc.checking.errors import FewerChannels, Unusable
 from posenc.checking.identify import FACTS, identity
 from posenc.checking.result import Identity, Report, Result
@@ -26,7 +26,14 @@ from posenc.support.checked import checked
 MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
-_CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign", "rotate sign": "other way"} | {
+_CLASS = {
+    "layout": "layout",
+    "pairs": "layout",
+    "rotary_dim": "layout",
+    "slopes": "slopes",
+    "sign": "bias sign",
+    "rotate sign": "other way",
+} | {
     "bucket_starts": "buckets",
     "n_buckets": "buckets",
     "softmax_scale": "softmax scale",
@@ -169,13 +176,15 @@ def _broken(law: str, bug: str, detail: str) -> Result:
 
 def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> list[str]:
     """The names of the laws that `check` with these arguments would try, without running the implementation."""
+    takes = "positions"
     if encoding is not None:
         from posenc.checking.encodings import as_subject
 
         seam: Seam = as_subject(encoding, 2, None)[0]
     else:
-        seam, _ = _one({name: options.get(name) for name in get_args(Seam)})
-    return [*(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
+        seam, function = _one({name: options.get(name) for name in get_args(Seam)})
+        _, takes = of_positions(function, seam)
+    return [*[TAKEN] * (takes == "none"), *(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
 
 
 def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:

@@ -51,13 +51,15 @@ def diagnosed(subject: Subject, results: Sequence[Result], known: Identity) -> D
     return _unusual(known) if known.differences else None
 
 
-def of_failures(bug: str | None, failed: Sequence[Result]) -> Diagnosis:
-    """By a bug that is known, or by the failures alone."""
+def of_failures(bug: str | None, failed: Sequence[Result]) -> Diagnosis | None:
+    """By a bug that is known, or by the failures alone. None for failures without a class of bug."""
     names = {result.law for result in failed}
     cause = bug or next((cause for cause, laws in CAUSES if laws <= names), None)
     if cause is None:
         first = min(failed, key=lambda result: LATE.index(result.law) if result.law in LATE else -1)
-        cause = next(key for key, one in BUGS.items() if one is first.bug)
+        cause = next((key for key, one in BUGS.items() if one is first.bug), None)
+    if cause is None:
+        return None
     sentence = BUGS[cause].title
     if names == {EXPECTED} and not bug:
         sentence = say("it is not what is expected: {detail}", detail=failed[0].detail)

@@ -188,7 +188,9 @@ class Report:
         said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         lines = []
         if self.diagnosis is not None:
-            opening = say("{subject} is unusual: {what}.") if self.verdict == "unusual" else say("{subject} is wrong: {what}.")
+            opening = (
+                say("{subject} is unusual: {what}.") if self.verdict == "unusual" else say("{subject} is wrong: {what}.")
+            )
             told = opening.filled(subject=self.subject, what=self.diagnosis.sentence)
             lines = [told.in_language(language), say("Fix: {fix}.", fix=self.diagnosis.fix).in_language(language)]
         return [*lines, f"{self.subject} · {self.seam} · {said}", f"is: {self.identity.sentence}"]

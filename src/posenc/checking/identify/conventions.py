@@ -41,7 +41,7 @@ ROTARY = (
 
 def compared(facts: Mapping[str, Any]) -> tuple[Convention, tuple[Difference, ...]]:
     """The convention that differs least, and how: nothing for a convention and for a known scaling of its frequencies."""
-    return min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(*found, facts))
+    return min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(found[0], found[1], facts))
 
 
 def _far(one: Convention, differences: tuple[Difference, ...], facts: Mapping[str, Any]) -> tuple[int, float]:
@@ -55,11 +55,11 @@ def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference,
     turning, d_head, base = facts["rotary_dim"], facts["d_head"], facts.get("base")
     scaling = str(facts.get("scaling", ""))
     if facts.get("layout") != one.layout:
-        found.append(Difference("layout", say("channels are paired otherwise than in its layout, {theirs}", theirs=one.layout)))
-    if abs(turning / d_head - one.share) >= 0.02:
         found.append(
-            Difference("rotary_dim", say("{turning} of {d_head} channels turn", turning=turning, d_head=d_head))
+            Difference("layout", say("channels are paired otherwise than in its layout, {theirs}", theirs=one.layout))
         )
+    if abs(turning / d_head - one.share) >= 0.02:
+        found.append(Difference("rotary_dim", say("{turning} of {d_head} channels turn", turning=turning, d_head=d_head)))
     if facts.get("trailing"):
         found.append(Difference("trailing", say("the last channels turn, not the first")))
     if facts.get("proportional"):
@@ -69,7 +69,9 @@ def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference,
     if facts["magnitude"] != 1.0 and not scaling.startswith("yarn"):
         found.append(Difference("magnitude", say("lengths change: the magnitude is {size}", size=facts["magnitude"])))
     if facts.get("reversed"):
-        found.append(Difference("reversed", say("the frequencies stand in the reverse order: the first pair is the slowest")))
+        found.append(
+            Difference("reversed", say("the frequencies stand in the reverse order: the first pair is the slowest"))
+        )
     elif scaling.startswith("unknown") or (base is None and "frequencies" not in facts):
         found.append(Difference("frequencies", say("the frequencies follow no known formula")))
     elif base is not None and base != one.base:
@@ -77,7 +79,9 @@ def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference,
     elif scaling == "linear, factor 0.5":
         found.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
     elif scaling.startswith("linear, factor 0."):
-        found.append(Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling)))
+        found.append(
+            Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling))
+        )
     return tuple(found)
 
 

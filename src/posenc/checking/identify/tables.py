@@ -69,7 +69,9 @@ def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identit
     if not differences:
         convention = KNOWN.get((formula.layout, formula.denominator))
     bug = "one angle each" if formula.layout == "per_channel" else None
-    return Identity(facts, convention, sentence + (f"; matches {convention}" if convention else ""), USUAL, differences, bug)
+    return Identity(
+        facts, convention, sentence + (f"; matches {convention}" if convention else ""), USUAL, differences, bug
+    )
 
 
 def _differences(formula: Formula, facts: dict[str, Any]) -> tuple[Difference, ...]:

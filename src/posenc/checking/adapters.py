@@ -159,7 +159,10 @@ class Counting:
         return self.function(*given[:-1], *[length] * self.takes_length)
 
 
-LENGTHS = frozenset({"seq_len", "seqlen", "sequence_length", "length", "max_len", "max_seq_len", "n_tokens", "size"})
+LENGTHS = frozenset(
+    {"seq_len", "seqlen", "sequence_length", "length", "max_len", "max_seq_len", "n_tokens", "size"}
+    | {"q_len", "k_len", "query_length", "key_length"}
+)
 OFFSETS = frozenset(
     {"offset", "start", "start_pos", "start_index", "past_length", "past_key_values_length", "cache_length"}
 )
@@ -174,24 +177,16 @@ def of_positions(
     """
     try:
         called = function.forward if isinstance(function, nn.Module) else function
-        given = [one for one in inspect.signature(called).parameters.values() if one.kind is not one.KEYWORD_ONLY]
+        given = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):
         return function, "positions"
-    names = [one.name for one in given]
-    if any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
+    names = [one.name for one in given if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+    if not names or any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
         return function, "positions"
-    if seam == "bias":
-        if (
-            (len(names) == 2 and LENGTHS.issuperset(names))
-            or names == ["q_len", "k_len"]
-            or names == ["query_length", "key_length"]
-        ):
-            return ByLengths(function), "none"
-        return (
-            (Counting(function, seam, True), "none") if len(names) == 1 and names[0] in LENGTHS else (function, "positions")
-        )
-    if seam == "table":
-        return (Counting(function, seam, True), "none") if names[:1] and names[0] in LENGTHS else (function, "positions")
+    if seam in ("bias", "table"):
+        if not LENGTHS.issuperset(names) or len(names) > 2:
+            return function, "positions"
+        return ByLengths(function) if len(names) == 2 else Counting(function, seam, True), "none"
     if len(names) == 1 or names[1] in LENGTHS:
         return Counting(function, seam, len(names) > 1), "none"
     if names[1] in OFFSETS:

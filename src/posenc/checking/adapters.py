@@ -190,13 +190,8 @@ def of_positions(
     if len(names) == 1 or names[1] in LENGTHS:
         return Counting(function, seam, len(names) > 1), "none"
     if names[1] in OFFSETS:
-        return ByOffset(_Named(function), "call", names[1]), "offset"
+        return ByOffset(function, "__call__", names[1]), "offset"
     return function, "positions"
-
-
-class _Named:
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.call = function
 
 
 @checked

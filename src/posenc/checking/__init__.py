@@ -11,6 +11,7 @@ buckets) is identified from the numbers. `posenc.laws` are the laws of posenc's 
     engine.py        trying, shrinking, confirming
     tokenwise.py rotation.py biases.py attention.py surroundings.py      the laws
     bugs.py          the classes of bugs, with threads
+    diagnosis.py     from the laws that fail and the identity to one bug and its fix
     identify/        what the implementation is
     adapters.py      from the usual shapes of libraries to the seams
 """

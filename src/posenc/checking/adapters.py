@@ -13,8 +13,9 @@ Legend: b batch, h heads, t tokens, i query, j key, d channels.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -136,6 +137,61 @@ class ScoreMod:
         score = torch.zeros(batch, self.n_heads, queries, keys)
         at_q, at_k = (p.expand(score.shape) for p in (q_positions[:, None, :, None], k_positions[:, None, None]))
         return self.score_mod(score, b.expand_as(score), h.expand_as(score), at_q, at_k)
+
+
+class Counting:
+    """A function of the tokens alone, or of them and a length: positions count from 0."""
+
+    @checked
+    def __init__(self, function: Callable[..., Any], seam: str, takes_length: bool) -> None:
+        self.function, self.seam, self.takes_length = function, seam, takes_length
+        self.module = function
+
+    def __call__(self, *given: Tensor) -> Any:
+        length = given[-1].shape[1]
+        if offset_of(given[-1]):
+            raise NotExpressible("it takes no positions: it counts from 0")
+        if self.seam == "bias":
+            queries = given[0].shape[1]
+            if offset_of(given[0]) != length - queries:
+                raise NotExpressible("it takes a length: the last query is at the last key")
+            return self.function(length)[..., -queries:, :]
+        return self.function(*given[:-1], *[length] * self.takes_length)
+
+
+LENGTHS = frozenset(
+    {"seq_len", "seqlen", "sequence_length", "length", "max_len", "max_seq_len", "n_tokens", "size"}
+    | {"q_len", "k_len", "query_length", "key_length"}
+)
+OFFSETS = frozenset(
+    {"offset", "start", "start_pos", "start_index", "past_length", "past_key_values_length", "cache_length"}
+)
+
+
+def of_positions(
+    function: Callable[..., Any], seam: str
+) -> tuple[Callable[..., Any], Literal["positions", "offset", "none"]]:
+    """The callable as one of positions, and what it takes in truth, by the names of its arguments.
+
+    A function of an offset is called with the first position, one of a length or of the tokens alone with calls from 0.
+    """
+    try:
+        called = function.forward if isinstance(function, nn.Module) else function
+        given = list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return function, "positions"
+    names = [one.name for one in given if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+    if not names or any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
+        return function, "positions"
+    if seam in ("bias", "table"):
+        if not LENGTHS.issuperset(names) or len(names) > 2:
+            return function, "positions"
+        return ByLengths(function) if len(names) == 2 else Counting(function, seam, True), "none"
+    if len(names) == 1 or names[1] in LENGTHS:
+        return Counting(function, seam, len(names) > 1), "none"
+    if names[1] in OFFSETS:
+        return ByOffset(function, "__call__", names[1]), "offset"
+    return function, "positions"
 
 
 @checked

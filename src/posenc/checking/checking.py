@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, get_args
 
 import torch
 
 from posenc.checking import attention, biases, rotation, surroundings, tokenwise
+from posenc.checking.adapters import of_positions
 from posenc.checking.bugs import BUGS
+from posenc.checking.diagnosis import EXPECTED, diagnosed, of_failures
 from posenc.checking.engine import LAWS, Law, tried
-from posenc.checking.errors import Unusable
+from posenc.checking.errors import FewerChannels, Unusable
 from posenc.checking.identify import FACTS, identity
 from posenc.checking.result import Identity, Report, Result
 from posenc.checking.subject import TRAITS, Seam, prepared
@@ -21,12 +25,20 @@ from posenc.support.checked import checked
 
 MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
-EXPECTED = "is_what_is_expected"
-_CLASS = {"layout": "layout", "pairs": "layout", "rotary_dim": "layout", "slopes": "slopes", "sign": "bias sign"} | {
+TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
+_CLASS = {
+    "layout": "layout",
+    "pairs": "layout",
+    "rotary_dim": "layout",
+    "slopes": "slopes",
+    "sign": "bias sign",
+    "rotate sign": "other way",
+} | {
     "bucket_starts": "buckets",
     "n_buckets": "buckets",
     "softmax_scale": "softmax scale",
     "offset": "row offset",
+    "future_slope": "bias sign",
 }
 
 
@@ -119,35 +131,60 @@ def steps(
         n_heads = own.get("n_heads", n_heads)
     else:
         seam, function = _one(given)
+    name = name or _name(function)
+    function, takes = of_positions(function, seam) if encoding is None else (function, "positions")
     chosen = _laws(seam, laws)
     if other := [fact for fact in expect or () if fact not in FACTS[seam]]:
         raise ValueError(f"expect: {seam} has no fact {other[0]!r}; it has {', '.join(FACTS[seam])}")
     state = torch.random.get_rng_state()
     results = list[Result]()
+    if takes == "none":
+        results.append(_broken(TAKEN, "no positions", "its arguments are the tokens or a length; calls from 0 are tried"))
     try:
-        subject = prepared(
-            function, seam, width=width, n_heads=n_heads, n_kv_heads=n_kv_heads or n_heads, traits=traits, seed=seed
-        )
+        try:
+            subject = prepared(
+                function, seam, width=width, n_heads=n_heads, n_kv_heads=n_kv_heads or n_heads, traits=traits, seed=seed
+            )
+        except Unusable as error:
+            if not isinstance(error.__cause__, FewerChannels):
+                raise
+            results.append(_broken(GIVEN_BACK, "part of the head", str(error.__cause__)))
+            seconds = time.perf_counter() - begin
+            yield Report(name, seam, tuple(results), seconds=seconds, diagnosis=of_failures(None, results))
+            return
         for law in chosen:
             yield law.name
             results.append(tried(law, subject))
         yield "identification"
         known = identity(subject)
+        if any(isinstance(fact, float) and math.isnan(fact) for fact in known.facts.values()):
+            results.append(_broken(TOLD, "not finite", known.sentence))
+        results.append(_expected(seam, known, expect))
+        if encoding is not None:  # its class says what it is
+            known = replace(known, differences=())
+        elif results[-1].verdict == "passed" and not known.bug:
+            known = replace(known, differences=tuple(one for one in known.differences if one.fact not in (expect or ())))
+        diagnosis = diagnosed(subject, results, known)
     finally:
         torch.random.set_rng_state(state)
-    results.append(_expected(known, expect))
-    yield Report(name or _name(function), seam, tuple(results), known, time.perf_counter() - begin)
+    yield Report(name, seam, tuple(results), known, time.perf_counter() - begin, diagnosis=diagnosis)
+
+
+def _broken(law: str, bug: str, detail: str) -> Result:
+    return Result(law, "failed", detail, bug=BUGS[bug])
 
 
 def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> list[str]:
     """The names of the laws that `check` with these arguments would try, without running the implementation."""
+    takes = "positions"
     if encoding is not None:
         from posenc.checking.encodings import as_subject
 
         seam: Seam = as_subject(encoding, 2, None)[0]
     else:
-        seam, _ = _one({name: options.get(name) for name in get_args(Seam)})
-    return [*(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
+        seam, function = _one({name: options.get(name) for name in get_args(Seam)})
+        _, takes = of_positions(function, seam)
+    return [*[TAKEN] * (takes == "none"), *(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
 
 
 def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
@@ -173,7 +210,7 @@ def _name(function: Any) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__)
 
 
-def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
+def _expected(seam: Seam, known: Identity, expect: Mapping[str, Any] | None) -> Result:
     """Whether the facts are those that are expected."""
     if not expect:
         return Result(EXPECTED, "not declared", "nothing is expected; expect={...} compares with what was identified")
@@ -183,7 +220,7 @@ def _expected(known: Identity, expect: Mapping[str, Any] | None) -> Result:
             detail = (
                 f"{fact}: expected {wanted}, got {got if got is not None else 'nothing that is known'}; {known.sentence}"
             )
-            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(fact, "base")])
+            return Result(EXPECTED, "failed", detail, bug=BUGS[_CLASS.get(f"{seam} {fact}", _CLASS.get(fact, "base"))])
     return Result(EXPECTED, "passed", ", ".join(expect))
 
 

@@ -7,3 +7,7 @@ class NotExpressible(NotImplementedError):
 
 class Unusable(ValueError):
     """The callable fails on the plainest input of its seam, so that no law can be tried; the message says how."""
+
+
+class FewerChannels(ValueError):
+    """The result has the shape of the tokens but for fewer channels."""

@@ -8,8 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from posenc.checking.bugs import BUGS, Bug
+from posenc.checking.say import say
+from posenc.support.languages import Language, Words
 
 Verdict = Literal["passed", "failed", "not tried", "not applicable", "not declared"]
+ReportVerdict = Literal["passed", "unusual", "failed", "not tried"]
 MARKS: dict[str, str] = {"passed": "✓", "failed": "✗", "not tried": "?", "not applicable": "·", "not declared": "·"}
 
 
@@ -47,22 +50,51 @@ class Result:
         inputs = ", ".join(f"{name} {value}" for name, value in self.example.items())
         lines = [f"{line}: {self.detail}", *([f"    smallest input: {inputs}"] if inputs else [])]
         if self.bug is not None:
-            lines += [f"    bug: {self.bug.title}", f"    seen: {self.bug.threads[0]}", f"    remedy: {self.bug.remedy}"]
+            seen = [f"    seen: {thread}" for thread in self.bug.threads[:1]]
+            lines += [f"    bug: {self.bug.title.en}", *seen, f"    remedy: {self.bug.remedy.en}"]
         return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What sets an implementation apart from everything known: the fact that differs, and how."""
+
+    fact: str
+    words: Words
 
 
 @dataclass(frozen=True)
 class Identity:
     """What an implementation was identified as.
 
-    facts       named properties, such as layout, base, slopes; what could not be told is absent
-    convention  the known convention that has these properties; None where none has
-    sentence    both in one line
+    facts        named properties, such as layout, base, slopes; what could not be told is absent
+    convention   the known convention that has these properties; None where none has
+    sentence     both in one line
+    nearest      the known convention that differs least, where there are differences
+    differences  from `nearest`; none for what is known
+    bug          the key in BUGS of a mistake that the numbers show, whether a law sees it or not
     """
 
     facts: Mapping[str, Any] = field(default_factory=dict)
     convention: str | None = None
     sentence: str = "not identified"
+    nearest: str | None = None
+    differences: tuple[Difference, ...] = ()
+    bug: str | None = None
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is wrong or unusual, in one sentence, and what mends it, in another.
+
+    name      a key of BUGS, or the fact that is unusual
+    sentence  what it is
+    fix       what to do
+    """
+
+    name: str
+    sentence: Words
+    fix: Words
 
 
 @dataclass(frozen=True)
@@ -75,6 +107,7 @@ class Report:
     identity  what it was identified as
     seconds   how long the check took
     allow_untried   whether laws that could not be tried are passed over
+    diagnosis   what is wrong or unusual; None where nothing is
     """
 
     subject: str
@@ -83,13 +116,27 @@ class Report:
     identity: Identity = Identity()
     seconds: float = 0.0
     allow_untried: bool = False
+    diagnosis: Diagnosis | None = None
+
+    @property
+    def verdict(self) -> ReportVerdict:
+        """The verdict over all laws.
+
+        "failed"     a law failed
+        "not tried"  none failed and, unless `allow_untried`, one was left untried or none passed
+        "unusual"    every law holds, and yet it is nothing known
+        "passed"     known and lawful
+        """
+        if self.failures:
+            return "failed"
+        if not self.allow_untried and (self.untried or all(result.verdict != "passed" for result in self.results)):
+            return "not tried"
+        return "unusual" if self.identity.differences else "passed"
 
     @property
     def passed(self) -> bool:
-        """Whether no law failed and, unless `allow_untried`, none was left untried and at least one passed."""
-        if self.failures:
-            return False
-        return self.allow_untried or (not self.untried and any(result.verdict == "passed" for result in self.results))
+        """Whether the verdict is "passed"."""
+        return self.verdict == "passed"
 
     @property
     def failures(self) -> tuple[Result, ...]:
@@ -112,11 +159,21 @@ class Report:
         return {
             "subject": self.subject,
             "seam": self.seam,
+            "verdict": self.verdict,
             "passed": self.passed,
+            "diagnosis": None
+            if self.diagnosis is None
+            else {
+                "name": self.diagnosis.name,
+                "sentence": self.diagnosis.sentence.as_dict(),
+                "fix": self.diagnosis.fix.as_dict(),
+            },
             "identity": {
                 "facts": _plain(self.identity.facts),
                 "convention": self.identity.convention,
                 "sentence": self.identity.sentence,
+                "nearest": self.identity.nearest,
+                "differences": {one.fact: one.words.as_dict() for one in self.identity.differences},
             },
             "results": [_result(result) for result in self.results],
             "seconds": round(self.seconds, 2),
@@ -125,11 +182,21 @@ class Report:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
-    def __str__(self) -> str:
+    def head(self, language: Language = "en") -> list[str]:
+        """The first lines: the diagnosis and the fix where there is one, how many laws hold, and what it is."""
         counts = {name: sum(one.verdict == name for one in self.results) for name in MARKS}
         said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-        lines = [f"{self.subject} · {self.seam} · {said}", f"is: {self.identity.sentence}"]
-        return "\n".join([*lines, *map(str, self.results)])
+        lines = []
+        if self.diagnosis is not None:
+            opening = (
+                say("{subject} is unusual: {what}.") if self.verdict == "unusual" else say("{subject} is wrong: {what}.")
+            )
+            told = opening.filled(subject=self.subject, what=self.diagnosis.sentence)
+            lines = [told.in_language(language), say("Fix: {fix}.", fix=self.diagnosis.fix).in_language(language)]
+        return [*lines, f"{self.subject} · {self.seam} · {said}", f"is: {self.identity.sentence}"]
+
+    def __str__(self) -> str:
+        return "\n".join([*self.head(), *map(str, self.results)])
 
 
 def _result(result: Result) -> dict[str, Any]:
@@ -142,9 +209,9 @@ def _result(result: Result) -> dict[str, Any]:
         "allowed": _number(result.allowed),
         "example": dict(result.example),
         "bug": bug,
-        "title": result.bug.title if result.bug else None,
+        "title": result.bug.title.en if result.bug else None,
         "threads": list(result.bug.threads) if result.bug else [],
-        "remedy": result.bug.remedy if result.bug else None,
+        "remedy": result.bug.remedy.en if result.bug else None,
     }
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.errors import Unusable
+from posenc.checking.errors import FewerChannels, Unusable
 
 Seam = Literal["rotate", "embed", "table", "bias", "attention"]
 WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this order where no width is given
@@ -244,4 +244,6 @@ def _tensor(found: Any) -> Tensor:
 
 def _check_shape(out: Tensor, expected: torch.Size) -> None:
     if out.shape != expected:
-        raise ValueError(f"expected the result {list(expected)}, got the shape {list(out.shape)}")
+        fewer = out.shape[:-1] == expected[:-1] and 0 < out.shape[-1] < expected[-1]
+        error = FewerChannels if fewer else ValueError
+        raise error(f"expected the result {list(expected)}, got the shape {list(out.shape)}")

@@ -34,6 +34,13 @@ def the_same_call_gives_the_same(subject: Subject, length: int, start: int) -> M
     return worst(*(apart(one, first, 0.0, "a repeated call") for one in again))
 
 
+@law(*ALL, bug="not finite", must_run=True, inputs=NEAR_AND_FAR, start=0)
+def no_number_is_nan(subject: Subject, length: int, start: int) -> Measured:
+    """Every number of a result is one; an infinity may hide a key."""
+    within_reach(subject, start + length)
+    return Measured(float(subject.sample(length, start).isnan().sum()), 0.0, "how many numbers are NaN")
+
+
 @law(*ALL, bug="strides", must_run=True, inputs=({"length": 5},))
 def inputs_are_not_written(subject: Subject, length: int) -> Measured:
     """A call changes neither its tokens nor its positions."""

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from posenc.checking.diagnosis import of_failures
 from posenc.checking.engine import LAWS, Declined, Measured, law, tried, worst
 from posenc.checking.result import Identity, Report
 from posenc.support import checks
@@ -183,7 +184,9 @@ def check(model: nn.Module, *, laws: Sequence[str] | None = None, seed: int = 0,
         model.train(was_training)
         torch.random.set_rng_state(state)
     name, seconds = type(model).__name__, time.perf_counter() - begin
-    return Report(name, "model", results, _identity(model), seconds, allow_untried)
+    failed = [result for result in results if result.verdict == "failed"]
+    diagnosis = of_failures(None, failed) if failed else None
+    return Report(name, "model", results, _identity(model), seconds, allow_untried, diagnosis)
 
 
 def _loaded(model: Any, seed: int) -> LoadedModel:

@@ -10,6 +10,7 @@ import typer
 
 from posenc.support import strict_json
 from posenc.support.apart import LIMIT, NoVerdict, told
+from posenc.support.languages import default_language
 
 if TYPE_CHECKING:
     from posenc.checking import Report
@@ -36,41 +37,43 @@ def command(
     seed: Annotated[int, typer.Option(min=0, help="Of the tokens.")] = 0,
     verbose: Annotated[bool, typer.Option("--all", help="Print the laws that pass too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for what is unusual, too.")] = False,
     timeout: Timeout = LIMIT,
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
     arguments. The function is called with PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions),
-    table(positions), bias(q_positions, k_positions) or attention(q, k, v, q_positions, k_positions). Exit codes: 0 passed;
-    1 a law failed, or the code ended Python, crashed or hung; 2 wrong usage.
+    table(positions), bias(q_positions, k_positions) or attention(q, k, v, q_positions, k_positions). Exit codes: 0 passed,
+    or unusual: it keeps every law and is nothing known; 1 a law failed, or the code ended Python, crashed or hung, or with
+    --strict it is unusual; 2 wrong usage.
 
     Examples:  posenc check my_rope.py   ·   posenc check my_package.rope:rotate --as rotate --expect layout=half,base=10000
     """
     lacking = [one.strip() for one in without.split(",") if one.strip()]
     about = {"name": target, "without": lacking, "expect": _facts(expect), "seed": seed}
-    doing, text, passed = "before it is loaded", "", False
+    doing, text, verdict = "before it is loaded", "", "failed"
     try:
         for news in told(steps, target, seam, {"width": width, "n_heads": heads}, about, verbose, as_json, limit=timeout):
             if isinstance(news, str):
                 doing = news
             else:
-                text, passed = news
+                text, verdict = news
     except NoVerdict as error:
         raise ValueError(f"{target}: the code {error}, {doing}") from None
     except ValueError as error:  # Unusable is one: not even the plainest call works
         hint = None if str(error).startswith("--") else "FILE.py[:NAME]"
         raise typer.BadParameter(str(error), param_hint=hint) from error
     typer.echo(text)
-    raise typer.Exit(0 if passed else 1)
+    raise typer.Exit(0 if verdict == "passed" or (verdict == "unusual" and not strict) else 1)
 
 
 def steps(
     target: str, seam: str, sizes: dict[str, Any], about: dict[str, Any], verbose: bool, as_json: bool
-) -> Iterator[str | tuple[str, bool]]:
+) -> Iterator[str | tuple[str, str]]:
     """The steps of `posenc.check` on the implementation, in the process that may run its code.
 
-    What is done next, such as "at NAME" of a law; at the end the text to print, and whether the implementation passed.
+    What is done next, such as "at NAME" of a law; at the end the text to print, and the verdict.
     """
     from posenc.checking import checking
     from posenc.checking.loading import SEAMS as KNOWN
@@ -86,14 +89,14 @@ def steps(
     yield "at its first call"
     encoding = function if found == "encoding" else None
     for news in checking.steps(encoding, {found: function} if encoding is None else {}, sizes, **about):
-        yield f"at {news}" if isinstance(news, str) else (_printed(news, verbose, as_json), news.passed)
+        yield f"at {news}" if isinstance(news, str) else (_printed(news, verbose, as_json), news.verdict)
 
 
 def _printed(report: Report, verbose: bool, as_json: bool) -> str:
     if as_json:
         return report.to_json()
     shown = [result for result in report.results if verbose or result.verdict != "passed"]
-    return "\n".join([*str(report).splitlines()[:2], *map(str, shown)])
+    return "\n".join([*report.head(default_language()), *map(str, shown)])
 
 
 def _facts(text: str) -> dict[str, Any]:

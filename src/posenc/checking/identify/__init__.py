@@ -10,7 +10,8 @@ conventions.py  named conventions
 from __future__ import annotations
 
 from posenc.checking.identify import biases, rotation, tables
-from posenc.checking.result import Identity
+from posenc.checking.result import Difference, Identity
+from posenc.checking.say import say
 from posenc.checking.subject import Seam, Subject
 
 _BY_SEAM = {
@@ -25,7 +26,7 @@ _TABLES = ("layout", "base", "offset", "scale", "denominator", "amplitude", "ari
 _BIASES = ("n_heads", "kind", "slopes", "sign", "bucket_starts", "n_buckets", "max_distance", "bidirectional", "hides")
 _ROTATION = ("d_head", "rotary_dim", "layout", "trailing", "proportional", "pairs", "sign", "magnitude", "base", "scaling")
 FACTS: dict[Seam, tuple[str, ...]] = {  # what `expect` may name: no identity of a seam has other facts
-    "rotate": (*_ROTATION, "frequencies", "arithmetic"),
+    "rotate": (*_ROTATION, "frequencies", "reversed", "arithmetic"),
     "embed": ("token_scale", *_TABLES),
     "table": _TABLES,
     "bias": (*_BIASES, "future", "future_slope"),
@@ -38,4 +39,6 @@ def identity(subject: Subject) -> Identity:
     try:
         return _BY_SEAM[subject.seam](subject.fresh())
     except Exception as error:
-        return Identity(sentence=f"not identified: {type(error).__name__}: {' '.join(str(error).split())[:120]}")
+        why = f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"
+        unknown = Difference("identification", say("it could not be identified"))
+        return Identity(sentence=f"not identified: {why}", differences=(unknown,))

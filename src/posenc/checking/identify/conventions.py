@@ -7,6 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from posenc.checking.result import Difference
+from posenc.checking.say import say
+from posenc.support.languages import Words, clauses
+
 
 @dataclass(frozen=True)
 class Convention:
@@ -35,27 +39,67 @@ ROTARY = (
 )
 
 
-def exact(facts: Mapping[str, Any]) -> Convention | None:
-    """The convention with these properties, where magnitude 1 and no scaling are among them."""
-    if facts.get("scaling") or facts.get("sign") != "positive" or facts.get("magnitude") != 1.0:
-        return None
-    share = facts["rotary_dim"] / facts["d_head"]
-    for one in ROTARY:
-        if one.layout == facts.get("layout") and one.base == facts.get("base") and abs(one.share - share) < 0.02:
-            return one
-    return None
+def compared(facts: Mapping[str, Any]) -> tuple[Convention, tuple[Difference, ...]]:
+    """The convention that differs least, and how: nothing for a convention and for a known scaling of its frequencies."""
+    return min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(found[0], found[1], facts))
 
 
-def nearest(facts: Mapping[str, Any]) -> Convention | None:
-    """The convention whose layout, share and base differ least."""
-    base = facts.get("base")
-    if not base or not facts.get("layout"):
-        return None
-    share = float(facts["rotary_dim"] / facts["d_head"])
+def _far(one: Convention, differences: tuple[Difference, ...], facts: Mapping[str, Any]) -> tuple[int, float]:
+    base = float(facts.get("base", 10_000))
+    slip = _slip(base, one, facts["rotary_dim"] / facts["d_head"])
+    return len(differences), 0.0 if slip else abs(math.log(one.base) - math.log(base))
 
-    def distance(one: Convention) -> float:
-        apart = abs(math.log(one.base) - math.log(float(base)))
-        total: float = 10 * (one.layout != facts["layout"]) + 10 * abs(one.share - share) + apart
-        return total
 
-    return min(ROTARY, key=distance)
+def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference, ...]:
+    found = []
+    turning, d_head, base = facts["rotary_dim"], facts["d_head"], facts.get("base")
+    scaling = str(facts.get("scaling", ""))
+    if facts.get("layout") != one.layout:
+        found.append(
+            Difference("layout", say("channels are paired otherwise than in its layout, {theirs}", theirs=one.layout))
+        )
+    if abs(turning / d_head - one.share) >= 0.02:
+        found.append(Difference("rotary_dim", say("{turning} of {d_head} channels turn", turning=turning, d_head=d_head)))
+    if facts.get("trailing"):
+        found.append(Difference("trailing", say("the last channels turn, not the first")))
+    if facts.get("proportional"):
+        found.append(Difference("proportional", say("pairs span the head, and only the first of them turn")))
+    if facts["sign"] != "positive":
+        found.append(Difference("sign", say("it turns the other way: the sine has the other sign")))
+    if facts["magnitude"] != 1.0 and not scaling.startswith("yarn"):
+        found.append(Difference("magnitude", say("lengths change: the magnitude is {size}", size=facts["magnitude"])))
+    if facts.get("reversed"):
+        found.append(
+            Difference("reversed", say("the frequencies stand in the reverse order: the first pair is the slowest"))
+        )
+    elif scaling.startswith("unknown") or (base is None and "frequencies" not in facts):
+        found.append(Difference("frequencies", say("the frequencies follow no known formula")))
+    elif base is not None and base != one.base:
+        found.append(Difference("base", _of_base(float(base), one, turning / d_head)))
+    elif scaling == "linear, factor 0.5":
+        found.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
+    elif scaling.startswith("linear, factor 0."):
+        found.append(
+            Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling))
+        )
+    return tuple(found)
+
+
+def _of_base(base: float, one: Convention, share: float) -> Words:
+    said, slip = say("base {base:g} instead of {theirs:g}", base=base, theirs=one.base), _slip(base, one, share)
+    return clauses(said, slip) if slip else said
+
+
+def _slip(base: float, one: Convention, share: float) -> Words | None:
+    """The usual slip in the exponent that makes this base of the convention's."""
+    slips = {
+        2.0: say("the same as an exponent twice as large, divided by d/2 for d"),
+        0.5: say("the same as half of the exponent, i/d for 2i/d"),
+        share: say("the same as an exponent divided by the head for the channels that turn"),
+    }
+    said = (words for factor, words in slips.items() if factor != 1 and _is_power(base, one.base, factor))
+    return next(said, None)
+
+
+def _is_power(base: float, other: float, factor: float) -> bool:
+    return math.isclose(math.log(base), factor * math.log(other), rel_tol=1e-3)

@@ -6,17 +6,20 @@ Legend: d channels, n pairs, p position.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from posenc.checking.identify.conventions import exact, nearest
+from posenc.checking.identify.conventions import compared
 from posenc.checking.identify.scalings import scaling
-from posenc.checking.result import Identity
-from posenc.checking.subject import Subject
+from posenc.checking.result import Difference, Identity
+from posenc.checking.say import say
+from posenc.checking.subject import Subject, arange
 
 MOST_DOUBLINGS = 17
+MOST_COUNTED = 255  # positions of an implementation that counts them itself
 PROBES = (257, 4099, 65_537, 131_071)  # odd, so that no narrow float holds them
 
 
@@ -33,16 +36,52 @@ def matrix(subject: Subject, position: int) -> np.ndarray:
     """What a head does at that position: row c is the rotated unit vector c. float64 [d, d]."""
     d = subject.width
     x = torch.eye(d).repeat(1, subject.n_heads)[:, None]
-    out = subject.rows(x, torch.full((d, 1), position))
-    return np.asarray(out[:, 0, :d].detach().double().numpy())
+    try:
+        out = subject.rows(x, torch.full((d, 1), position))
+    except NotImplementedError:  # it counts positions itself: the unit vectors stand behind others
+        out = subject.rows(x.repeat(1, position + 1, 1), arange(0, position + 1, d))
+    return np.asarray(out[:, -1, :d].detach().double().numpy())
+
+
+def mistake(subject: Subject) -> str | None:
+    """The key in BUGS of a mistake that positions 0 and 1 show."""
+    rest, one = matrix(subject, 0), matrix(subject, 1)
+    if np.abs(one - rest).max() < 1e-6:
+        return None
+    if not np.allclose(rest, np.diag(np.diag(rest)), atol=1e-6):
+        if np.abs(np.diag(rest)).max() < 1e-6:
+            return "cosine for sine"
+        return "from one" if np.allclose(one, rest @ rest, atol=1e-5) else None
+    moved = np.abs(one - np.diag(np.diag(one)))
+    partner = moved.argmax(1)
+    turning = np.flatnonzero((moved.max(1) > 1e-5) & (partner[partner] == np.arange(len(partner))))
+    sines, cosines, there = one[partner[turning], turning], one[turning, turning], one[turning, partner[turning]]
+    if not len(turning) or not np.allclose(np.hypot(sines, cosines), np.abs(rest[0, 0]), atol=1e-5):
+        return None
+    if (sines * there > 0).all():
+        return "no minus"
+    angles = dict(zip(turning.tolist(), np.arctan2(np.abs(sines), cosines).tolist(), strict=True))
+    if all(abs(angles[c] - angles[int(partner[c])]) < 1e-4 for c in angles):
+        return None
+    half = len(turning) // 2
+    first = turning[0]
+    tables = {half: turning[:half], 1: turning[::2]}  # gap between the channels of one angle -> the first of each two
+    of_table = [gap for gap, ones in tables.items() if all(abs(angles[c] - angles.get(c + gap, 9.0)) < 1e-6 for c in ones)]
+    return "mixed layouts" if of_table and abs(int(partner[first]) - int(first)) not in of_table else "one angle each"
 
 
 def identity(subject: Subject) -> Identity:
     """Layout, rotary_dim, sign, base, scaling, magnitude, and in which arithmetic angles are computed."""
-    found = turning(subject)
+    if counts_by_itself(subject):
+        subject = replace(subject, reach=min(subject.reach, MOST_COUNTED))
+    found, bug = turning(subject), mistake(subject)
     if not found.pairs:
         turns = np.abs(matrix(subject, 7) - matrix(subject, 0)).max() > 1e-6
-        return Identity({}, None, "channels do not turn in pairs" if turns else "nothing turns: no positions")
+        if not turns:
+            none = Difference("positions", say("nothing turns, wherever a token is"))
+            return Identity({}, None, "nothing turns: no positions", "NoPE", (none,), bug)
+        pairs = Difference("pairs", say("channels do not turn in pairs"))
+        return Identity({}, None, "channels do not turn in pairs", "RoPE", (pairs,), bug)
     facts: dict[str, Any] = {"d_head": subject.width, "rotary_dim": 2 * len(found.pairs)}
     facts |= _layout(found.pairs, subject.width)
     speeds = found.frequencies
@@ -53,9 +92,21 @@ def identity(subject: Subject) -> Identity:
     facts["magnitude"] = round(found.magnitude, 5) if steady else "changes with position"
     wide = facts["rotary_dim"] if not facts.get("proportional") else subject.width
     order = np.argsort([min(pair) for pair in found.pairs])
-    facts |= scaling(np.abs(speeds)[order], wide, found.farthest)
+    values = np.abs(speeds)[order]
+    facts |= scaling(values, wide, found.farthest)
+    if "base" not in facts and "base" in scaling(values[::-1], wide, found.farthest):
+        facts["reversed"] = True
     facts["arithmetic"] = _arithmetic(subject, found)
-    return Identity(facts, *_named(facts))
+    return _named(facts, bug)
+
+
+def counts_by_itself(subject: Subject) -> bool:
+    """Whether it refuses one token at position 1, because it counts positions from 0."""
+    try:
+        subject.rows(subject.tokens(1, 1), arange(1, 1))
+    except NotImplementedError:
+        return True
+    return False
 
 
 def turning(subject: Subject) -> Turning:
@@ -144,12 +195,14 @@ def _arithmetic(subject: Subject, found: Turning) -> str:
     return told
 
 
-def _named(facts: dict[str, Any]) -> tuple[str | None, str]:
-    """The convention's models, and the sentence."""
+def _named(facts: dict[str, Any], bug: str | None) -> Identity:
+    """With the convention's models, or the nearest and what differs."""
     said = [f"{facts['layout']} layout" if "layout" in facts else "pairs in an unknown layout"]
     if facts["rotary_dim"] != facts["d_head"]:
         said.append(f"{facts['rotary_dim']} of {facts['d_head']} channels turn")
     said.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else "unknown frequencies")
+    if "trailing" in facts:
+        said.append("the last ones")
     if "scaling" in facts:
         said.append(facts["scaling"])
     if facts["sign"] != "positive":
@@ -159,9 +212,10 @@ def _named(facts: dict[str, Any]) -> tuple[str | None, str]:
     said.append(
         {"exact": "exact angles", "float32": "angles in float32"}.get(facts["arithmetic"], f"angles: {facts['arithmetic']}")
     )
-    convention = exact(facts)
-    if convention:
-        said.append(f"matches {convention.models}")
-    elif near := nearest(facts):
+    near, differences = compared(facts)
+    known = not differences and not bug and not facts.get("scaling")
+    if known:
+        said.append(f"matches {near.models}")
+    elif differences:
         said.append(f"nearest: {near.models} ({near.layout}, base {near.base:g})")
-    return convention.models if convention else None, ", ".join(said)
+    return Identity(facts, near.models if known else None, ", ".join(said), near.models, differences, bug)

@@ -6,11 +6,19 @@ from typing import Any
 
 import torch
 
-from posenc.checking.recognition import recognise
-from posenc.checking.result import Identity
+from posenc.checking.recognition import Formula, recognise
+from posenc.checking.result import Difference, Identity
+from posenc.checking.say import say
 from posenc.checking.subject import Subject, arange
 
 ROWS = 512
+USUAL = "Vaswani et al. 2017"
+KNOWN: dict[tuple[str, str], str] = {
+    ("interleaved", "d/2"): USUAL,
+    ("sin_cos", "d/2"): "tensor2tensor with d/2, T5X and others",
+    ("sin_cos", "d/2-1"): "tensor2tensor, Whisper, fairseq",
+    ("cos_sin", "d/2-1"): "MusicGen",
+}
 
 
 def identity(subject: Subject) -> Identity:
@@ -18,19 +26,21 @@ def identity(subject: Subject) -> Identity:
     rows = min(ROWS, subject.reach + 1)
     at = arange(0, rows)
     if subject.seam == "table":
-        return _of(subject.rows(torch.zeros(1, rows, 1), at)[0], {})
+        return _of(subject, subject.rows(torch.zeros(1, rows, 1), at)[0], {})
     x = subject.tokens(1, rows)
     zero, plain, double = (subject.rows(factor * x, at)[0].detach().double() for factor in (0.0, 1.0, 2.0))
     scale = ((plain - zero) * x[0]).sum() / x[0].double().square().sum()
     facts: dict[str, Any] = {"token_scale": round(float(scale), 5)}
     if float((double - plain - (plain - zero)).abs().max()) > 1e-3 * float(plain.abs().max()):
-        return Identity({}, None, "what is added depends on the token")
+        depends = Difference("token", say("what is added depends on the token"))
+        return Identity({}, None, "what is added depends on the token", USUAL, (depends,))
     if float((plain - zero - scale * x[0]).abs().max()) > 1e-3 * float(plain.abs().max()):
-        return Identity({}, None, "tokens are changed by more than a factor and a term")
-    return _of(zero.float(), facts)
+        changed = Difference("token", say("tokens are changed by more than a factor and a term"))
+        return Identity({}, None, "tokens are changed by more than a factor and a term", USUAL, (changed,))
+    return _of(subject, zero.float(), facts)
 
 
-def _of(table: torch.Tensor, facts: dict[str, Any]) -> Identity:
+def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identity:
     half = table.shape[-1] // 2
     found = recognise(table.detach().numpy())
     parts = ""
@@ -42,7 +52,10 @@ def _of(table: torch.Tensor, facts: dict[str, Any]) -> Identity:
     if facts.get("token_scale", 1.0) != 1.0:
         sentence = f"tokens times {facts['token_scale']:g}; {sentence}"
     if formula is None:
-        return Identity(facts, None, "no known formula: learned, or one of its own")
+        module = subject.module
+        learned = module is not None and any(one.requires_grad for one in module.parameters())
+        own = () if learned else (Difference("formula", say("the rows follow no known formula, and nothing learns them")),)
+        return Identity(facts, None, "no known formula: learned, or one of its own", USUAL, own)
     facts |= {
         "layout": formula.layout,
         "base": formula.base,
@@ -52,12 +65,34 @@ def _of(table: torch.Tensor, facts: dict[str, Any]) -> Identity:
         "amplitude": round(formula.amplitude, 6),
         "arithmetic": found.arithmetic,
     }
-    usual = formula.base == 10_000 and formula.offset == 0 and formula.scale == 1 and formula.amplitude == 1
-    convention = None
-    if usual and formula.denominator == "d/2":
-        convention = {"interleaved": "Vaswani et al. 2017", "sin_cos": "tensor2tensor with d/2, T5X and others"}.get(
-            formula.layout
-        )
-    if usual and formula.denominator == "d/2-1" and formula.layout == "sin_cos":
-        convention = "tensor2tensor, Whisper, fairseq"
-    return Identity(facts, convention, sentence + (f"; matches {convention}" if convention else ""))
+    differences, convention = _differences(formula, facts), None
+    if not differences:
+        convention = KNOWN.get((formula.layout, formula.denominator))
+    bug = "one angle each" if formula.layout == "per_channel" else None
+    return Identity(
+        facts, convention, sentence + (f"; matches {convention}" if convention else ""), USUAL, differences, bug
+    )
+
+
+def _differences(formula: Formula, facts: dict[str, Any]) -> tuple[Difference, ...]:
+    """From the sinusoids that are known, and from a RoPE cache, which has any base."""
+    found = []
+    cache = formula.layout.startswith("rope_") or (formula.layout == "cos_sin" and "token_scale" not in facts)
+    if formula.layout == "per_channel":
+        found.append(Difference("layout", say("every channel has its own frequency")))
+    elif not cache and (formula.layout, formula.denominator) not in KNOWN:
+        found.append(Difference("layout", say("no known table has this order of channels with this denominator")))
+    if formula.base_seen and formula.base != 10_000 and not cache:
+        slip = say("base {base:g} instead of 10 000", base=formula.base)
+        half = say("base 100 instead of 10 000: the same as half of the exponent, i/d for 2i/d")
+        found.append(Difference("base", half if formula.base == 100 else slip))
+    if formula.offset:
+        found.append(Difference("offset", say("row 0 is position {offset:g}", offset=formula.offset)))
+    if formula.scale != 1:
+        found.append(Difference("scale", say("positions count in steps of {scale:.6g}", scale=formula.scale)))
+    if abs(formula.amplitude - 1) > 1e-6:
+        found.append(Difference("amplitude", say("all numbers are multiplied by {size:.6g}", size=formula.amplitude)))
+    scale = facts.get("token_scale", 1.0)
+    if min(abs(scale - 1), abs(scale - formula.width**0.5)) > 1e-3:
+        found.append(Difference("token_scale", say("tokens are multiplied by {scale:g}", scale=scale)))
+    return tuple(found)

@@ -1,0 +1,128 @@
+"""From the laws that fail and from what the numbers show to one bug, in one sentence, and what mends it.
+
+One bug breaks many laws: an index in the place of positions breaks seven. CAUSES says which bug a set of failures means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from posenc.checking.bugs import BUGS
+from posenc.checking.result import Diagnosis, Identity, Result
+from posenc.checking.say import say
+from posenc.checking.subject import Subject, arange
+from posenc.support.languages import clauses, joined
+
+# (the bug, laws that all fail): the first that holds. What is above explains what is below.
+CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
+    (bug, frozenset(laws.split()))
+    for bug, laws in (
+        ("no positions", "positions_are_taken"),
+        ("part of the head", "all_channels_are_given_back"),
+        ("strides", "inputs_are_not_written"),
+        ("wrong axis", "heads_turn_alike"),
+        ("softmax scale", "weights_sum_to_one"),
+        ("future", "the_future_does_not_matter"),
+        ("causal alignment", "last_queries_equal_the_whole hidden_keys_are_those_after_the_query"),
+        ("position ignored", "order_does_not_matter"),
+        ("position ignored", "order_of_keys_does_not_matter"),
+        ("length state", "far_tokens_do_not_matter"),
+        ("length state", "short_calls_equal_long_calls"),
+        ("bias cache", "last_queries_equal_the_whole"),
+        ("decode offset", "decoding_equals_prefill"),
+        ("one side", "a_shift_does_not_matter_to_attention"),
+        ("cache key", "other_dtypes_do_not_matter"),
+        ("low precision angles", "neighbours_stay_distinct"),
+        ("cos of cos", "lengths_do_not_change_with_position"),
+        ("cos of cos", "position_0_does_not_turn"),
+    )
+)
+EXPECTED = "is_what_is_expected"
+LATE = ("products_depend_on_distance_only", EXPECTED, "default_dtype_does_not_matter")  # named where nothing else fails
+
+
+def diagnosed(subject: Subject, results: Sequence[Result], known: Identity) -> Diagnosis | None:
+    """The diagnosis of a subject whose laws were tried; None where nothing is wrong or unusual."""
+    failed = {result.law: result for result in results if result.verdict == "failed"}
+    if failed:
+        return of_failures(_seen(subject, set(failed), known), tuple(failed.values()))
+    return _unusual(known) if known.differences else None
+
+
+def of_failures(bug: str | None, failed: Sequence[Result]) -> Diagnosis | None:
+    """By a bug that is known, or by the failures alone. None for failures without a class of bug."""
+    names = {result.law for result in failed}
+    cause = bug or next((cause for cause, laws in CAUSES if laws <= names), None)
+    if cause is None:
+        first = min(failed, key=lambda result: LATE.index(result.law) if result.law in LATE else -1)
+        cause = next((key for key, one in BUGS.items() if one is first.bug), None)
+    if cause is None:
+        return None
+    sentence = BUGS[cause].title
+    if names == {EXPECTED} and not bug:
+        sentence = say("it is not what is expected: {detail}", detail=failed[0].detail)
+    return Diagnosis(cause, sentence, BUGS[cause].remedy)
+
+
+def _unusual(known: Identity) -> Diagnosis:
+    how = joined((one.words for one in known.differences), "; ", "；")
+    if known.nearest:
+        how = say("nearest to {nearest}, but {how}", nearest=known.nearest, how=how)
+    if known.bug:
+        return Diagnosis(known.bug, clauses(BUGS[known.bug].title, how), BUGS[known.bug].remedy)
+    facts = ", ".join(one.fact for one in known.differences)
+    mend = say("change it to what is known; or, where it is meant, name it in expect: {facts}", facts=facts)
+    return Diagnosis(known.differences[0].fact, clauses(say("it keeps every law and is nothing known"), how), mend)
+
+
+def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
+    """The bug that the numbers show, beyond which laws fail."""
+    if "positions_are_taken" in failed:
+        return None
+    if "hides" in known.facts and "chunked_prefill_equals_prefill" in failed:
+        return "causal alignment"
+    if "no_number_is_nan" in failed and "neighbours_stay_distinct" not in failed:
+        return "not finite"
+    if known.bug:
+        return known.bug
+    try:
+        if _remembers(subject):
+            return "cache key"
+        if subject.seam in ("rotate", "embed") and _mixes(subject):
+            return "tokens mix"
+        if failed & {"neighbours_stay_distinct", "products_depend_on_distance_only"} and _clamps(subject):
+            return "range"
+    except Exception:  # what refuses such a call says nothing
+        return None
+    return None
+
+
+def _remembers(subject: Subject) -> bool:
+    """Whether a call gives something else after a call of the same shape at other positions."""
+    used = subject.fresh()
+    if subject.seam == "bias":
+        keys = arange(0, 9)
+        used.bias(keys[:, :4], keys)
+        return not torch.equal(used.bias(keys[:, 5:], keys), subject.fresh().bias(keys[:, 5:], keys))
+    used.sample(4, 0)
+    return not torch.equal(used.sample(4, 5), subject.fresh().sample(4, 5))
+
+
+def _mixes(subject: Subject) -> bool:
+    """Whether another last token changes what the tokens before it get."""
+    x = subject.tokens(1, 4)
+    other = x.clone()
+    other[:, -1] += 1.0
+    first, second = (subject.rows(one, arange(0, 4))[:, :-1] for one in (x, other))
+    return float((first - second).abs().max()) > 1e-3
+
+
+def _clamps(subject: Subject) -> bool:
+    """Whether positions that are far apart have one row."""
+    if subject.seam not in ("rotate", "embed", "table") or subject.reach < 64:
+        return False
+    x = subject.tokens(1, 1)
+    near, *far = (subject.rows(x, arange(at, 1)) for at in (1, subject.reach // 3, subject.reach // 2, subject.reach))
+    return all(torch.equal(one, far[0]) for one in far) and not torch.equal(near, far[0])

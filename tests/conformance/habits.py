@@ -1,0 +1,404 @@
+"""Bugs that people plant by habit, each small, and what `posenc check` must say of each: HABITS.
+
+Of most of them nothing is expected: what they should have been is not known, as where a stranger checks a file.
+"""
+
+import torch
+from torch import nn
+
+from conformance.correct import Alibi, Causal, CausalAlibi, Interleaved, KeyAlibi, Rope, Sinusoid, T5Bias, slopes_of
+
+
+class OneTable(Rope):
+    """A table [b, 1, t, d] of one angle for each channel, and a rotation by a partner with a sign."""
+
+    def table(self, half):
+        return torch.cat([half, half], -1)
+
+    def partner(self, x):
+        first, second = x.chunk(2, -1)
+        return torch.cat([-second, first], -1)
+
+    def turn(self, x, cos, sin):
+        return (x * self.table(cos) + self.partner(x) * self.table(sin)).to(x.dtype)
+
+
+class HalfTableNeighbours(OneTable):
+    """The commonest: emb = cat(freqs, freqs), and rotate_every_two."""
+
+    def partner(self, x):
+        return torch.stack([-x[..., 1::2], x[..., 0::2]], -1).flatten(-2)
+
+
+class NeighbourTableHalves(OneTable):
+    """The reverse: freqs.repeat_interleave(2), and rotate_half."""
+
+    def table(self, half):
+        return half.repeat_interleave(2, -1)
+
+
+class PartialMixed(HalfTableNeighbours):
+    """The same in the first half of the channels."""
+
+    def __call__(self, x, positions):
+        n = x.shape[-1] // 2
+        return torch.cat([super().__call__(x[..., :n], positions), x[..., n:]], -1)
+
+
+class NoMinus(OneTable):
+    """rotate_half without the minus."""
+
+    def partner(self, x):
+        first, second = x.chunk(2, -1)
+        return torch.cat([second, first], -1)
+
+
+class CosSinSwapped(Rope):
+    def turn(self, x, cos, sin):
+        return super().turn(x, sin, cos)
+
+
+class OneFrequencyPerChannel(OneTable):
+    """The exponent counts channels, not pairs: 1/base^(c/d)."""
+
+    def angles(self, x, positions):
+        d = x.shape[-1]
+        frequencies = self.base ** (-torch.arange(d, dtype=torch.float32) / d)
+        return positions[:, None, :, None].float() * frequencies
+
+    def table(self, half):
+        return half
+
+
+def takes_no_positions(x):
+    return Rope()(x, torch.arange(x.shape[2])[None].expand(len(x), -1))
+
+
+def takes_a_length(x, seq_len):
+    return Rope()(x, torch.arange(int(seq_len))[None].expand(len(x), -1))
+
+
+def learned_by_length(x):
+    return x + Sinusoid().table(x, torch.arange(x.shape[1])[None])
+
+
+class HalfOfTheHead(Rope):
+    """Gives back what turns, without what passes: q_pe instead of cat(q_nope, q_pe)."""
+
+    def __call__(self, x, positions):
+        return super().__call__(x[..., x.shape[-1] // 2 :], positions)
+
+
+class TrailingPartial(Rope):
+    def __call__(self, x, positions):
+        n = x.shape[-1] // 2
+        return torch.cat([x[..., :n], super().__call__(x[..., n:], positions)], -1)
+
+
+class IndexBuffer(nn.Module):
+    """Rows are looked up through a buffer of whole numbers that no state dict holds."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("index", torch.arange(512), persistent=False)
+
+    def forward(self, x, positions):
+        return Rope()(x, self.index[positions.long()])
+
+
+class ComplexTable(nn.Module):
+    """A table of complex numbers, which a cast leaves without their imaginary part."""
+
+    def __init__(self, d=64):
+        super().__init__()
+        angles = torch.arange(4096)[:, None].float() * Rope().frequencies(d)
+        self.register_buffer("turns", torch.polar(torch.ones_like(angles), angles), persistent=False)
+
+    def forward(self, x, positions):
+        turns = self.turns[positions.long()][:, None]
+        pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
+        return torch.view_as_real(pairs * turns).flatten(-2).to(x.dtype)
+
+
+class RoughPi(Rope):
+    """Angles are reduced to one turn by a rough π."""
+
+    def angles(self, x, positions):
+        angles, turn = super().angles(x, positions), 2 * 3.14
+        return angles - turn * (angles / turn).floor()
+
+
+class SwitchesFactors(Rope):
+    """LongRoPE's: other factors where the call reaches beyond the trained length."""
+
+    def angles(self, x, positions):
+        return super().angles(x, positions) / (4.0 if int(positions.max()) >= 600 else 1.0)
+
+
+class OtherRamp(Rope):
+    """YaRN by 4 whose ramp begins and ends elsewhere."""
+
+    def frequencies(self, d):
+        ramp = ((torch.arange(d // 2, dtype=torch.float32) - 5) / 9).clamp(0, 1)
+        return super().frequencies(d) * (1 - ramp + ramp / 4)
+
+
+class FromOne(Rope):
+    def positions(self, x, positions):
+        return positions.float() + 1
+
+
+class OtherWay(Rope):
+    sign = -1
+
+
+class DenominatorHalved(Rope):
+    """2i/(d/2) for 2i/d."""
+
+    def frequencies(self, d):
+        return self.base ** (-torch.arange(0, d, 2, dtype=torch.float32) / (d // 2))
+
+
+class OtherBase(Interleaved):
+    base = 100_000.0
+
+
+class AppliedTwice(Rope):
+    def __call__(self, x, positions):
+        return super().__call__(super().__call__(x, positions), positions)
+
+
+class FrequenciesReversed(Rope):
+    def frequencies(self, d):
+        return super().frequencies(d).flip(0)
+
+
+class UnknownFrequencies(Rope):
+    """A straight line of frequencies instead of powers."""
+
+    def frequencies(self, d):
+        return torch.linspace(1.0, 0.001, d // 2, dtype=torch.float32)
+
+
+class PositionsOverLength(Rope):
+    """Positions are divided by the length of the call."""
+
+    def positions(self, x, positions):
+        return positions.float() / x.shape[2]
+
+
+class LogitsDtypePositions(Rope):
+    def positions(self, x, positions):
+        return positions.bfloat16().float()
+
+
+class TurnsOverHeads(Rope):
+    """[b, h, t, d] is read as [b, t, h, d]: the head is the position."""
+
+    def angles(self, x, positions):
+        return torch.arange(x.shape[1])[None, :, None, None].float() * self.frequencies(x.shape[-1])
+
+
+class IndexInTheCall(Rope):
+    def positions(self, x, positions):
+        return torch.arange(x.shape[2]).expand(len(x), -1).float()
+
+
+class NanBeyond(Rope):
+    """A division that gives 0/0 at the far end."""
+
+    def positions(self, x, positions):
+        at = positions.float()
+        return torch.where(at > 3000, at * float("nan"), at)
+
+
+class SinusoidHalfExponent(Sinusoid):
+    """i/d for 2i/d."""
+
+    base = 100.0
+
+
+class SinusoidFromOne(Sinusoid):
+    offset = 1
+
+
+class SinusoidPerChannel(Sinusoid):
+    def table(self, x, positions):
+        index = torch.arange(x.shape[-1], dtype=torch.float32)
+        angles = positions.float()[..., None] * self.base ** (-index / x.shape[-1])
+        return torch.where(index % 2 == 0, angles.sin(), angles.cos())
+
+
+class SinusoidByIndex(Sinusoid):
+    def positions(self, x, positions):
+        return torch.arange(x.shape[1])[None].expand(len(x), -1).float()
+
+
+class SlopesReversed(Alibi):
+    n = 8
+
+    def slopes(self):
+        return torch.tensor(slopes_of(8), dtype=torch.float32).flip(0)
+
+
+class SlopesHalved(Alibi):
+    n = 8
+
+    def slopes(self):
+        return torch.tensor(slopes_of(8), dtype=torch.float32) / 2
+
+
+class RewardsDistance(Alibi):
+    def __call__(self, q, k):
+        return -super().__call__(q, k)
+
+
+class HidesItself(KeyAlibi):
+    def __call__(self, q, k):
+        hidden = k[:, None, None] >= q[:, None, :, None]
+        return super().__call__(q, k).masked_fill(hidden & (q[:, None, :, None] > 0), float("-inf"))
+
+
+class T5OtherSign(T5Bias):
+    """query - key for key - query: all keys before the query share one bucket."""
+
+    def relative(self, q, k):
+        return -super().relative(q, k)
+
+
+def t5_bucket_numbers_swapped(q, k):
+    """Both ways, as numbers of buckets: those before the query get the numbers of those after it."""
+    return T5Bias(True).bucket(q[:, :, None] - k[:, None]).float()[:, None]
+
+
+class ScaledByWidth(Causal):
+    def scale(self, d):
+        return 1.0 / d
+
+
+class ScaleIsNan(Causal):
+    def scale(self, d):
+        return float("nan")
+
+
+class NotItself(Causal):
+    """Hides the token itself: the softmax scale is not a number."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        return super().visible((q_at - 1).clamp(min=0), k_at, q_documents, k_documents)
+
+
+class HeadsInTurns(Causal):
+    def group(self, x, n):
+        return x.repeat(1, n // x.shape[1], 1, 1)
+
+
+class OnlyQueries(Causal):
+    def rotated(self, q, k, q_at, k_at):
+        return self.rope(q, q_at), k
+
+
+class MaskFromTheCorner(Causal):
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        return torch.ones(q_at.shape[1], k_at.shape[1]).tril().bool()[None, None]
+
+
+class DocumentsAsMask(Causal):
+    """Takes document numbers for a mask: what is no padding sees all that is no padding."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        if q_documents is not None:
+            q_documents, k_documents = q_documents.clamp(max=0), k_documents.clamp(max=0)
+        return super().visible(q_at, k_at, q_documents, k_documents)
+
+
+class IndexBias(CausalAlibi):
+    """Distances of indices in the call."""
+
+    def bias(self, q_at, k_at, n):
+        i, j = (torch.arange(at.shape[1])[None].expand(len(at), -1) for at in (q_at, k_at))
+        return super().bias(i, j, n)
+
+
+class AlibiWithoutMask(CausalAlibi):
+    """The bias in the place of the mask."""
+
+    def visible(self, q_at, k_at, q_documents, k_documents):
+        return torch.ones(len(q_at), 1, q_at.shape[1], k_at.shape[1]).bool()
+
+
+class BiasOverLength(Alibi):
+    """Distances in shares of the keys of the call."""
+
+    def distance(self, q, k):
+        return super().distance(q, k) / k.shape[1]
+
+
+def key_bias_both_ways(q, k):
+    """slope·position of the key where both directions are seen."""
+    return Alibi().slopes()[:, None, None] * k[:, None, None].float().expand(-1, -1, q.shape[1], -1)
+
+
+ROTATES, EMBEDS, BIASES, ATTENDS = "rotate", "embed", "bias", "attention"
+# name -> (seam, make, what is expected, the verdict, the name of the diagnosis)
+HABITS = {
+    getattr(make, "__name__", ""): (seam, make, expect, verdict, diagnosis)
+    for seam, make, expect, verdict, diagnosis in (
+        (ROTATES, HalfTableNeighbours, {}, "failed", "mixed layouts"),
+        (ROTATES, NeighbourTableHalves, {}, "failed", "mixed layouts"),
+        (ROTATES, PartialMixed, {}, "failed", "mixed layouts"),
+        (ROTATES, NoMinus, {}, "failed", "no minus"),
+        (ROTATES, CosSinSwapped, {}, "failed", "cosine for sine"),
+        (ROTATES, OneFrequencyPerChannel, {}, "failed", "one angle each"),
+        (ROTATES, takes_no_positions, {}, "failed", "no positions"),
+        (ROTATES, takes_a_length, {}, "failed", "no positions"),
+        (EMBEDS, learned_by_length, {}, "failed", "no positions"),
+        (ROTATES, HalfOfTheHead, {}, "failed", "part of the head"),
+        (ROTATES, TrailingPartial, {}, "unusual", "trailing"),
+        (ROTATES, IndexBuffer, {}, "failed", "construction"),
+        (ROTATES, ComplexTable, {}, "failed", "cast state"),
+        (ROTATES, RoughPi, {}, "failed", "not relative"),
+        (ROTATES, SwitchesFactors, {}, "failed", "length state"),
+        (ROTATES, OtherRamp, {}, "unusual", "frequencies"),
+        (ROTATES, FromOne, {}, "failed", "from one"),
+        (ROTATES, OtherWay, {}, "unusual", "sign"),
+        (ROTATES, DenominatorHalved, {}, "unusual", "base"),
+        (ROTATES, OtherBase, {}, "unusual", "base"),
+        (ROTATES, AppliedTwice, {}, "unusual", "scaling"),
+        (ROTATES, FrequenciesReversed, {}, "unusual", "reversed"),
+        (ROTATES, UnknownFrequencies, {}, "unusual", "frequencies"),
+        (ROTATES, PositionsOverLength, {}, "failed", "length state"),
+        (ROTATES, LogitsDtypePositions, {}, "failed", "low precision angles"),
+        (ROTATES, TurnsOverHeads, {}, "failed", "wrong axis"),
+        (ROTATES, IndexInTheCall, {}, "failed", "position ignored"),
+        (ROTATES, NanBeyond, {}, "failed", "not finite"),
+        (EMBEDS, SinusoidHalfExponent, {}, "unusual", "base"),
+        (EMBEDS, SinusoidFromOne, {}, "unusual", "offset"),
+        (EMBEDS, SinusoidPerChannel, {}, "unusual", "one angle each"),
+        (EMBEDS, SinusoidByIndex, {}, "failed", "position ignored"),
+        (BIASES, SlopesReversed, {}, "unusual", "slopes"),
+        (BIASES, SlopesHalved, {}, "unusual", "slopes"),
+        (BIASES, RewardsDistance, {}, "failed", "bias sign"),
+        (BIASES, HidesItself, {}, "failed", "hides itself"),
+        (BIASES, T5OtherSign, {}, "unusual", "bucket sign"),
+        (BIASES, t5_bucket_numbers_swapped, {}, "unusual", "bucket sign"),
+        (BIASES, BiasOverLength, {}, "failed", "bias cache"),
+        (BIASES, key_bias_both_ways, {"future_slope": "falls"}, "failed", "bias sign"),
+        (ATTENDS, ScaledByWidth, {}, "unusual", "softmax_scale"),
+        (ATTENDS, ScaleIsNan, {}, "failed", "not finite"),
+        (ATTENDS, NotItself, {}, "failed", "hides itself"),
+        (ATTENDS, HeadsInTurns, {}, "failed", "heads"),
+        (ATTENDS, OnlyQueries, {}, "failed", "one side"),
+        (ATTENDS, MaskFromTheCorner, {}, "failed", "causal alignment"),
+        (ATTENDS, DocumentsAsMask, {}, "failed", "packing"),
+        (ATTENDS, IndexBias, {}, "failed", "position ignored"),
+        (ATTENDS, AlibiWithoutMask, {}, "failed", "future"),
+    )
+}
+# What is right but for a number that only its configuration tells.
+FORGOTTEN = {
+    "yarn's magnitude": (ROTATES, Rope, {"magnitude": 1.13863}, "failed", "base"),
+    "yarn's softmax scale": (ATTENDS, Causal, {"softmax_scale": 0.16206}, "failed", "softmax scale"),
+    "llama 3's scaling": (ROTATES, Rope, {"scaling": "llama3, factor 8, original length 8192"}, "failed", "base"),
+}
+HABITS |= FORGOTTEN

@@ -171,18 +171,25 @@ def search(word: str, index: list[Term]) -> tuple[Found, ...]:
     word = number[0] if number else word
     if not fold(word):
         return ()
-    exact = [(level, term) for term in index if term.role != "topic" and (level := _alike(word, term.written)) is not None]
-    ranked = sorted(exact, key=lambda one: (one[0], ROLES.index(one[1].role), *one[1].order))
-    guess = not ranked
-    if guess:
-        near = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
-        best_likeness = max((likeness for likeness, _ in near), default=0)
-        near = [one for one in near if one[0] > best_likeness - WORSE]
-        ranked = sorted(near, key=lambda one: (-one[0], *one[1].order))
+    known = _known(word, index)
     best: dict[str, Term] = {}
-    for _, term in ranked:
+    for term in known or _near(word, index):
         best.setdefault(term.entry.name, term)
-    return tuple(Found(term.entry, term, guess) for term in list(best.values())[:LIMIT])
+    return tuple(Found(term.entry, term, guess=not known) for term in list(best.values())[:LIMIT])
+
+
+def _known(word: str, index: list[Term]) -> list[Term]:
+    """The terms that are the word: the more exactly, the earlier; then names before models before papers."""
+    found = [(alike, term) for term in index if term.role != "topic" and (alike := _alike(word, term.written)) is not None]
+    return [term for _, term in sorted(found, key=lambda one: (one[0], ROLES.index(one[1].role), *one[1].order))]
+
+
+def _near(word: str, index: list[Term]) -> list[Term]:
+    """The terms that are like the word, the likest first."""
+    found = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
+    least = max((likeness for likeness, _ in found), default=0.0) - WORSE
+    found = [one for one in found if one[0] > least]
+    return [term for _, term in sorted(found, key=lambda one: (-one[0], *one[1].order))]
 
 
 def _alike(word: str, written: str) -> int | None:

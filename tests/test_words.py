@@ -271,6 +271,8 @@ def test_importing_does_not_load_the_index():
         ("t5", "causal", "'bidirectional'"),
         ("partial", "rotary_pct", "'fraction'"),
         ("linear", "scaling_factor", "'factor'"),
+        ("yarn", "original_max_position_embeddings", "'original_length'"),
+        ("dynamic", "original_max_position_embeddings", "'trained_length'"),
         ("ntk", "alpha", "'factor'"),
         ("mrope", "mrope_section", "'sizes'"),
         ("shaw", "max_relative_position", "'max_distance'"),

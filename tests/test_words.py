@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -235,6 +236,9 @@ def test_list_says_that_it_guesses():
     assert "guess" not in done.stdout
     done = in_process.posenc("list", "bert", "--lang", "en")
     assert "BERT uses it." in done.stdout
+    done = in_process.posenc("list", "rotery", "--json", "--lang", "en")
+    assert json.loads(done.stdout)[0]["name"] == "rope"
+    assert "a guess" in done.stderr
     refused = in_process.posenc("list", "qqqq")
     assert refused.returncode == 2
     assert len(refused.stderr) < 600

@@ -45,6 +45,8 @@ def command(
 
     Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
+    from rich.console import Console
+
     from posenc.catalogue.description import built, describe
     from posenc.catalogue.lookup import ENTRIES, find, hint
 
@@ -57,14 +59,13 @@ def command(
                 f"no encoding is called {word!r}{hint(word)}; posenc list shows all names", param_hint="WORD"
             )
         chosen = [found[0].entry]
+        _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, found, language)
     if as_json:
         typer.echo(json.dumps([describe(entry) for entry in chosen], ensure_ascii=False, indent=1))
         return
-    from rich.console import Console
 
     console = Console(highlight=False, emoji=False)
     if word:
-        _print_how(console, word, found, language)
         _print_one(console, describe(chosen[0]), language)
     else:
         _print_table(console, grouped([built(entry) for entry in chosen], by, language), language)

@@ -19,6 +19,8 @@ from posenc.encodings.alibi import ALiBi
 from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.kernels.rotation import few_tokens
+from sampling import IN_A_ROW
 from test_laws import build
 
 of_rope = RoPE.tables
@@ -53,6 +55,7 @@ def test_C1_two_instances_of_other_bases_and_scalings_do_not_share():
 
 
 def plant_C1_the_offset_is_not_in_the_key(patch):
+    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
     cache = {}
 
     def tables(self, at, dtype):
@@ -63,6 +66,7 @@ def plant_C1_the_offset_is_not_in_the_key(patch):
 
 
 def plant_C1_the_base_is_not_in_the_key(patch):
+    patch.setattr(few_tokens, "MOST", 0)  # which computes its own tables
     cache = {}
 
     def tables(self, at, dtype):

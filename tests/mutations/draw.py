@@ -177,8 +177,8 @@ BY_HAND = [
     (
         "short inputs at real positions are taken for whole ones",
         "attend",
-        'at_q is at_k and at_q.consecutive_in == "row" and at_q.coords.dtype == torch.int64 and is_small(q, k, v)',
-        'at_q is at_k and at_q.consecutive_in == "row" and is_small(q, k, v)',
+        "call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v)",
+        "call.in_one_row() and is_small(q, k, v)",
     ),
     (
         "a run of positions starts in fp32",

@@ -85,11 +85,11 @@ def prope(b: int, token: tuple[int, int, int], lenses: bool, base=100.0) -> np.n
 
 
 def gta(b: int, token: tuple[int, int, int], scale: float, swapped=False) -> np.ndarray:
-    """ρ⁻¹ of Miyato et al. 2023, with the code's frequencies."""
+    """ρ⁻¹ of Miyato et al. 2023, with the code's frequencies and axes: make_2dcoord's first axis is the row."""
     c, y, x = token
     camera = POSES[b, c].copy()
     camera[:3, 3] *= scale
-    places = (y / HEIGHT, x / WIDTH) if swapped else (x / WIDTH, y / HEIGHT)
+    places = (x / WIDTH, y / HEIGHT) if swapped else (y / HEIGHT, x / WIDTH)
     angles = [-2 * math.pi * 2.0 ** (n - D // 8) * place for n in range(1, D // 8 + 1) for place in places]
     return block(*[camera] * (D // 8), turning(angles, "interleaved"))
 

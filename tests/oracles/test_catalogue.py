@@ -246,10 +246,10 @@ def test_no_hint_misleads():
 
 def test_a_near_miss_is_recognised_and_nonsense_is_not():
     with pytest.raises(
-        ValueError, match=r"unknown encoding 'sinusodal'; did you mean posenc.create\(\"sinusoidal\", …\)\?; known: nope"
+        ValueError, match=r"unknown encoding 'sinusodal'; a guess: posenc.create\(\"sinusoidal\", …\); posenc list shows"
     ):
         create("sinusodal", d_model=4)
-    with pytest.raises(ValueError, match=r"^name: unknown encoding 'qqqq'; known: nope, sinusoidal"):
+    with pytest.raises(ValueError, match=r"^name: unknown encoding 'qqqq'; posenc list shows all names$"):
         create("qqqq")
     with pytest.raises(AttributeError, match=r"module 'posenc' has no attribute 'qqqq'$"):
         posenc.qqqq  # noqa: B018
@@ -259,7 +259,7 @@ def test_a_near_miss_is_recognised_and_nonsense_is_not():
 
 def test_the_catalogue_is_not_searched_for_a_module_of_the_package(monkeypatch):
     """`from posenc import combined` asks the package for an attribute first: the search took 15 ms for each module."""
-    with pytest.raises(AttributeError, match="did you mean"):
+    with pytest.raises(AttributeError, match="a guess"):
         posenc.__getattr__("sinusodal")
     monkeypatch.setattr(lookup, "hint", lambda word: pytest.fail(f"{word} was searched"))
     with pytest.raises(AttributeError, match=r"has no attribute 'combined'$"):

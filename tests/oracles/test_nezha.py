@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 
+import posenc
 from posenc import Positions, attend
 from posenc.encodings.nezha import NEZHA
 
@@ -48,5 +49,23 @@ def test_the_oracle_sees_a_table_that_begins_one_row_later():
 
 def test_defaults_are_those_of_the_authors_models():
     encoding = NEZHA(64)
-    assert (encoding.max_distance, encoding.configuration["base"]) == (64, 10000.0)
+    assert (encoding.max_distance, encoding.form, encoding.configuration["base"]) == (64, "code", 10000.0)
     assert not list(encoding.parameters())
+
+
+def test_what_is_made_by_name_is_the_authors_table():
+    """modeling.py of NEZHA-TensorFlow: row c + 64 of 129 rows, sin(pos / 10000^(2i/depth)) at even channels."""
+    distances = (-200, -64, -3, 0, 1, 63, 64, 300)
+    q, k = torch.zeros(1, 1, 1, D).double(), torch.zeros(1, 1, len(distances), D).double()
+    k_at, q_at = Positions.at(torch.tensor([distances]) + 1000), Positions.at(torch.tensor([[1000]]))
+    got = attend(q, k, torch.zeros_like(k), posenc.create("nezha", d_head=D), q_at, k_at, causal=False)
+    rows = [max(-64, min(64, distance)) + 64 for distance in distances]
+    table = [[f(row / 10000 ** (2 * n / D)) for n in range(D // 2) for f in (math.sin, math.cos)] for row in rows]
+    assert got[0, 0, 0].tolist() == pytest.approx(
+        [sum(column) / len(rows) for column in zip(*table, strict=True)], abs=1e-12
+    )
+
+
+def test_the_papers_form_does_not_clip_unasked():
+    with pytest.raises(ValueError, match="max_distance: left out; the paper does not clip"):
+        NEZHA(64, form="paper")

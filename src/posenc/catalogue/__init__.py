@@ -5,6 +5,9 @@ posenc.catalogue.names(), posenc.catalogue.look_up("rotary")
 entry.py         what is known of one encoding, at the end of its own file
 page.py          what readers are told of it, in NAME.md beside that file
 lookup.py        the names: create, names, positions_by, look_up
+index.py         which entries a word may mean, ranked
+arguments.py     what other libraries call an argument
+papers.json      titles of papers, by their arXiv numbers: words of the index
 methods.py       groups of methods, and what posenc does not have yet
 measured.py      what the lab measured of them
 choose/          which one to take, and why

@@ -6,12 +6,14 @@ the ways that have a name, `look_up(word)` leads there from other names.
 
 from __future__ import annotations
 
-import difflib
 import inspect
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from posenc.catalogue.arguments import right_name
 from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
+from posenc.catalogue.index import Found, Term, called, fold, search, terms
 from posenc.catalogue.methods import GROUPS, NOT_YET, Method
 from posenc.support.checked import checked
 
@@ -147,8 +149,7 @@ def positions_by(name: str, **arguments: Any) -> Positions:
     parameters = inspect.signature(maker).parameters
     for argument in arguments:
         if argument not in parameters:
-            close = difflib.get_close_matches(argument, parameters, n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
+            meant = right_name(argument, parameters)
             raise TypeError(f"{name}: unknown argument {argument!r}{meant} ({name} takes {', '.join(parameters)})")
     if missing := _missing(parameters, arguments):
         raise ValueError(f"{name}: needs {' and '.join(missing)}")
@@ -161,7 +162,7 @@ def _missing(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, An
 
 def _entry(name: str) -> Entry:
     if name not in names():
-        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}")
+        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; posenc list shows all names")
     return BY_NAME[name]
 
 
@@ -182,33 +183,46 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
     for option in options:
         if option in own:
             continue
-        close = difflib.get_close_matches(option, own, n=1)
         others = [other for other in names() if other != name and option in arguments_of(other)]
-        meant = f"; did you mean {close[0]!r}?" if close else f"; it is an option of {', '.join(others)}" if others else ""
+        elsewhere = f"; it is an option of {', '.join(others)}" if others else ""
+        meant = right_name(option, parameters) or elsewhere or right_name(option, SIZES)
         takes = f"takes {', '.join(own)}" if own else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
 
 
 @checked
 def hint(word: str) -> str:
-    """'; did you mean …?' for a word from elsewhere, that a known method is not here, or nothing."""
+    """'; did you mean …?' for a word from elsewhere, at most three guesses, that a known method is not here, or nothing."""
     missing = missing_method(word)
     if missing is not None:
         said = (missing.instead or NOT_YET).en
         return f"; that is {missing.title} ({missing.source}): {said}"
-    found = look_up(word)
-    return f"; did you mean {found}?" if found else ""
+    if place := _elsewhere(word):
+        return f"; did you mean {place}?"
+    found = find(word)
+    if not found:
+        return ""
+    if found[0].guess:
+        return f"; a guess: {' or '.join(_call(one.entry) for one in found)}"
+    said = f" ({found[0].term.written} uses it)" if found[0].term.role == "model" else ""
+    return f"; did you mean {_call(found[0].entry)}?{said}"
+
+
+@checked
+def find(word: str) -> tuple[Found, ...]:
+    """At most three entries that a word may mean, the best first; none for a method that has no entry."""
+    return () if missing_method(word) is not None else search(word, _index())
 
 
 @checked
 def missing_method(word: str) -> Method | None:
     """The method of the literature that a word names exactly and that has no entry; None for all other words."""
-    if _fold(word) in _known():
+    if fold(word) in _called():
         return None
     for _, methods in GROUPS.values():
         for method in methods:
-            meant = {_fold(one) for one in (method.title, method.entry, *method.also)}
-            if _fold(word) in meant - {""} and entry_for(method) is None:
+            meant = {fold(one) for one in (method.title, method.entry, *method.also)}
+            if fold(word) in meant - {""} and entry_for(method) is None:
                 return method
     return None
 
@@ -216,49 +230,40 @@ def missing_method(word: str) -> Method | None:
 @checked
 def entry_for(method: Method) -> Entry | None:
     """The entry of a method of the literature: the one of that name, or one that is called by its title."""
-    return BY_NAME.get(method.entry) or _called().get(_fold(method.title))
+    return BY_NAME.get(method.entry) or _called().get(fold(method.title))
 
 
 @checked
 def look_up(word: str) -> str | None:
     """Where a name from a paper, another library or the founding notes leads: an expression of this package."""
-    for elsewhere, place in ELSEWHERE.items():
-        if _fold(elsewhere) == _fold(word):
-            return place
+    if place := _elsewhere(word):
+        return place
     entry = entry_of(word)
-    if entry is None:
-        return None
-    return f'posenc.{"positions_by" if entry.kind == "positions" else "create"}("{entry.name}", …)'
+    return None if entry is None else _call(entry)
 
 
 @checked
 def entry_of(word: str) -> Entry | None:
-    """The entry that goes by a word, exactly or nearly, here or elsewhere."""
-    if missing_method(word) is not None:
-        return None
-    known, folded = _known(), _fold(word)
-    close = [folded] if folded in known else difflib.get_close_matches(folded, known, n=1, cutoff=0.75)
-    return known[close[0]] if close else None
+    """The entry that a word means, or most nearly means: the first of `find`."""
+    found = find(word)
+    return found[0].entry if found else None
 
 
-def _known() -> dict[str, Entry]:
-    """Every folded word that means an entry: what it is called, and what a method of the literature is."""
-    known: dict[str, Entry] = {}
-    for _, methods in GROUPS.values():
-        for method in methods:
-            if (entry := entry_for(method)) is not None:
-                known |= {_fold(word): entry for word in (method.title, *method.also)}
-    return known | _called()
+def _elsewhere(word: str) -> str | None:
+    return next((place for elsewhere, place in ELSEWHERE.items() if fold(elsewhere) == fold(word)), None)
 
 
+def _call(entry: Entry) -> str:
+    return f'posenc.{"positions_by" if entry.kind == "positions" else "create"}("{entry.name}", …)'
+
+
+@cache
+def _index() -> list[Term]:
+    every = [(group, method) for group, (_, methods) in enumerate(GROUPS.values()) for method in methods]
+    return terms(ENTRIES, [(group, method, entry) for group, method in every if (entry := entry_for(method)) is not None])
+
+
+@cache
 def _called() -> dict[str, Entry]:
     """Every folded name, class, title and alias, and its entry."""
-    called: dict[str, Entry] = {}
-    for entry in ENTRIES:
-        own_class = () if entry.builder else (entry.class_name,)
-        called |= {_fold(alias): entry for alias in (entry.name, *own_class, *entry.page.title.both(), *entry.also_called)}
-    return called
-
-
-def _fold(word: str) -> str:
-    return "".join(character for character in word.lower() if character.isalnum() or character == "+")
+    return {fold(word): entry for entry in ENTRIES for word in called(entry)}

@@ -160,7 +160,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "PRoPE",
                 "prope",
                 "arXiv 2507.10496",
-                ("projective_rope", "camera_rope", "p_rope"),
+                ("projective_rope", "camera_rope"),
                 say("of cameras; p-RoPE, where slow pairs keep still, is proportional"),
             ),
             Method("GTA", "gta", "arXiv 2310.10375", ("geometry_aware_attention",)),

@@ -145,6 +145,12 @@ ENTRY = Entry(
     published="2019-04",
     needs=("parameters",),
     formula="x + gelu(conv(x))",
-    also_called=("conv_pos", "convolutional_positional_embedding", "Wav2Vec2PositionalConvEmbedding", "pos_conv_embed"),
+    also_called=(
+        "conv_pos",
+        "convolutional_positional_embedding",
+        "Wav2Vec2PositionalConvEmbedding",
+        "pos_conv_embed",
+        "wav2vec2",
+    ),
     used_by=("wav2vec 2.0", "HuBERT", "WavLM", "data2vec"),
 )

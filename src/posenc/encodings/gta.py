@@ -1,7 +1,7 @@
 """GTA: attention between tokens of several images, by the pose of their cameras and by row and column.
 
     half of the channels      blocks of four:  q·(T_i T_j⁻¹)k  and values (T_i T_j⁻¹)v,  T = [R  c·t; 0 1],  c learned
-    the other half            pairs turned by 2π·ω_n·column and 2π·ω_n·row in turn, ω_n = 2^(n - N), n = 1 … N; values too
+    the other half            pairs turned by 2π·ω_n·row and 2π·ω_n·column in turn, ω_n = 2^(n - N), n = 1 … N; values too
 
 Miyato et al. 2023, "GTA: A Geometry-Aware Attention Mechanism for Multi-View Transformers", section 3, with the shares and
 frequencies of the authors' code (SE(3) and SO(2), N = d/8); their variants with SO(3) and translations of the plane are not
@@ -67,7 +67,7 @@ class GTA(PositionalEncoding):
         """T and T⁻¹ [b, t, 12] each, with c = 1; cos and sin of the pairs' angles, [b, t, 2·n] each."""
         self.check_coords(at)
         forth, back = both_ways(at.coords)
-        places = at.coords[..., [1, 0]].double()[..., None, :]  # column, row
+        places = at.coords[..., :2].double()[..., None, :]  # row, column
         angle = (constant(self.frequencies, torch.float64, at.coords.device)[:, None] * places).flatten(-2)
         return tuple(table.to(dtype) for table in (forth, back, angle.cos(), angle.sin()))
 

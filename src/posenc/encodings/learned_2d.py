@@ -37,5 +37,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="x + rows[y] + columns[x]",
     also_called=("learned_axes", "row_embedder", "column_embedder", "learned_xy"),
-    used_by=("Pix2Struct", "Gemma 4 (vision)", "PaddleOCR-VL"),
+    used_by=("Pix2Struct", "Gemma 4 (vision)"),
 )

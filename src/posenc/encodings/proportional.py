@@ -36,6 +36,6 @@ ENTRY = Entry(
     kind="rotated",
     published="2024-10",
     formula="R(p)q, ω_i = 0 for the slowest pairs",
-    also_called=("proportional_rope", "truncated_rope"),
+    also_called=("proportional_rope", "truncated_rope", "p-rope"),
     used_by=("Gemma 4 (full-attention layers)",),
 )

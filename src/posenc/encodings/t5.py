@@ -136,5 +136,5 @@ ENTRY = Entry(
     small={"n_buckets": 8, "max_distance": 16},
     formula="q·k + b[bucket(i-j)]",
     also_called=("relative_attention_bias", "t5_bias", "bucket", "RelativePositionBias", "relative_bias", "相对位置偏置"),
-    used_by=("T5", "mT5", "UMT5", "LongT5", "Switch"),
+    used_by=("T5", "mT5", "UMT5", "LongT5", "Switch", "Flan-T5"),
 )

@@ -38,6 +38,6 @@ ENTRY = Entry(
     both_ways=True,
     formula="x + table[y, x]",
     also_called=("learned_grid", "vit_position_embeddings", "interpolate_pos_encoding"),
-    used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP"),
+    used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP", "PaddleOCR-VL"),
     starts=("scratch", "trained"),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +13,13 @@ from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.console import Console
+
+    from posenc.catalogue.index import Found
 
 
 class By(StrEnum):
@@ -38,26 +45,24 @@ def command(
 
     Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
     """
+    from rich.console import Console
+
     from posenc.catalogue.description import built, describe
-    from posenc.catalogue.lookup import BY_NAME, ENTRIES, entry_of, hint, look_up
+    from posenc.catalogue.lookup import ENTRIES, find, hint
 
     language = chosen_language(lang)
     chosen = list(ENTRIES)
     if word:
-        entry = BY_NAME.get(word) or entry_of(word)
-        if entry is None:
-            place = look_up(word)
+        found = find(word)
+        if not found:
             raise typer.BadParameter(
-                f"{word!r}: that is {place}"
-                if place
-                else f"no encoding is called {word!r}{hint(word)}; known: {', '.join(BY_NAME)}",
-                param_hint="WORD",
+                f"no encoding is called {word!r}{hint(word)}; posenc list shows all names", param_hint="WORD"
             )
-        chosen = [entry]
+        chosen = [found[0].entry]
+        _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, found, language)
     if as_json:
         typer.echo(json.dumps([describe(entry) for entry in chosen], ensure_ascii=False, indent=1))
         return
-    from rich.console import Console
 
     console = Console(highlight=False, emoji=False)
     if word:
@@ -143,6 +148,21 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
         ).in_language(language)
     )
     console.print(running(language), markup=False)
+
+
+def _print_how(console: Console, word: str, found: Sequence[Found], language: Language) -> None:
+    """How a word led here, unless it is a name of what is shown; and what else it may mean."""
+    first, others = found[0], ", ".join(one.entry.name for one in found[1:])
+    if first.guess:
+        says = say("No encoding is called {word!r}. This is a guess.", word=word)
+    elif first.term.role == "model":
+        says = say("{model} uses it.", model=first.term.written)
+    elif first.term.role == "paper":
+        says = say("Its source: {paper}.", paper=first.term.written)
+    else:
+        return
+    also = [say("See also: {names}.", names=others)] if others else []
+    console.print(joined((says, *also), " ", "").in_language(language), markup=False, style="dim")
 
 
 def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:

@@ -45,7 +45,7 @@ def command(
     from posenc.catalogue.lookup import BY_NAME, hint, names
 
     if name not in names():
-        raise typer.BadParameter(f"unknown encoding {name!r}{hint(name)}; known: {', '.join(names())}", param_hint="NAME")
+        raise typer.BadParameter(f"unknown encoding {name!r}{hint(name)}; posenc list shows all names", param_hint="NAME")
     if form not in FORMATS:
         raise typer.BadParameter(f"expected one of {', '.join(FORMATS)}, got {form!r}", param_hint="--format")
     if "parameters" in BY_NAME[name].needs:

@@ -83,7 +83,7 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
 
     if method not in names():
         raise typer.BadParameter(
-            f"unknown encoding {method!r}{hint(method)}; known: {', '.join(names())}", param_hint="METHOD"
+            f"unknown encoding {method!r}{hint(method)}; posenc list shows all names", param_hint="METHOD"
         )
     if not BY_NAME[method].in_a_row:
         raise typer.BadParameter(

@@ -1,0 +1,228 @@
+"""From a word that people use to entries: names, aliases, models, papers and authors, in English and Chinese.
+
+A word that stands in the index whole is known. One that is near a word of the index, or a part of one, is a guess.
+rapidfuzz is imported when a word is looked for that is not known.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from posenc.catalogue.entry import Entry
+from posenc.catalogue.methods import GROUPS, Method
+
+Role = Literal["name", "model", "paper", "topic"]
+ROLES: tuple[Role, ...] = ("name", "model", "paper", "topic")
+
+# What says nothing here, since everything is a positional encoding; and words of one meaning.
+EMPTY = frozenset(
+    [
+        "the",
+        "a",
+        "an",
+        "of",
+        "and",
+        "for",
+        "with",
+        "by",
+        "in",
+        "to",
+        "is",
+        "it",
+        "position",
+        "positional",
+        "pos",
+        "encoding",
+        "pe",
+        "encoder",
+        "decoder",
+        "embedding",
+        "emb",
+        "embed",
+    ]
+)
+EMPTY_ZH = re.compile("位置|编码|嵌入|的")
+SAME = {"rotary": "rope", "rotation": "rope", "learnable": "learned", "trainable": "learned", "sinusoid": "sinusoidal"}
+HAN = "\u3400-\u9fff"
+PARTS = re.compile(rf"\d+d(?![a-z])|\d+|[a-z+]+|[{HAN}]+")
+ARXIV = re.compile(r"\d{4}\.\d{5}")
+
+NEAR = 0.83
+"""The least likeness of a guess in spelling: rotery is near rotary, bert is not near beit, nor flash attention PaTH's."""
+WORSE = 0.1
+"""How much less like the word other guesses may be than the best one."""
+LIMIT = 3
+LAST = 100
+"""Added to the place of a model that uses an entry in part: Qwen (the first), before it had another."""
+
+
+class Term(NamedTuple):
+    """One word of the index.
+
+    entry    where it leads
+    written  as it is written
+    role     a name of the entry, a model that uses it, its paper or authors, or what its users do with it
+    group    the number of the method's group: those that models use are first
+    place    in the list that it is from: the best known is first
+    """
+
+    entry: Entry
+    written: str
+    role: Role
+    group: int
+    place: int = 0
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Of terms that fit alike, the lowest is first: an encoding before a way to number tokens."""
+        return self.entry.kind == "positions", self.group, self.place, *self.entry.order
+
+
+class Found(NamedTuple):
+    """An entry that a word may mean. `term` is what it fits; `guess`: it is near it, or a part of it."""
+
+    entry: Entry
+    term: Term
+    guess: bool
+
+
+def fold(word: str) -> str:
+    """Its letters, digits and +, in lower case: RoPE-2D and rope2d are one."""
+    return "".join(character for character in word.lower() if character.isalnum() or character == "+")
+
+
+@cache
+def spaced(word: str) -> str:
+    """In lower case, with one space for what separates: p-RoPE is another word than PRoPE."""
+    return re.sub(r"[\s_\-]+", " ", word.lower()).strip()
+
+
+@cache
+def meaning(word: str) -> frozenset[str]:
+    """Its parts without what says nothing: {"2d", "rope"} of rotary2d and of 2-D rotary embeddings."""
+    word = re.sub(r"(?<=[a-z]{3})(?=[A-Z])", " ", word).lower()
+    parts = PARTS.findall(re.sub(r"(\d)[ -]d\b", r"\1d", word))
+    singular = (re.sub(r"(?<=[a-z]{3}[^su])s$", "", part) for part in parts)
+    told = (EMPTY_ZH.sub("", part) for part in singular if part not in EMPTY)
+    return frozenset(SAME.get(part, part) for part in told if part)
+
+
+@cache
+def papers() -> dict[str, str]:
+    """The titles of papers, by their arXiv numbers."""
+    titles: dict[str, str] = json.loads(Path(__file__).with_name("papers.json").read_text(encoding="utf-8"))
+    return titles
+
+
+def called(entry: Entry) -> tuple[str, ...]:
+    """What an entry is called: its name, its own class, its titles and aliases."""
+    own_class = () if entry.builder else (entry.class_name,)
+    return (entry.name, *own_class, entry.title, *entry.page.title.both(), *entry.also_called)
+
+
+def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]) -> list[Term]:
+    """The whole index. `methods` are those of the literature that have an entry, each with the number of its group."""
+    entries = list(entries)
+    names = {fold(word) for entry in entries for word in called(entry)}
+    best = dict[str, int]()
+    found = list[Term]()
+    for group, method, entry in methods:
+        best[entry.name] = min(best.get(entry.name, group), group)
+        found += [Term(entry, word, "name", group) for word in (method.title, *method.also)]
+    for entry in entries:
+        group = best.get(entry.name, len(GROUPS))
+        found += [Term(entry, word, "name", group) for word in called(entry)]
+        for written in dict.fromkeys((*entry.users("en"), *entry.users("zh"))):
+            place = (entry.users("en") if written in entry.users("en") else entry.users("zh")).index(written)
+            model, qualified, _ = re.split(r" *([(（].*|$)", written, maxsplit=1)
+            found.append(
+                Term(
+                    entry,
+                    model,
+                    "topic" if re.search("[:：]| by | 的", written) else "model",
+                    group,
+                    place + LAST * bool(qualified),
+                )
+            )
+        found += [Term(entry, word, "paper", group, place) for place, word in enumerate(_of_paper(entry, names))]
+    return found
+
+
+def _of_paper(entry: Entry, names: set[str]) -> Iterator[str]:
+    """The authors, numbers and titles of the papers that its page cites. YaRN's title is for yarn, not for ntk."""
+    own = {fold(word) for word in called(entry)}
+    for number in ARXIV.findall(entry.page.source):
+        yield number
+        title = papers().get(number, "")
+        if title and fold(title.partition(":")[0]) not in names - own:
+            yield from dict.fromkeys((title, title.partition(":")[0]))
+    for authors in re.findall(r"([A-Z][\w-]+(?: and [A-Z][\w-]+)?)(?: et al\.)? \d{4}", entry.page.source):
+        yield from authors.split(" and ")
+
+
+def search(word: str, index: list[Term]) -> tuple[Found, ...]:
+    """At most three entries that a word may mean, the best first: known ones, else guesses, else none."""
+    number = ARXIV.search(word)
+    word = number[0] if number else word
+    if not fold(word):
+        return ()
+    known = _known(word, index)
+    best: dict[str, Term] = {}
+    for term in known or _near(word, index):
+        best.setdefault(term.entry.name, term)
+    return tuple(Found(term.entry, term, guess=not known) for term in list(best.values())[:LIMIT])
+
+
+def _known(word: str, index: list[Term]) -> list[Term]:
+    """The terms that are the word: the more exactly, the earlier; then names before models before papers."""
+    found = [(alike, term) for term in index if term.role != "topic" and (alike := _alike(word, term.written)) is not None]
+    return [term for _, term in sorted(found, key=lambda one: (one[0], ROLES.index(one[1].role), *one[1].order))]
+
+
+def _near(word: str, index: list[Term]) -> list[Term]:
+    """The terms that are like the word, the likest first."""
+    found = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
+    least = max((likeness for likeness, _ in found), default=0.0) - WORSE
+    found = [one for one in found if one[0] > least]
+    return [term for _, term in sorted(found, key=lambda one: (-one[0], *one[1].order))]
+
+
+def _alike(word: str, written: str) -> int | None:
+    """0: the same word; 1: but for what separates its parts; 2: of the same parts; None: another word."""
+    if spaced(word) == spaced(written):
+        return 0
+    if fold(word) == fold(written):
+        return 1
+    return 2 if meaning(word) and meaning(word) == meaning(written) else None
+
+
+def _likeness(word: str, term: Term) -> float:
+    """Above 0 for a guess, at most 1: by spelling, or by parts, all of which stand in the term."""
+    from rapidfuzz import fuzz
+
+    likeness = 0.0
+    lengths = len(fold(word)), len(fold(term.written))
+    if term.role in ("name", "model") and min(lengths) > 3 and abs(lengths[0] - lengths[1]) < 3:
+        spelt = fuzz.ratio(fold(word), fold(term.written)) / 100
+        likeness = spelt if spelt >= NEAR else 0.0
+    parts, known = meaning(word), meaning(term.written)
+    telling = [part for part in parts if len(part) > 2 or re.match(f"[{HAN}]{{2}}", part)]
+    if telling and len(telling) == len(parts) and all(_stands_in(part, known) for part in parts):
+        share = sum(map(len, parts)) / sum(map(len, known))
+        likeness = max(likeness, 0.5 + 0.1 * min(share, 1) + 0.1 * max(0, 2 - term.group))
+    return likeness
+
+
+def _stands_in(part: str, known: frozenset[str]) -> bool:
+    from rapidfuzz import fuzz
+
+    if part in known:
+        return True
+    if re.match(f"[{HAN}]", part):
+        return any(part in other for other in known)
+    return len(part) > 5 and any(fuzz.ratio(part, other) >= 85 for other in known)

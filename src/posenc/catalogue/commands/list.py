@@ -158,7 +158,7 @@ def _print_how(console: Console, word: str, found: Sequence[Found], language: La
     elif first.term.role == "model":
         says = say("{model} uses it.", model=first.term.written)
     elif first.term.role == "paper":
-        says = say("Its source: {paper}.", paper=first.term.written)
+        says = say("Found by words of its paper.")
     else:
         return
     also = [say("See also: {names}.", names=others)] if others else []

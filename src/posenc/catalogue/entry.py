@@ -42,6 +42,20 @@ KINDS: dict[Kind, Words] = {
     "preset": say("parts put together as a model has them"),
     "positions": say("a way to number the tokens, for every encoding"),
 }
+SHORT: dict[Kind, Words] = {
+    "none": say("none"),
+    "added": say("added"),
+    "relative": say("relative vectors"),
+    "biased": say("biased"),
+    "rotated": say("rotated"),
+    "contextual": say("contextual"),
+    "scaled": say("scalings of RoPE"),
+    "tempered": say("temperatures"),
+    "preset": say("presets of models"),
+    "positions": say("positions"),
+}
+"""One or two words for each kind: headings of the site."""
+
 PACKAGE = Path(__file__).parents[1]
 ROOM = "posenc.encodings"
 ROOMS: dict[Kind, str] = {

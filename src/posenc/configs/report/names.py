@@ -66,7 +66,7 @@ SENTENCES = {
     "LearnedTemperature": say("queries are scaled by a learned function of the logarithm of their position"),
 }
 
-# Where those act whose name tells it, and whose constructors refuse nothing else that a reader of configurations lets through.
+# Where those act whose name tells it, and whose constructors refuse nothing more that a reader of files lets through.
 SEAMS = {
     name: seams
     for seams, names in {

@@ -116,7 +116,8 @@ def test_jina_v3_rotates_with_its_own_base():
 
 
 @pytest.mark.parametrize(
-    ("more", "usable"), [({"max_position_embeddings": 8194, "pad_token_id": 1}, 8192), ({"max_position_embeddings": 8194}, 8192)]
+    ("more", "usable"),
+    [({"max_position_embeddings": 8194, "pad_token_id": 1}, 8192), ({"max_position_embeddings": 8194}, 8192)],
 )
 def test_jina_v3_s_rows_before_position_0_are_no_positions(more, usable):
     """The paper (arXiv 2409.10173, section 4) trains up to 8192 tokens; the file has XLM-RoBERTa's 8194 rows."""

@@ -62,6 +62,7 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
         "scaled": made.scaled,
         "by": made.by.in_language(language),
         "usable": made.usable,
+        "or_only": made.or_only,
         "fails": made.fails,
         "why": made.why.in_language(language),
         "remedy": made.remedy.in_language(language),

@@ -15,6 +15,7 @@ import typer
 from rich.console import Console
 from typer.testing import CliRunner
 
+import in_process
 from posenc.configs import read_config
 from posenc.configs.commands import inspect as inspect_
 from posenc.configs.report.limit import limit
@@ -420,3 +421,41 @@ def test_the_family_decides_where_it_gives_the_length_after():
     config = {"model_type": "gemma3_text", "num_hidden_layers": 2, "max_position_embeddings": 131072}
     config |= {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
     assert report(read_config(config))["verdict"]["or_only"] is None
+
+
+# compare-configs: what positions do, and what only the files say.
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        ({}, {"head_dim": 128}, "head_dim: not in the file against 128"),
+        ({}, {"rope_scaling": None}, None),
+        ({}, {"rope_scaling": {"type": "linear", "factor": 1.0}}, "rope_scaling: not in the file against"),
+        ({"rope_scaling": YARN}, {"rope_scaling": YARN | {"beta_fast": 32, "beta_slow": 1}}, '"beta_fast": 32'),
+        ({}, {"max_position_embeddings": 8192}, "trained length 4096 against 8192"),
+    ],
+)
+def test_what_differs_in_the_file_only_is_told_apart(one, two, told, tmp_path):
+    for name, config in (("one", one), ("two", two)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(LLAMA | config))
+    done = in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two")
+    assert done.returncode == 0
+    assert done.stdout.startswith("the same: all layers have the same positions\n")
+    if told:
+        _, _, rest = words(done.stdout).partition("differs in the file, not in effect:")
+        assert told in rest
+    data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
+    assert (data["same"], data["differences"]) == (True, [])
+
+
+def test_a_key_with_effect_is_not_among_those_without(tmp_path):
+    for name, config in (("one", {}), ("two", {"rope_theta": 5e5, "head_dim": 128})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(LLAMA | config))
+    data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
+    assert not data["same"]
+    assert [one["what"] for one in data["not_in_effect"]] == ["head_dim: not in the file against 128"]

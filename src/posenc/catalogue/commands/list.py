@@ -27,7 +27,7 @@ def command(
     word: Annotated[
         str,
         typer.Argument(
-            metavar="[KIND|NAME]",
+            metavar="KIND|NAME",
             help="A kind, or an encoding by its name here or in another library or paper.",
             show_default=False,
         ),

@@ -670,6 +670,23 @@ def test_configurations_that_are_refused(kind, tmp_path):
     refused(tmp_path, message, config=config)
 
 
+@pytest.mark.parametrize(
+    ("config", "has"),
+    [
+        ({"model_type": "bloom", "hidden_size": 32, "n_head": 4, "n_layer": 1}, "ALiBi"),
+        ({"model_type": "gpt2", "n_embd": 32, "n_head": 4, "n_layer": 1}, "Learned"),
+        ({"model_type": "t5", "d_model": 32, "num_heads": 4, "num_layers": 1}, "T5"),
+    ],
+)
+def test_a_model_without_rotation_has_no_layout(config, has, tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    save_file({"transformer.h.0.self_attention.query_key_value.weight": drawn(96, 32)}, folder / "model.safetensors")
+    (folder / "config.json").write_text(json.dumps(config))
+    said = refusal(folder, tmp_path / "out", "interleaved")
+    assert said == f"model_type {config['model_type']}: it has {has}, so nothing rotates and there is no layout to convert"
+
+
 def test_every_shard_that_is_cut_short_is_named(tmp_path):
     source = tmp_path / "in"
     source.mkdir()

@@ -150,6 +150,38 @@ def test_the_columns_of_a_bias_are_distances_from_query_to_key():
     assert made.metadata["arrays"]["bias"]["holds"] == "column c is the distance query - key = 3 - c"
 
 
+@pytest.mark.parametrize("length", [4, 40])
+def test_a_configuration_brings_its_scaling(length, tmp_path):
+    """YaRN, Peng et al. 2023, section 3.2-3.4, in fp64; LongRoPE takes the factors of the length."""
+    config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2,
+              "max_position_embeddings": 64, "rope_theta": 1e4,
+              "rope_scaling": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    out = tmp_path / "t.npz"
+    done = run("--config", tmp_path, "--length", length, "--out", out, "--precision", "float64")
+    assert done.exit_code == 0, done.output
+    d, base, factor, original = 16, 1e4, 4.0, 16
+    omega = base ** (-np.arange(0, d, 2) / d)
+    low, high = (d * np.log(original / (beta * 2 * np.pi)) / (2 * np.log(base)) for beta in (32, 1))
+    low, high = max(np.floor(low), 0), min(np.ceil(high), d - 1)
+    ramp = np.clip((np.arange(d // 2) - low) / (high - low), 0, 1)
+    angle = np.arange(length)[:, None] * (omega / factor * ramp + omega * (1 - ramp))
+    made = from_npz(out, tmp_path)[0]
+    np.testing.assert_allclose(made["cos"], (0.1 * np.log(factor) + 1) * np.cos(angle), rtol=0, atol=1e-12)
+
+
+def test_long_requests_of_a_configuration_have_long_factors(tmp_path):
+    config = {"model_type": "phi3", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 1e4,
+              "max_position_embeddings": 64, "original_max_position_embeddings": 16, "pad_token_id": 0,
+              "rope_scaling": {"type": "longrope", "short_factor": [1.0] * 8, "long_factor": [2.0] * 8}}  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    for length, divided in ((16, 1), (17, 2)):
+        out = tmp_path / f"{length}.npz"
+        assert run("--config", tmp_path, "--length", length, "--out", out, "--precision", "float64").exit_code == 0
+        frequencies = from_npz(out, tmp_path)[0]["frequencies"]
+        np.testing.assert_allclose(frequencies, 1e4 ** (-np.arange(0, 16, 2) / 16) / divided, rtol=1e-12)
+
+
 def test_json_and_what_is_in_the_way(tmp_path):
     out = tmp_path / "here.npz"
     done = run("alibi", "--length", 8, "--out", out, "--json")
@@ -174,6 +206,10 @@ def test_json_and_what_is_in_the_way(tmp_path):
         (("rope", "--length", 10**9), "give a smaller length"),
         (("alibi", "--length", 8, "--layout", "half"), "unknown option"),
         (("rope", "--length", 0), "--length"),
+        (("--length", 8), "give one of the two, got neither"),
+        (("rope", "--config", "x", "--length", 8), "give one of the two, got both"),
+        (("rope", "--layer", 1, "--length", 8), "is that of a --config"),
+        (("--config", "x", "--base", 5, "--length", 8), "the configuration says it"),
         (("rope", "--length", 8, "--precision", "half"), "precision"),
     ],
 )

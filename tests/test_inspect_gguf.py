@@ -136,12 +136,18 @@ def test_the_file_that_llama_cpp_makes_of_a_folder_is_the_same(tmp_path, folder)
     assert (compared.exit_code, compared.stdout) == (0, "the same: all layers have the same positions\n")
 
 
+def test_another_trained_length_changes_no_position(tmp_path, folder):
+    path = gguf(tmp_path / "m.gguf", keys(context_length=8192), {"rope_freqs.weight": llama3_factors()})
+    compared = run(compare_configs_.command, str(path), str(folder))
+    assert compared.exit_code == 0
+    assert words(compared.stdout).endswith("differs in the file, not in effect: trained length 8192 against 131072")
+
+
 @pytest.mark.parametrize(
     ("more", "factors", "told"),
     [
         ({"rope.freq_base": 10000.0}, True, "base 10,000 against 500,000"),
         ({}, False, "none against 8"),
-        ({"context_length": 8192}, True, "trained length 8192 against 131072"),
         ({"attention.max_alibi_bias": 8.0}, False, "ALiBi against RoPE"),
         (
             {"attention.sliding_window": 4096, "attention.sliding_window_pattern": [True] * 4},

@@ -115,6 +115,18 @@ def test_jina_v3_rotates_with_its_own_base():
     assert (frequencies(spec)[1], spec.layers[0].causal) == (pytest.approx(20000.0 ** (-2 / 64)), False)
 
 
+@pytest.mark.parametrize(
+    ("more", "usable"),
+    [({"max_position_embeddings": 8194, "pad_token_id": 1}, 8192), ({"max_position_embeddings": 8194}, 8192)],
+)
+def test_jina_v3_s_rows_before_position_0_are_no_positions(more, usable):
+    """The paper (arXiv 2409.10173, section 4) trains up to 8192 tokens; the file has XLM-RoBERTa's 8194 rows."""
+    config = {"hidden_size": 1024, "num_attention_heads": 16, "num_hidden_layers": 2, **more}
+    for file in ({"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 2e4},
+                 {"model_type": "jina_embeddings_v3", "rope_theta": 2e4}):  # fmt: skip
+        assert spec_of(file | config).trained_length == usable
+
+
 def test_nomic_v2_s_base_is_the_one_of_its_file():
     spec = spec_of({"model_type": "nomic_bert", "n_embd": 768, "n_head": 12, "n_layer": 12, "n_positions": 2048,
                     "rotary_emb_base": 10000, "rotary_emb_fraction": 1.0, "rotary_emb_interleaved": False})  # fmt: skip

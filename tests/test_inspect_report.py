@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -11,11 +12,15 @@ from typing import Any
 import pytest
 import torch
 import typer
+from rich.console import Console
 from typer.testing import CliRunner
 
+import in_process
 from posenc.configs import read_config
 from posenc.configs.commands import inspect as inspect_
 from posenc.configs.report.limit import limit
+from posenc.configs.report.page import Page
+from posenc.configs.report.report import report
 
 LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 32,
          "max_position_embeddings": 4096, "rope_theta": 10000.0}  # fmt: skip
@@ -41,7 +46,7 @@ def words(text: str) -> str:
 @pytest.mark.parametrize(("config", "first", "second"), [
     (LLAMA, "llama: trained on 4,096 positions", "beyond 4,096: 18 of 64 pairs in 32 layers reach angles"),
     (LLAMA | {"rope_scaling": {"type": "linear", "factor": 8.0}},
-     "llama: trained on 4,096 positions, scaled to 32,768 by linear ×8", "beyond 32,768: 18 of 64 pairs"),
+     "llama: trained on 4,096 positions, scaled to 32,768 by linear ×8 (or 4,096)", "beyond 32,768: 18 of 64 pairs"),
     (LLAMA | {"rope_scaling": {"type": "dynamic", "factor": 2.0}},
      "llama: trained on 4,096 positions, scaled to 8,192 by dynamic NTK ×2", "beyond 4,096: all frequencies change"),
     ({"model_type": "gpt2", "n_positions": 512}, "gpt2: trained on 512 positions", "beyond 512: position 512 and later"),
@@ -395,3 +400,62 @@ def test_one_picture_for_each_model(two, tmp_path):
     assert isinstance(
         inspect("-", "--picture", str(tmp_path / "c.png"), config={"model_type": "gpt2"}).exception, ValueError
     )
+
+
+@pytest.mark.parametrize(("length", "factor"), [(32768, 8.0), (16384, 4.0)])  # LLaMA-2-7B-32K, deepseek-coder-6.7b
+def test_linear_scaling_has_two_readings_and_both_are_said(length, factor):
+    """Both files give the length after scaling: 4096 positions were trained before it."""
+    config = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "rope_theta": 1e4}
+    config |= {"max_position_embeddings": length, "rope_scaling": {"type": "linear", "factor": factor}}
+    data = report(read_config(config))
+    assert (data["verdict"]["usable"], data["verdict"]["or_only"]) == (round(length * factor), length)
+    (said,) = [one["text"] for one in data["remarks"] if "deepseek-coder" in one["text"]]
+    assert str(length) in said
+    assert str(round(length * factor)) in said
+    console = Console(width=200, file=io.StringIO())
+    Page(console).show(data, [])
+    assert f"(or {length:,})" in console.file.getvalue().splitlines()[0]
+
+
+def test_the_family_decides_where_it_gives_the_length_after():
+    config = {"model_type": "gemma3_text", "num_hidden_layers": 2, "max_position_embeddings": 131072}
+    config |= {"rope_scaling": {"rope_type": "linear", "factor": 8.0}}
+    assert report(read_config(config))["verdict"]["or_only"] is None
+
+
+# compare-configs: what positions do, and what only the files say.
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "told"),
+    [
+        ({}, {"head_dim": 128}, "head_dim: not in the file against 128"),
+        ({}, {"rope_scaling": None}, None),
+        ({}, {"rope_scaling": {"type": "linear", "factor": 1.0}}, "rope_scaling: not in the file against"),
+        ({"rope_scaling": YARN}, {"rope_scaling": YARN | {"beta_fast": 32, "beta_slow": 1}}, '"beta_fast": 32'),
+        ({}, {"max_position_embeddings": 8192}, "trained length 4096 against 8192"),
+    ],
+)
+def test_what_differs_in_the_file_only_is_told_apart(one, two, told, tmp_path):
+    for name, config in (("one", one), ("two", two)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(LLAMA | config))
+    done = in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two")
+    assert done.returncode == 0
+    assert done.stdout.startswith("the same: all layers have the same positions\n")
+    if told:
+        _, _, rest = words(done.stdout).partition("differs in the file, not in effect:")
+        assert told in rest
+    data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
+    assert (data["same"], data["differences"]) == (True, [])
+
+
+def test_a_key_with_effect_is_not_among_those_without(tmp_path):
+    for name, config in (("one", {}), ("two", {"rope_theta": 5e5, "head_dim": 128})):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(LLAMA | config))
+    data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
+    assert not data["same"]
+    assert [one["what"] for one in data["not_in_effect"]] == ["head_dim: not in the file against 128"]

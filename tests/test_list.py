@@ -10,6 +10,7 @@ import pytest
 
 import in_process
 import posenc
+from posenc.catalogue.entry import KINDS
 from posenc.catalogue.lookup import ENTRIES, SIZES, entry_of, look_up
 
 
@@ -19,15 +20,19 @@ def run(*arguments):
     return subprocess.run(asked, capture_output=True, text=True, check=False, env=plain)
 
 
+def imported_by(*arguments):
+    """The modules that a command imports."""
+    asked = [sys.executable, "-X", "importtime", "-m", "posenc", *arguments]
+    quiet = subprocess.run(asked, capture_output=True, text=True, check=True)
+    return {line.split("|")[-1].strip() for line in quiet.stderr.splitlines()}
+
+
 def test_help_names_every_command_and_loads_nothing_slow():
     done = run("--help")
     assert done.returncode == 0
     for command in ("compare", "list", "show", "walk", "claims"):
         assert command in done.stdout
-    quiet = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "posenc", "--help"], capture_output=True, text=True, check=True
-    )
-    assert not {"torch", "numpy", "matplotlib"} & {line.split("|")[-1].strip() for line in quiet.stderr.splitlines()}
+    assert not {"torch", "numpy", "matplotlib"} & imported_by("--help")
 
 
 def test_import_loads_nothing_heavy():
@@ -42,8 +47,43 @@ def test_the_catalogue_is_read_without_torch():
     )
 
 
+@pytest.mark.parametrize(
+    "command",
+    ["list", "list --by year", "list rotated", "list rope", "list --json", "choose", "choose --json --trained 4096"],
+)
+def test_the_catalogue_is_printed_without_torch(command):
+    assert not {"torch", "numpy"} & imported_by(*command.split())
+
+
+def test_facts_in_the_file_are_those_of_the_encodings():
+    """After a change of an encoding's signature, seams, traits or parameters: python -m posenc.catalogue.built."""
+    from posenc.catalogue import built
+
+    assert {entry.name: built.facts(entry) for entry in ENTRIES} == {entry.name: built.build(entry) for entry in ENTRIES}
+    assert list(json.loads(built.FILE.read_text("utf-8"))) == [entry.name for entry in ENTRIES]
+
+
+@pytest.mark.parametrize("by", ["kind", "year", "needs"])
+def test_the_list_is_one_screen_of_names(by):
+    done = in_process.posenc("list", "--lang", "en", "--by", by)
+    assert len(done.stdout.splitlines()) <= 40
+    for name in posenc.names():
+        assert name in done.stdout
+    assert "{" not in done.stdout
+
+
+def test_a_kind_has_a_page():
+    for kind in KINDS:
+        said = in_process.posenc("list", kind, "--lang", "en").stdout
+        rows = [entry.name for entry in ENTRIES if entry.kind == kind]
+        assert said.startswith(f"{kind}: {KINDS[kind].en} ({len(rows)})")
+        assert all(name in said for name in rows)
+        assert [row["name"] for row in json.loads(in_process.posenc("list", kind, "--json").stdout)] == rows
+        assert kind not in {entry.name for entry in ENTRIES}
+
+
 def test_the_table_names_every_encoding_and_keeps_its_brackets():
-    done = run("list", "--lang", "en")
+    done = run("list", "--all", "--lang", "en")
     assert done.returncode == 0
     for name in posenc.names():
         assert name in done.stdout
@@ -53,16 +93,13 @@ def test_the_table_names_every_encoding_and_keeps_its_brackets():
 @pytest.mark.parametrize(
     ("by", "headings"),
     [
-        (
-            "kind",
-            ["rotated: a rotation of queries and keys (", "scalings of RoPE: RoPE with", "positions: a way to number"],
-        ),
+        ("kind", ["rotated: a rotation of queries and keys (", "scaled: RoPE with", "positions: a way to number"]),
         ("year", ["2017 (", "2021 (", "2023 ("]),
         ("needs", ["nothing but positions (", "a causal mask (", "parameters ("]),
     ],
 )
 def test_the_table_is_grouped(by, headings):
-    done = in_process.posenc("list", "--lang", "en", "--by", by)
+    done = in_process.posenc("list", "--all", "--lang", "en", "--by", by)
     assert done.returncode == 0
     at = [done.stdout.index(heading) for heading in headings]
     assert at == sorted(at)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue import lookup
+from posenc.catalogue.built import SIZES as SIZES
+from posenc.catalogue.built import facts
 from posenc.catalogue.entry import Entry, Need
 from posenc.catalogue.say import say
 from posenc.support.languages import LANGUAGES, Words
@@ -14,7 +15,6 @@ from posenc.support.languages import LANGUAGES, Words
 if TYPE_CHECKING:
     from posenc.positions import Positions
 
-SIZES = {"d_model": 512, "n_heads": 8, "n_layers": 6, "max_positions": 2048}
 TRAITS = {
     "shift_invariant": say("relative"),
     "norm_preserving": say("keeps norms"),
@@ -51,20 +51,8 @@ def requested(name: str, length: int | str) -> str:
 
 
 def built(entry: Entry) -> dict[str, Any]:
-    """What needs no page. Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ.
-
-    Positions have none of these; their `sizes` are the arguments that they need, `options` those that may be left out.
-    """
-    parameters = inspect.signature(entry.maker()).parameters
-    if entry.kind == "positions":
-        needed = [name for name, about in parameters.items() if about.default is inspect.Parameter.empty]
-        seams, traits, count = [], [], 0
-    else:
-        needed = [name for name in parameters if name in lookup.SIZES]
-        encoding = lookup.create(entry.name, **SIZES)
-        first = encoding.at_layer(0)
-        seams, traits = [seam for seam in SEAMS if seam in first.seams], sorted(first.traits)
-        count = sum(parameter.numel() for parameter in encoding.parameters())
+    """What needs no page: the entry itself, and what one of it shows when it is built, read without torch."""
+    shown = facts(entry)
     return {
         "name": entry.name,
         "class": entry.class_name,
@@ -74,12 +62,12 @@ def built(entry: Entry) -> dict[str, Any]:
         "axes": entry.axes,
         "per_layer": entry.per_layer,
         "formula": entry.formula,
-        "seams": seams,
-        "traits": traits,
-        "parameters": count,
+        "seams": shown["seams"],
+        "traits": shown["traits"],
+        "parameters": shown["parameters"],
         "parameters_at": SIZES,
-        "sizes": needed,
-        "options": {name: about.default for name, about in parameters.items() if name not in needed},
+        "sizes": shown["sizes"],
+        "options": shown["options"],
         "also_called": list(entry.also_called),
     }
 

@@ -54,7 +54,7 @@ SHORT: dict[Kind, Words] = {
     "preset": say("presets of models"),
     "positions": say("positions"),
 }
-"""One or two words for each kind: the headings of the list."""
+"""One or two words for each kind: headings of the site."""
 
 PACKAGE = Path(__file__).parents[1]
 ROOM = "posenc.encodings"

@@ -15,8 +15,6 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -61,6 +59,8 @@ def changed(name: str) -> Curves:
 
 
 def _curves(arms: Sequence[Mapping[str, Any]], lengths: int = 0) -> Curves:
+    import numpy as np  # 0.1 s, which `posenc choose` does not need
+
     seeds = len(digest()["seeds"])
     if not arms:
         none = np.empty((0, lengths))

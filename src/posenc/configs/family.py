@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import functools
 import importlib
-import pkgutil
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from posenc.configs.beside import with_recorded_layout
@@ -23,8 +24,28 @@ from posenc.configs.remote import REMOTE, with_remote_code
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES, RECURRENT, Layer, PositionSpec, Use
 
+
+class Readers(dict[str, "Reader"]):
+    """The reader of each model type. The file that registers a type is imported when the type is first looked up."""
+
+    def __contains__(self, model_type: object) -> bool:
+        named = f'"{model_type}"'
+        for pattern in (rf"^@family\([^)]*{re.escape(named)}", re.escape(named), ""):  # most likely files first
+            if super().__contains__(model_type):
+                return True
+            for module, text in _files():
+                if re.search(pattern, text, re.MULTILINE):
+                    importlib.import_module(module)
+        return super().__contains__(model_type)
+
+    def __missing__(self, model_type: str) -> Reader:
+        if model_type in self:
+            return self[model_type]
+        raise KeyError(model_type)
+
+
 Reader = Callable[[Keys], PositionSpec]
-READERS: dict[str, Reader] = {}
+READERS = Readers()
 
 
 def family(*model_types: str) -> Callable[[Reader], Reader]:
@@ -32,7 +53,7 @@ def family(*model_types: str) -> Callable[[Reader], Reader]:
 
     def register(reader: Reader) -> Reader:
         for model_type in model_types:
-            if model_type in READERS:
+            if READERS.get(model_type):
                 raise ValueError(f"{model_type}: already has a reader, in {READERS[model_type].__module__}")
             READERS[model_type] = reader
         return reader
@@ -41,12 +62,19 @@ def family(*model_types: str) -> Callable[[Reader], Reader]:
 
 
 @functools.cache
-def load_readers() -> None:
-    """Imports every file of posenc.configs.families, once, which registers the readers."""
+def _files() -> tuple[tuple[str, str], ...]:
+    """The modules of posenc.configs.families and their texts."""
     from posenc.configs import families
 
-    for module in pkgutil.iter_modules(families.__path__):
-        importlib.import_module(f"posenc.configs.families.{module.name}")
+    files = sorted(Path(families.__path__[0]).glob("[!_]*.py"))
+    return tuple((f"{families.__name__}.{file.stem}", file.read_text(encoding="utf-8")) for file in files)
+
+
+@functools.cache
+def load_readers() -> None:
+    """Imports every file of posenc.configs.families, once, which registers the readers."""
+    for module, _ in _files():
+        importlib.import_module(module)
 
 
 def reader_paths() -> dict[str, str]:
@@ -58,7 +86,6 @@ def reader_paths() -> dict[str, str]:
 
 def read_section(keys: Keys, part: str = "") -> PositionSpec:
     """The spec of one section, from its family's reader, with a warning for each positional key that was not read."""
-    load_readers()
     keys, reader = with_remote_code(keys, READERS)
     try:
         spec = READERS[reader](keys)

@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from functools import cache
 from typing import Any, Literal, NamedTuple, get_args
 
+from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
 from posenc.catalogue.choose.cited import CITED
 from posenc.catalogue.choose.quality import Quality, quality
-from posenc.catalogue.description import built
 from posenc.catalogue.entry import Domain, Entry, Start
-from posenc.catalogue.lookup import BY_NAME, ENTRIES
+from posenc.catalogue.lookup import ENTRIES
 from posenc.catalogue.say import say
 from posenc.support.languages import Words, joined
 
@@ -115,10 +114,10 @@ def unmet(entry: Entry, answers: Answers) -> list[Words]:
         found.append(say("it is causal only"))
     if entry.kind == "none" and not answers.causal and answers.domain != "graph":
         found.append(say("without a causal mask it tells no order"))
-    facts = _facts(entry.name)
-    if answers.causal and entry.kind != "positions" and "local" not in facts["traits"]:
+    shown = facts(entry)
+    if answers.causal and entry.kind != "positions" and "local" not in shown["traits"]:
         found.append(say("a token reads later ones"))
-    if answers.kernel == "plain" and set(facts["seams"]) - {"embed", "rotate", "bypass"}:
+    if answers.kernel == "plain" and set(shown["seams"]) - {"embed", "rotate", "bypass"}:
         found.append(say("it changes scores in a way that a plain kernel does not"))
     if answers.factor > 1 and answers.domain != "graph" and _reach(entry, answers) is None:
         found.append(say("nothing shows that it reaches further than its training"))
@@ -189,12 +188,6 @@ def _choice(entry: Entry, answers: Answers) -> Choice:
         )
     beware.append(entry.page.breaks)
     return Choice(entry.name, entry.label, _reasons(entry, answers), tuple(beware))
-
-
-@cache
-def _facts(name: str) -> dict[str, Any]:
-    """Seams and traits of an entry, as built at usual sizes. Imports torch."""
-    return built(BY_NAME[name])
 
 
 def as_json(answers: Answers, choices: list[Choice]) -> dict[str, Any]:

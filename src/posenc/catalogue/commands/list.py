@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
-from posenc.catalogue.entry import KINDS, SHORT
+from posenc.catalogue.entry import KINDS
 from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
@@ -32,18 +32,27 @@ class By(StrEnum):
 
 def command(
     word: Annotated[
-        str, typer.Argument(help="A name of an encoding, here or in another library or paper.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="KIND|NAME",
+            help="A kind, or an encoding by its name here or in another library or paper.",
+            show_default=False,
+        ),
     ] = "",
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every encoding with its formula, properties and users.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything about every encoding as JSON.")] = False,
     by: Annotated[By, typer.Option(help="Group by how position enters, by year or by what an encoding needs.")] = By.KIND,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """List the encodings in groups: what each adds, its properties, the models that use it.
+    """List the kinds of encodings and the names in each; a kind, a name or --all shows more.
 
-    With a name, shows one encoding. The name is its own or one used by another library, a paper or the founding notes.
-    The last line of the table says whether posenc's C++ kernels run and, if not, why.
+    With a kind, lists its encodings: what each adds, its properties, the models that use it. With a name, shows one
+    encoding; the name is its own or one used by another library, a paper or the founding notes. --all lists the encodings
+    of every kind; its last line says whether posenc's C++ kernels run and, if not, why.
 
-    Examples:  posenc list   ·   posenc list --by year   ·   posenc list 旋转位置编码   ·   posenc list --json
+    Examples:  posenc list   ·   posenc list rotated   ·   posenc list 旋转位置编码   ·   posenc list --all --by year
     """
     from rich.console import Console
 
@@ -52,7 +61,9 @@ def command(
 
     language = chosen_language(lang)
     chosen = list(ENTRIES)
-    if word:
+    if word in KINDS:
+        chosen = [entry for entry in ENTRIES if entry.kind == word]
+    elif word:
         found = find(word)
         if not found:
             raise typer.BadParameter(
@@ -65,10 +76,18 @@ def command(
         return
 
     console = Console(highlight=False, emoji=False)
-    if word:
+    if word and word not in KINDS:
         _print_one(console, describe(chosen[0]), language)
+        return
+    groups = grouped([built(entry) for entry in chosen], by, language)
+    if everything or word:
+        _print_table(console, groups, language)
     else:
-        _print_table(console, grouped([built(entry) for entry in chosen], by, language), language)
+        _print_names(console, groups, language)
+    if everything:
+        from posenc.kernels.machine import running
+
+        console.print(running(language), markup=False)
 
 
 HEADINGS = (say("name"), say("adds"), say("year"), say("parameters", context="column"), say("what holds"), say("used by"))
@@ -78,7 +97,7 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
     """The rows under their headings: kinds in the catalogue's order, years from the first, needs from none to most."""
     if by is By.KIND:
         return {
-            f"{SHORT[kind].in_language(language)}: {words.in_language(language)}": rows
+            f"{kind}: {words.in_language(language)}": rows
             for kind, words in KINDS.items()
             if (rows := [row for row in described if row["kind"] == kind])
         }
@@ -107,13 +126,32 @@ def traits(row: dict[str, Any], language: Language) -> str:
     return ", ".join(TRAITS[trait].in_language(language) for trait in telling) or say("absolute").in_language(language)
 
 
+def _print_names(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
+    """One screen: the groups, how many each has, and their names."""
+    from rich.table import Table
+
+    from posenc.terminal.wrapped import Wrapped
+
+    table = Table.grid(padding=(0, 1))
+    table.add_column(max_width=16, style="bold")
+    table.add_column(justify="right")
+    for heading, rows in groups.items():
+        table.add_row(heading.partition(":")[0], str(len(rows)), Wrapped(", ".join(row["name"] for row in rows)))
+    console.print(table)
+    console.print(
+        say(
+            "{names} names. posenc list KIND, NAME or --all shows more; posenc show NAME draws a picture.",
+            names=sum(map(len, groups.values())),
+        ).in_language(language)
+    )
+
+
 def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
     from rich import box
     from rich.markup import escape
     from rich.table import Table
 
     from posenc.catalogue.lookup import BY_NAME
-    from posenc.kernels.machine import running
     from posenc.terminal.wrapped import Wrapped
 
     described = [row for rows in groups.values() for row in rows]
@@ -138,16 +176,15 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
                 Wrapped(", ".join(BY_NAME[row["name"]].users(language)[:3])),
             )
         console.print(table)
-    per_layer = joined((Words(BY_NAME[row["name"]].title) for row in described if row["per_layer"]), ", ", "、")
-    console.print(
-        say(
-            "{names} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions; for each layer: {per_layer}.\n"
-            "posenc list NAME shows details; posenc show NAME draws a picture.",
-            names=len(described),
-            per_layer=per_layer,
-        ).in_language(language)
-    )
-    console.print(running(language), markup=False)
+    says = say(
+        "{names} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions.", names=len(described)
+    ).in_language(language)
+    titles = [Words(BY_NAME[row["name"]].title) for row in described if row["per_layer"]]
+    if titles:
+        per_layer = joined(titles, ", ", "、")
+        says += "\n" + say("Each layer has its own parameters: {per_layer}.", per_layer=per_layer).in_language(language)
+    more = say("posenc list NAME shows details; posenc show NAME draws a picture.").in_language(language)
+    console.print(f"{says}\n{more}", markup=False)
 
 
 def _print_how(console: Console, word: str, found: Sequence[Found], language: Language) -> None:

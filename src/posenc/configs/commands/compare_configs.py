@@ -17,31 +17,37 @@ def command(
     """Compare how two models use positions: every difference, and the first position where outputs differ.
 
     GGUF files of architectures whose queries and keys llama.cpp permutes are compared as if they were not permuted. Outputs
-    differ if a pair of channels of length 1, or a bias, differs by more than 0.001. The exit code is 0 if the
+    differ if a pair of channels of length 1, or a bias, differs by more than 0.001. What differs in the files and changes
+    no position (trained lengths, defaults written out, other spellings) is listed after that. The exit code is 0 if the
     positions are the same, 1 otherwise, also if a file cannot be read.
 
     Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
     """
-    from posenc.configs import spec_of
-    from posenc.configs.commands.inspect import each
-    from posenc.configs.report.difference import differences
+    from posenc.configs.commands.inspect import each, read
+    from posenc.configs.report.difference import differences, without_effect
 
     if a == b == "-":
         raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
-    one, other = each([a, b], spec_of)
-    if isinstance(one, str) or isinstance(other, str):
+    one, two = each([a, b], read)
+    if isinstance(one, str) or isinstance(two, str):
         raise typer.Exit(1)
-    found = differences(one, other)
+    (file, spec), (other_file, other) = one, two
+    found, unfelt = differences(spec, other), without_effect(spec, other, file, other_file)
     if as_json:
-        typer.echo(json.dumps({"same": not found, "differences": [asdict(apart) for apart in found]}, ensure_ascii=False))
-    elif not found:
+        said = {
+            name: [asdict(one) for one in listed] for name, listed in (("differences", found), ("not_in_effect", unfelt))
+        }
+        typer.echo(json.dumps({"same": not found, **said}, ensure_ascii=False))
+        raise typer.Exit(1 if found else 0)
+    if not found:
         typer.echo("the same: all layers have the same positions")
-    else:
-        from rich.console import Console
-        from rich.table import Table
+    from rich.console import Console
+    from rich.table import Table
 
-        from posenc.terminal.wrapped import Wrapped
+    from posenc.terminal.wrapped import Wrapped
 
+    console = Console(highlight=False, emoji=False)
+    if found:
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for heading in ("where", "what", "parts at"):
             table.add_column(heading)
@@ -49,5 +55,9 @@ def command(
             at = "" if apart.position is None else f"position {apart.position:,}"
             at += "" if apart.pair is None else f", pair {apart.pair}"
             table.add_row(apart.where or "the model", Wrapped(apart.what), at)
-        Console(highlight=False, emoji=False).print(table)
+        console.print(table)
+    if unfelt:
+        console.print("differs in the file, not in effect:")
+        for only in unfelt:
+            console.print(Wrapped(f"  {f'{only.where}, ' if only.where else ''}{only.what}"))
     raise typer.Exit(1 if found else 0)

@@ -79,7 +79,7 @@ def command(
                 raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
         _several(configs, length, as_json, language, picture)
         return
-    found, spec = _read(configs[0])
+    found, spec = read(configs[0])
     from posenc.configs.report.report import report
 
     data = report(spec, length, language)
@@ -148,7 +148,7 @@ def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
     return found
 
 
-def _read(config: str) -> tuple[dict[str, Any], PositionSpec]:
+def read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     """The file as data, and what it says about positions."""
     from posenc.configs import gguf, source, spec_of
 
@@ -177,7 +177,7 @@ def _several(configs: list[str], length: int | None, as_json: bool, language: La
     from posenc.configs.report.report import report
 
     def reported(config: str) -> dict[str, Any]:
-        data = report(_read(config)[1], length, language)
+        data = report(read(config)[1], length, language)
         if picture is not None:
             name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
             _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.configs import source
+from posenc.configs import ConfigError, source, spec_of
 from posenc.configs.beside import HEADS as N_HEADS
 from posenc.configs.beside import TEXT_PARTS
 from posenc.configs.convert.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
@@ -37,6 +37,18 @@ def read_sizes(folder: Path) -> dict[str, Any]:
     return config
 
 
+def _check_rotates(config: Mapping[str, Any], name: str) -> None:
+    """Raises ValueError for a family in which nothing rotates, such as BLOOM, and says what it has instead."""
+    try:
+        spec = spec_of(dict(config))
+    except ConfigError:
+        return  # an unknown family, or sizes that the caller gives
+    uses = [use for _, part in spec.walk() for layer in part.layers for use in layer.uses]
+    if all(use.rotation is None for use in uses):
+        has = " and ".join(dict.fromkeys(use.name for use in uses)) or "no positional encoding"
+        raise ValueError(f"model_type {name}: it has {has}, so nothing rotates and there is no layout to convert")
+
+
 def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> Heads:
     """The heads: the sizes in `given` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
 
@@ -47,6 +59,7 @@ def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> 
         raise ValueError(f"model_type {name}: cannot be converted, {UNFIT[name]}")
     if config.get("alibi") is True:
         raise ValueError("config.json: alibi is true, so nothing rotates and there is no layout to convert")
+    _check_rotates(config, name)
     if config.get("rotary_value") is True:
         raise ValueError("config.json: rotary_value is true: values rotate too, which this conversion does not cover")
     known = {key: value for key, value in given.items() if value is not None}

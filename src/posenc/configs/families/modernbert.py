@@ -14,7 +14,20 @@ from posenc.configs.schedule import FULL, SLIDING, schedule
 from posenc.configs.spec import PositionSpec
 
 
-@family("nomic_bert", "esmc", "eurobert", "gte", "jina_embeddings_v3")
+@family("jina_embeddings_v3")
+def jina_embeddings_v3(keys: Keys) -> PositionSpec:
+    """NomicBERT's RoPE; max_position_embeddings still counts the rows of XLM-RoBERTa's table before position 0."""
+    before = keys.whole("pad_token_id", 1, least=0) + 1
+    rows = keys.whole("max_position_embeddings")
+    usable = rows - before if rows > before else rows
+    keys.note(
+        "max_position_embeddings",
+        say("{rows} rows of XLM-RoBERTa's table are {usable} positions", rows=rows, usable=usable),
+    )
+    return replace(nomic_bert(keys), trained_length=usable)
+
+
+@family("nomic_bert", "esmc", "eurobert", "gte")
 def nomic_bert(keys: Keys) -> PositionSpec:
     """RoPE over the whole head in every layer."""
     kinds = [FULL] * keys.whole("num_hidden_layers")

@@ -6,14 +6,14 @@ differ at position 0 already. Other encodings are evaluated at positions 0, 1, 2
 
 from __future__ import annotations
 
+import copy
+import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import torch
-
-from posenc.configs import Layer, PositionSpec, Rotation, Use
+from posenc.configs import ConfigError, Layer, PositionSpec, Rotation, Use, spec_of
 from posenc.configs.gguf import CLASS as GGUF
 from posenc.configs.gguf import PERMUTES
 from posenc.configs.report.names import kind
@@ -60,6 +60,53 @@ def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
     return found
 
 
+def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
+    """What differs in the two files and changes no position: trained lengths, defaults written out, other spellings.
+
+    A key that the family's reader reads is one of these if the first file, with the second one's value, has the same
+    positions as before. `file` and `other` are the files as data, empty for a GGUF file, whose keys are not compared.
+    """
+    found: list[Difference] = []
+    mine, theirs = dict(a.walk()), dict(b.walk())
+    for path in (path for path in mine if path in theirs):
+        one, two = mine[path], theirs[path]
+        if one.layers and two.layers and one.trained_length != two.trained_length:
+            found.append(Difference(path, f"trained length {one.trained_length} against {two.trained_length}"))
+        for key in {**dict(one.keys), **dict(two.keys)} if file and other else ():
+            was, now = (_inside(data, path).get(key, ABSENT) for data in (file, other))
+            if was != now and _same_with(a, file, path, key, now):
+                found.append(Difference(path, f"{key}: {_in_file(was)} against {_in_file(now)}"))
+    return found
+
+
+ABSENT = object()
+
+
+def _inside(data: Mapping[str, Any], path: str) -> Mapping[str, Any]:
+    """The section at a path of parts; empty where the file has none."""
+    for name in filter(None, path.split(".")):
+        data = data.get(name) or {}
+    return data
+
+
+def _same_with(spec: PositionSpec, file: Mapping[str, Any], path: str, key: str, value: Any) -> bool:
+    """Whether the positions stay the same if this key of the file has another value, or is absent."""
+    changed: Any = copy.deepcopy(dict(file))
+    inside = _inside(changed, path)
+    if value is ABSENT:
+        inside.pop(key, None)  # type: ignore[attr-defined]
+    else:
+        inside[key] = value  # type: ignore[index]
+    try:
+        return not differences(spec, spec_of(changed))
+    except ConfigError:
+        return False
+
+
+def _in_file(value: Any) -> str:
+    return "not in the file" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+
+
 def attending(spec: PositionSpec) -> list[tuple[str, PositionSpec]]:
     return [(path, part) for path, part in spec.walk() if part.layers]
 
@@ -76,8 +123,6 @@ def _of_parts(path: str, a: PositionSpec, other: str, b: PositionSpec) -> Iterat
             seen.add(layers)
             where = f"{path or other}, layer {number}".strip(", ")
             yield from _of_layers(where, *layers, limit)
-    if a.trained_length != b.trained_length:
-        yield Difference(path, f"trained length {a.trained_length} against {b.trained_length}")
 
 
 def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Difference]:
@@ -212,6 +257,8 @@ def _pair_apart(one: float, two: float, r: float, s: float, limit: int) -> int |
 
 def _first_bias_apart(a: Use, b: Use, limit: int) -> tuple[int | None, int | None]:
     """The first distance and head where two distance biases differ; learned values are not compared."""
+    import torch
+
     from posenc.encoding import DistanceBias
 
     one, two = a.build(), b.build()

@@ -8,6 +8,7 @@ LABELS = {
     "trained": say("trained on {0:,} positions"),
     "not said": say("trained length not in the file"),
     "scaled": say("scaled to {0:,} by {1}"),
+    "scaled or": say("scaled to {0:,} by {1} (or {2:,})"),
     "by": say("with {0}"),
     "up to": say("up to {0:,}: every position and angle was seen in training"),
     "beyond": say("beyond {0:,}: {1}"),

@@ -36,6 +36,7 @@ class Limit:
     by        the scaling: "YaRN ×4"; empty without one
     fails     the first length at which something fails; None if nothing in the encoding does
     why, remedy   in one sentence each
+    or_only   the usable length if the file gives the one after its linear scaling; None where the family decides that
     """
 
     trained: int | None
@@ -44,6 +45,7 @@ class Limit:
     fails: int | None
     why: Words
     remedy: Words
+    or_only: int | None = None
 
     @property
     def usable(self) -> int | None:
@@ -54,7 +56,8 @@ def limit(spec: PositionSpec) -> Limit:
     """The usable length of this part's own layers."""
     trained, scaled, by = scaling(spec)
     fails, why, remedy = _failure(spec, trained, scaled)
-    return Limit(trained, scaled, by, fails, why, remedy)
+    undecided = by.en.startswith("linear") and trained is not None
+    return Limit(trained, scaled, by, fails, why, remedy, trained if undecided else None)
 
 
 def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:

@@ -6,9 +6,8 @@ Legend: ω_i frequency of pair i in radians per position, L positions; pair i co
 from __future__ import annotations
 
 import math
+import struct
 from dataclasses import dataclass
-
-import numpy as np
 
 from posenc.frequencies import Frequencies
 
@@ -70,8 +69,12 @@ def meaning(frequencies: Frequencies, length: int) -> Meaning:
 
 
 def _cos_in_float32(frequency: float, position: int) -> float:
-    angle = np.float32(position) * np.float32(frequency)
-    return math.cos(float(angle))
+    return math.cos(_float32(_float32(position) * _float32(frequency)))
+
+
+def _float32(value: float) -> float:
+    """The nearest number of fp32. The product of two is exact in fp64, so that rounding it gives theirs."""
+    return float(struct.unpack("f", struct.pack("f", value))[0])
 
 
 def bfloat16(value: float) -> float:

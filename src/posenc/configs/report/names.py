@@ -66,6 +66,27 @@ SENTENCES = {
     "LearnedTemperature": say("queries are scaled by a learned function of the logarithm of their position"),
 }
 
+# Where those act whose name tells it, and whose constructors refuse nothing more that a reader of files lets through.
+SEAMS = {
+    name: seams
+    for seams, names in {
+        ("embed",): (
+            *("Learned", "LearnedGrid", "LearnedAxes", "GatedTiles", "XPath", "MeanOfRows", "LinearBoxes", "Sinusoidal"),
+            *("ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
+        ),
+        ("rotate",): (
+            *("RoPE", "PrefixRoPE", "FirstHeadsRoPE", "LeRoPE", "ProjectedRoPE", "in_each_part", "tiled", "of_atoms"),
+            *("PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
+        ),
+        ("bias",): (
+            *("ALiBi", "FalconALiBi", "T5", "T5Axes", "GatedT5", "SegmentedT5", "DistanceTable", "WindowBias", "BoxBias"),
+            *("DecomposedBias", "TransformerXL", "SinusoidalKeys", "SinusoidalBoxes", "XLNet", "Funnel"),
+        ),
+        ("rotate", "bias"): ("ContinuousWindowBias",),
+    }.items()
+    for name in names
+}
+
 KINDS = {
     "full_attention": say("full attention"),
     "sliding_attention": say("sliding attention"),

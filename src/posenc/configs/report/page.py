@@ -65,7 +65,8 @@ class Page:
         comma = self.say("comma")
         lengths = [] if found["trained"] is None else [self.say("trained", found["trained"])]
         if found["scaled"] is not None:
-            lengths.append(self.say("scaled", found["scaled"], found["by"]))
+            label = "scaled" if found["or_only"] is None else "scaled or"
+            lengths.append(self.say(label, found["scaled"], found["by"], found["or_only"]))
         elif found["by"]:
             lengths.append(self.say("by", found["by"]))
         model = data["family"] + (f" · {found['part']}" if found["part"] else "")

@@ -210,6 +210,21 @@ def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: di
     )
 
 
+def _linear(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
+    read = limit(spec)
+    if read.or_only is not None:
+        yield note(
+            say(
+                "linear scaling: {length} is the length before it, so that {longer} are usable (Vicuna 16K), or the length "
+                "after it, so that {length} are (LLaMA-2-7B-32K, deepseek-coder): the file does not say; the model's card "
+                "decides",
+                length=read.or_only,
+                longer=read.usable,
+            ),
+            said.get("factor", ""),
+        )
+
+
 def _learned(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
     rows, offset = arguments.get("max_positions"), arguments.get("row_offset", 0)
@@ -251,5 +266,5 @@ def _floor_log(use: Use) -> Iterator[Remark]:
     )
 
 
-SCALINGS = {"proportional": _proportional, "yarn": _yarn, "longrope": _longrope, "dynamic": _dynamic}
+SCALINGS = {"proportional": _proportional, "yarn": _yarn, "longrope": _longrope, "dynamic": _dynamic, "linear": _linear}
 REMARKS = {"Learned": _learned, "ALiBi": _alibi, "T5": _t5, "FloorLogTemperature": _floor_log}

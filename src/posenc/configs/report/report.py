@@ -8,16 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
-import torch
-
 from posenc.configs import Layer, PositionSpec, Remark, Rotation, Use
 from posenc.configs.report.limit import limit
 from posenc.configs.report.meaning import leaving, meaning
-from posenc.configs.report.names import origin, sentence
+from posenc.configs.report.names import SEAMS, SENTENCES, origin, sentence
 from posenc.configs.report.remarks import facts, remarks
 from posenc.configs.say import say
 from posenc.configs.spec import GRADES
-from posenc.encoding import SEAMS
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Language, Words
 
@@ -65,6 +62,7 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
         "scaled": made.scaled,
         "by": made.by.in_language(language),
         "usable": made.usable,
+        "or_only": made.or_only,
         "fails": made.fails,
         "why": made.why.in_language(language),
         "remedy": made.remedy.in_language(language),
@@ -129,11 +127,31 @@ def inside(spec: PositionSpec) -> tuple[Layer, ...]:
 
 @functools.lru_cache(maxsize=1024)
 def acts(use: Use) -> tuple[tuple[str, ...], str]:
-    """The seams where it acts ("embed", "rotate", "bias", …, in small letters), and the first sentence of its docstring."""
+    """The seams where it acts ("embed", "rotate", "bias", …, in small letters), and a sentence on what it does.
+
+    One is built, which imports torch, where the name does not tell the seams and where the constructor may refuse arguments
+    that the family's reader does not check.
+    """
+    if use.name in SEAMS and _in_range(dict(use.arguments)):
+        return SEAMS[use.name], SENTENCES[use.name].en
+    import torch
+
+    from posenc.encoding import SEAMS as IN_ORDER
+
     with torch.device("meta"):  # sizes of a file cost nothing here
         made = use.build()
     idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
-    return tuple(seam for seam in SEAMS if seam in made.seams), idea
+    return tuple(seam for seam in IN_ORDER if seam in made.seams), idea
+
+
+def _in_range(arguments: dict[str, Any]) -> bool:
+    """Whether no constructor refuses these axes and buckets of distances."""
+    buckets, far = (_numbers(arguments.get(name)) for name in ("n_buckets", "max_distance"))
+    return arguments.get("axes", 1) == 1 and (not buckets or 4 <= min(buckets) <= max(buckets) <= min(far or buckets))
+
+
+def _numbers(value: Any) -> tuple[int, ...]:
+    return value if isinstance(value, tuple) else () if value is None else (value,)
 
 
 def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:

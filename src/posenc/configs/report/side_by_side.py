@@ -71,7 +71,7 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
         "scaling": found["by"] or none,
         "windows": ", ".join(f"{window:,}" for window in windows) or none,
         "trained": _length(found["trained"]),
-        "usable": _length(found["usable"]),
+        "usable": _length(found["usable"]) + (f" / {found['or_only']:,}" if found.get("or_only") else ""),
         "fails": none if found["fails"] is None else f"{found['fails']:,}",
         "why": found["why"],
         "findings": ", ".join(counted_words(grade, count).in_language(language) for grade, count in counted.items())

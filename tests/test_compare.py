@@ -82,6 +82,7 @@ def one_line(stderr: str) -> str:
 # A whole run ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_json_alone_is_on_the_standard_output(whole: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
     out, ended = whole
     assert ended.returncode == 0, ended.stderr

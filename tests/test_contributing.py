@@ -158,6 +158,7 @@ def test_make_docs_writes_the_pages_of_a_new_encoding(copy):
     assert "log_distance.zh.md: missing; begin it with <!-- translates" in python(copy, "tools/translations.py")
 
 
+@pytest.mark.acceptance
 def test_a_family(copy):
     """The example exists already: it is taken away first."""
     reader, proof = listed("A family")
@@ -191,6 +192,7 @@ assert "families.proofs_hrm_text" in [name if "." in name else f"families.{{name
     )
 
 
+@pytest.mark.acceptance
 def test_a_task_of_the_lab(copy):
     follow("A task of the lab", copy)
     gates("A task of the lab", copy)
@@ -207,6 +209,7 @@ assert pytest.main(["-q", "-p", "no:cacheprovider", "tests/oracles/test_task_shi
     assert '"shift"' in printed
 
 
+@pytest.mark.acceptance
 def test_a_view_of_the_explorer(copy):
     follow("A view of the explorer", copy)
     gates("A view of the explorer", copy)

@@ -284,6 +284,7 @@ tasks: [{task: {name: copy, length: 4, lengths: [4], held_out: 4}, training: {st
 """
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize(
     "case", only(["an exit", "an exit past Python", "Ctrl-C that nobody pressed"], "an exit past Python")
 )

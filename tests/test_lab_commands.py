@@ -233,6 +233,7 @@ def test_needs_in_chinese_have_chinese_punctuation(tmp_path: Path) -> None:
     assert all("：" in line and ": " not in line and "（" in line for line in needs)
 
 
+@pytest.mark.acceptance
 def test_resumed_without_naming_it_runs_what_is_missing(world: World, tmp_path: Path) -> None:
     out = world.copy(tmp_path / "out")
     (lost,) = (out / "trials").glob("copy-rope-*")
@@ -418,6 +419,7 @@ def test_another_experiment_is_told_apart_in_the_words_of_its_file() -> None:
     assert differences(ours, dumped(EXPERIMENT.replace("To test", "About"))) == ["other about"]
 
 
+@pytest.mark.acceptance
 def test_a_trial_is_repeated_and_compared(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same code on this machine gives the same bits; a score that was stored wrongly is found."""
     out = world.copy(tmp_path / "out")

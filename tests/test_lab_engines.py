@@ -49,6 +49,7 @@ def breaks_for_rope(trial: Any, *rest: Any) -> Record:
 # Local ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.acceptance
 def test_local_workers_give_what_one_process_gives(tmp_path: Path, unbroken: Path) -> None:
     outcome = made_up_sweep(tmp_path, train=None, engine=Local(2), **few)
     assert (outcome.ran, outcome.failed) == (FEW, ())

@@ -151,6 +151,7 @@ tasks:
 """
 
 
+@pytest.mark.acceptance
 def test_a_ladder_is_run_rung_by_rung_and_reported(tmp_path: Path) -> None:
     (tmp_path / "mine.yaml").write_text(MICRO)
     out = tmp_path / "out"

@@ -119,6 +119,7 @@ def together(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Record]:
     return {file.stem: Record.from_parquet(file.read_bytes()) for file in out.glob("*.parquet")}
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", trials())
 def test_two_processes_train_the_model_of_one(alone: dict[str, Record], together: dict[str, Record], name: str) -> None:
     assert {kind for kind, *_ in numbers(alone[name])} == {"bits", "curve"}

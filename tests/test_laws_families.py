@@ -96,6 +96,7 @@ def test_gradients(name):
     laws.check(build(name), laws.Setting(), ["gradients"])
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("name", only(MADE, "shaw two limits", "distance bank"))
 def test_one_graph(name):
     """In the backend that attention takes by itself."""

@@ -150,6 +150,7 @@ def check(name, place, causal, shared, dtype=torch.float32, atol=FP32):
     return got
 
 
+@pytest.mark.acceptance
 @needs_compiler
 @pytest.mark.parametrize(("name", "place", "causal", "shared"), one_in(2, QUICK))
 def test_by_loops(name, place, causal, shared):

@@ -207,6 +207,7 @@ def test_tables_belong_to_their_parameters(make):
             other.rotate(x, prepared, "query")
 
 
+@pytest.mark.acceptance
 @pytest.mark.parametrize("make", one_in(2, [lambda: LeRoPE(8), lambda: MixedRoPE(8, 4, axes=1)]))
 def test_the_laws(make):
     encoding = laws.draw_parameters(make(), seed=1)

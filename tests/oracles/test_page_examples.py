@@ -302,7 +302,7 @@ def gta(page: Page, c: int, y: int, x: int) -> np.ndarray:
     """Miyato et al. 2023 and their code: rows and columns as fractions, frequencies 2π·2^(n - N)."""
     camera = pose(c)
     camera[:3, 3] *= page["scale"][0]
-    angles = [-2 * math.pi * 2.0 ** (n - D // 8) * place for n in range(1, D // 8 + 1) for place in (x / 2, y / 2)]
+    angles = [-2 * math.pi * 2.0 ** (n - D // 8) * place for n in range(1, D // 8 + 1) for place in (y / 2, x / 2)]
     return torch.block_diag(*map(torch.from_numpy, [camera] * (D // 8) + [turning(angles, "interleaved")])).numpy()
 
 

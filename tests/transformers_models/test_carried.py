@@ -51,6 +51,7 @@ def test_gradients_under_checkpointing(model_type):
     near(gradient(), expected)
 
 
+@pytest.mark.acceptance
 @torch.no_grad()
 @pytest.mark.parametrize("model_type", one_in(2, TYPES))
 def test_one_graph(model_type):

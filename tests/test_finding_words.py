@@ -206,6 +206,7 @@ def test_nonsense_and_other_fields_reach_nothing(word):
     assert lookup.hint(word) == ""
 
 
+@pytest.mark.acceptance
 def test_every_name_and_alias_is_known():
     for entry in lookup.ENTRIES:
         for word in (entry.name, *entry.also_called, *entry.page.title.both()):

@@ -76,6 +76,10 @@ def test_positions_of_few_tokens_are_prepared_by_nothing(calls):
         assert encoding.prepare(Positions.arange(2, few_tokens.MOST)).tables
         assert encoding.prepare(at.shift(0.5)).tables
         assert OfOwnTables(16).prepare(at).tables
+        with pytest.raises((TypeError, ValueError), match="dtype"):
+            encoding.prepare(at, "x")
+        with pytest.raises(ValueError, match="1 coordinate"):
+            encoding.prepare(at.replaced(coords=at.coords[..., None]))
     assert encoding.prepare(at).tables  # a gradient is made with tables, which all layers share
 
 

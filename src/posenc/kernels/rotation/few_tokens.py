@@ -45,11 +45,11 @@ def serves(frequencies: Frequencies) -> bool:
 
 
 def within(at: Positions) -> bool:
-    """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU without a gradient."""
+    """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU."""
     coords = at.coords
-    if at.consecutive_in != "row" or torch.is_grad_enabled() or not plain_on_cpu(coords) or kernel() is None:
+    if at.consecutive_in != "row" or coords.ndim != 2 or not 0 < coords.numel() <= MOST or coords.dtype != torch.int64:
         return False
-    return coords.dtype == torch.int64 and 0 < coords.numel() <= MOST
+    return plain_on_cpu(coords) and kernel() is not None
 
 
 def both_turned_at(
@@ -81,13 +81,10 @@ def turned_at(
 
 
 def _served(q: Tensor, k: Tensor, at: Positions, pairs: int, start: int) -> bool:
-    coords, of_q = at.coords, q.shape
-    if at.consecutive_in != "row" or not plain_on_cpu(q, k, coords) or wants_gradient(q, k) or kernel() is None:
+    if not within(at) or q.dtype not in TYPES or not plain_on_cpu(q, k) or wants_gradient(q, k):
         return False
-    if q.dtype not in TYPES or coords.dtype != torch.int64 or coords.ndim != 2:
-        return False
-    rows, tokens = coords.shape
-    return of_q[2] == tokens and rows in (1, of_q[0]) and 0 < rows * tokens <= MOST and start + 2 * pairs <= of_q[3]
+    (rows, tokens), of_q = at.coords.shape, q.shape
+    return of_q[2] == tokens and rows in (1, of_q[0]) and start + 2 * pairs <= of_q[3]
 
 
 def _call(

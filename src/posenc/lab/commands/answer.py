@@ -1,6 +1,6 @@
 """The answer on one screen of 24 lines and 80 columns: a row for each encoding, then what it can and cannot tell.
 
-RoPE + YaRN               ████▇  100.0  →  98.4  (96.9–99.9)   stays
+RoPE + YaRN              █████   100.0  99.8  99.4–100.0     stays
 """
 
 from __future__ import annotations

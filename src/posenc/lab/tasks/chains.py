@@ -34,7 +34,7 @@ SCORED_SEED = 20261126
 class Chains(Task):
     """A row of a length is the beginning of a longer one, so all lengths are scored on the same chains.
 
-    symbols        V, tokens are 0 … V-1; the first of a row is uniform
+    symbols        V, up to 256, tokens are 0 … V-1; the first of a row is uniform
     concentration  a: small values make chains that are easy to predict once their transitions are known
     targets        the last symbols of a row, which are scored; in training all are
     """
@@ -42,7 +42,7 @@ class Chains(Task):
     name: Literal["chains"] = "chains"
     length: int = Field(default=128, ge=1)
     lengths: tuple[int, ...] = (128, 256, 512, 1024, 2048)
-    symbols: int = Field(default=16, ge=2)
+    symbols: int = Field(default=16, ge=2, le=256)
     concentration: float = Field(default=0.2, gt=0, allow_inf_nan=False)
     targets: int = Field(default=64, ge=1)
 

@@ -47,9 +47,9 @@ def serves(frequencies: Frequencies) -> bool:
 def within(at: Positions) -> bool:
     """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU."""
     coords = at.coords
-    if at.consecutive_in != "row" or coords.ndim != 2 or not 0 < coords.numel() <= MOST or coords.dtype != torch.int64:
+    if at.consecutive_in != "row" or not plain_on_cpu(coords) or kernel() is None:  # first: no graph depends on a length
         return False
-    return plain_on_cpu(coords) and kernel() is not None
+    return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST
 
 
 def both_turned_at(

@@ -12,7 +12,7 @@ import torch
 from scipy.special import gammaln
 
 from posenc.lab.engines.local import Local
-from posenc.lab.experiment import Experiment
+from posenc.lab.experiment import Experiment, Trial
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 from posenc.lab.report import floor
@@ -21,6 +21,7 @@ from posenc.lab.report.page import page
 from posenc.lab.run.sweep import sweep
 from posenc.lab.tasks.chains import Chains, polya_bits
 from posenc.lab.tasks.task import IGNORE
+from posenc.lab.trial.training import run_trial
 
 SMALL = Chains(length=16, lengths=(16, 64), symbols=4, concentration=0.3, targets=8, held_out=32)
 
@@ -138,3 +139,24 @@ def test_the_report_has_the_floor_the_excess_and_the_use_of_far_context(tmp_path
     assert {"counts after 0 symbols", "counts after 2 symbols"} <= rows.keys()
     assert '<section id="floors">' in page(found)
     assert "Use of far context" in markdown(found, "en")
+
+
+def test_the_loss_at_the_longest_length_is_followed_in_the_last_fifth_of_training() -> None:
+    """Its last point is the score of the finished model on the same rows."""
+    trial = Trial.model_validate(
+        {
+            "encoding": "alibi",
+            "task": SMALL.model_dump(),
+            "training": {"steps": 20, "rows": 8, "learning_rate": 0.004},
+            "size": {"d_model": 16, "n_heads": 2, "n_layers": 1},
+            "seed": 0,
+        }
+    )
+    record = run_trial(trial, None)
+    assert record is not None
+    rows = record.rows.to_pylist()
+    far = {row["step"]: row["value"] for row in rows if row["kind"] == "far"}
+    last = [row["value"] for row in rows if row["kind"] == "bits" and row["length"] == 64 and row["item"] < 32]
+    assert list(far) == [16, 17, 18, 19, 20]
+    assert len(last) == 32
+    assert far[20] == pytest.approx(sum(last) / 32, rel=1e-6)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
-IN_TRAINING = ("attention", "link", "similarity")  # kinds of rows recorded in training on held-out rows
+IN_TRAINING = ("attention", "far", "link", "similarity")  # kinds of rows recorded in training on held-out rows
 SAME = ("failed", "cannot", "chance", "baseline", "trained_tokens", "parameters", "encoding_parameters")
 
 

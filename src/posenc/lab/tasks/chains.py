@@ -50,6 +50,7 @@ class Chains(Task):
     title: ClassVar[Words] = say("Random Markov chains")
     unit: ClassVar[Words] = say("symbols of context")
     measure: ClassVar[Literal["bits", "exact"]] = "bits"
+    follows_far: ClassVar[bool] = True
     sees: ClassVar[Words] = say("counts symbols without their order")
 
     @model_validator(mode="after")

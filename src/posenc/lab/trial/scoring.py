@@ -109,6 +109,15 @@ def score_lengths(
     return cannot
 
 
+def loss_at(model: Transformer, arm: Arm, task: Task, length: int, text: Corpus | None, rows: int) -> float | None:
+    """The mean bits of the first held-out rows at a length; None where the model cannot be scored there."""
+    if out_of_reach(model, arm.positions(task, length)) is not None:
+        return None
+    batch = task.scored(length, text)
+    found = scores(model, batch.tokens[:rows], batch.targets[:rows], number=arm.numbering(task))
+    return (found.bits.sum() / found.asked.sum()).item() if found.finite else None
+
+
 def score_draws(
     model: Transformer, arm: Arm, task: Task, text: Corpus | None, rows: Rows, draws: int, cannot: dict[str, str]
 ) -> None:

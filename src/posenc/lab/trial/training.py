@@ -28,6 +28,7 @@ import posenc
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Precision, Trial
 from posenc.lab.experiment.change import Change
+from posenc.lab.records import learning_curve
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
 from posenc.lab.text.corpus import Corpus
@@ -38,7 +39,7 @@ from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
 from posenc.lab.trial.parallel import Part, part_of
 from posenc.lab.trial.rope_rescaling import changed, wearing
-from posenc.lab.trial.scoring import add_items, items, score_draws, score_lengths, scores
+from posenc.lab.trial.scoring import add_items, items, loss_at, score_draws, score_lengths, scores
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -48,6 +49,7 @@ logging.getLogger("lightning_fabric").setLevel(logging.WARNING)  # suppresses ba
 Report = Callable[[float], None]
 TRAINING = 0.9  # share of a trial's progress; the rest is scoring
 POINTS = 20  # points of the training curve
+FOLLOWED = 32  # held-out rows whose loss at the longest length is recorded during training
 SCORING_AT_MOST = timedelta(days=1)  # the other processes wait for the first
 CAUSAL_ONLY = "causal only"
 
@@ -190,9 +192,21 @@ class Run:
             if step % every == 0 or step == self.steps:
                 self.rows.add("curve", sum(since) / len(since), step=step)
                 since.clear()
+                self.follow(step)
             self.watch(step)
             self.report(TRAINING * step / self.steps)
         return None
+
+    def follow(self, step: int) -> None:
+        """Records the loss at the longest length in the last fifth of the steps."""
+        length = max(self.task.lengths)
+        if not self.task.follows_far or self.fabric.global_rank or step < self.steps * (1 - learning_curve.LAST):
+            return
+        with self.fabric.autocast():
+            bits = loss_at(self.model, self.arm, self.task, length, self.text, FOLLOWED)
+        if bits is not None:
+            self.rows.add("far", bits, step=step, length=length)
+        self.model.train()
 
     def watch(self, step: int) -> None:
         if self.profile is not None and self.fabric.global_rank == 0 and step in self.profile.steps:

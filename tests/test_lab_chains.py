@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import pairwise, product
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from scipy.special import gammaln
 
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Experiment, Trial
+from posenc.lab.findings.arm_cells import converged_arm
 from posenc.lab.findings.assemble import findings
 from posenc.lab.records.results import Folder
 from posenc.lab.report import floor
@@ -160,3 +162,13 @@ def test_the_loss_at_the_longest_length_is_followed_in_the_last_fifth_of_trainin
     assert list(far) == [16, 17, 18, 19, 20]
     assert len(last) == 32
     assert far[20] == pytest.approx(sum(last) / 32, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "far", "expected"), [(0.04, 1.6, True), (0.2, 1.6, False), (-0.2, 1.6, False), (0.2, 2.6, True)]
+)
+def test_converged_includes_the_longest_length_unless_it_has_broken(changes: float, far: float, expected: bool) -> None:
+    cells = {"16": {"mean": 2.0}, "64": {"mean": far}}
+    of = SimpleNamespace(length=16, lengths=[16, 64], measure="bits")
+    assert converged_arm(of, cells, {"0": 0.01}, {"0": changes}) is expected  # type: ignore[arg-type]
+    assert converged_arm(of, cells, {"0": 0.06}, {"0": changes}) is False  # type: ignore[arg-type]

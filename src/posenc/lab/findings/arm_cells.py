@@ -47,14 +47,16 @@ class TaskResults:
 
     def slopes(self, word: str) -> dict[str, float]:
         """Bits by which the training loss fell in the last fifth of the last phase of training, by seed."""
-        curves = dict[int, list[tuple[int, float]]]()
-        for row in self.results.training_curves[self.name]:
-            if row["encoding"] == word:
-                curves.setdefault(row["seed"], []).append((row["step"], row["bits"]))
         arm, trials = Arm(encoding_of(word), dropped=word.endswith(DROPPED)), self.trials(word)
         starts = {seed: arm.phases(about["trial"]["training"]["steps"])[-1][0] for seed, about in trials.items()}
+        curves = _curves(self.results.training_curves[self.name], word)
         found = {str(seed): learning_curve.slope(curve, starts[seed]) for seed, curve in curves.items()}
         return {seed: slope for seed, slope in found.items() if slope is not None}
+
+    def far_changes(self, word: str) -> dict[str, float]:
+        """Bits by which the loss at the longest length rose in the last fifth of the steps, by seed; maybe empty."""
+        curves = _curves(self.results.far_curves[self.name], word)
+        return {str(seed): curve[-1][1] - curve[0][1] for seed, curve in curves.items()}
 
     def crash(self, word: str, oracle: bool = False) -> str | None:
         """The reason why a trial of the encoding has no record."""
@@ -67,19 +69,30 @@ class TaskResults:
         return next((about for word in self.words for about in self.trials(word).values()), {})
 
 
+def _curves(rows: Iterable[Json], word: str) -> dict[int, list[tuple[int, float]]]:
+    """Pairs of step and bits of one encoding, by seed."""
+    curves = dict[int, list[tuple[int, float]]]()
+    for row in rows:
+        if row["encoding"] == word:
+            curves.setdefault(row["seed"], []).append((row["step"], row["bits"]))
+    return curves
+
+
 def arm(of: TaskResults, word: str) -> Json:
     """One encoding's part of the findings, before the gate and without conclusions about longer lengths."""
     trials = of.trials(word)
     oracle = cells(of, word, oracle=True, mode=of.mode(word))
-    curve, slopes = of.results.mean_curve(of.name, word), of.slopes(word)
+    curve, slopes, far_changes = of.results.mean_curve(of.name, word), of.slopes(word), of.far_changes(word)
     mode = of.mode(word)
+    scored = cells(of, word, mode=mode)
     return {
         "name": word,
         "learnt": False,
         "slopes": slopes,
-        "converged": criteria.converged(list(slopes.values())),
+        "far_changes": far_changes,
+        "converged": converged_arm(of, scored, slopes, far_changes),
         "state": _state(of, trials, of.crash(word)),
-        "cells": cells(of, word, mode=mode),
+        "cells": scored,
         "contiguous": None if mode == SAME_TARGETS else cells(of, word),
         "non_overlapping": {
             length: {"mean": cell["mean"], "seeds": cell["seeds"]}
@@ -97,6 +110,14 @@ def arm(of: TaskResults, word: str) -> Json:
         "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
         "seconds": mean([about["seconds"]["training"] for about in trials.values()]),
     }
+
+
+def converged_arm(of: TaskResults, scored: Json, slopes: dict[str, float], far_changes: dict[str, float]) -> bool | None:
+    """Whether training had converged, at the trained length and at the longest one, where that has not broken."""
+    home, far = (scored[str(length)]["mean"] for length in (of.length, of.lengths[-1]))
+    broken = home is not None and far is not None and criteria.behaviour(of.measure, home, far) == "breaks"
+    fell = criteria.converged(list(slopes.values()))
+    return fell if broken or criteria.settled(list(far_changes.values())) else False
 
 
 def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "", mode: str = SAME_TARGETS) -> Json:

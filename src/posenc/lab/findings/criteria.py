@@ -3,8 +3,9 @@
 learnt      bits: at least MARGIN below the task's baseline, a model that sees only the byte before (causal), no context
             (masked) or no order (chains); exact match: at least LEARNT. Both are means over seeds at the trained length.
             All numbers of an encoding that did not learn are shown; it is not ranked.
-converged   the training loss fell by at most CONVERGED bits in the last fifth of the steps, mean over seeds. Encodings that
-            still improved are marked and not ranked. Where positions are dropped, only the steps from there on count.
+converged   in the last fifth of the steps, mean over seeds, the training loss fell by at most CONVERGED bits; and so moved
+            the loss at the longest length, where it was recorded and has not broken. Encodings that still improved are
+            marked and not ranked. Where positions are dropped, only the steps from there on count.
 kept        the loss against the trained length is at most FLAT
 behaviour   flat, fades or breaks, by the loss at the longest length
 """
@@ -91,6 +92,11 @@ def gate(measure: Measure, home: Mapping[str, float], baseline: float | None, se
 def converged(slopes: Sequence[float]) -> bool | None:
     """Whether the mean of the slopes of the last fifth, one for each seed, is small; None without slopes."""
     return sum(slopes) / len(slopes) <= CONVERGED + ROUNDING if slopes else None
+
+
+def settled(changes: Sequence[float]) -> bool:
+    """Whether the mean of the changes of the loss at the longest length, one for each seed, is small; True without any."""
+    return not changes or abs(sum(changes) / len(changes)) <= CONVERGED + ROUNDING
 
 
 def worse(measure: Measure, score: float) -> float:

@@ -50,7 +50,9 @@ def _undecided(task: Json, arms: Sequence[Json]) -> Need:
     names = _names([arm["name"] for arm in arms])
     need = say("Not ranked: training was too short")
     why = say(
-        "training loss still fell by more than {converged:g} bits in the last fifth of the steps", converged=CONVERGED
+        "the training loss, or the loss at the longest length, still moved by more than {converged:g} bits in the last "
+        "fifth of the steps",
+        converged=CONVERGED,
     )
     return Need(need, names, why)
 

@@ -42,6 +42,7 @@ TRAINING_CURVES = """
     SELECT task, encoding, seed, step, value AS bits
     FROM rows WHERE kind = 'curve' AND NOT oracle AND isfinite(value) ORDER BY ALL
 """
+FAR_CURVES = TRAINING_CURVES.replace("'curve'", "'far'")
 BY_POSITION = """
     SELECT task, encoding, length, position, avg(value) AS bits
     FROM rows WHERE kind = 'position' AND NOT oracle AND isfinite(value) AND coalesce(change, '') = ''
@@ -62,7 +63,8 @@ class Results:
         self.about: dict[tuple[str, str, int, bool], Json] = {tuple(who): json.loads(text) for *who, text in lines}
         self.cells = self._by_task(CELLS)
         self.attention, self.links, self.similarity = map(self._by_task, (ATTENTION, LINKS, SIMILARITY))
-        self.training_curves, self.by_position = map(self._by_task, (TRAINING_CURVES, BY_POSITION))
+        self.training_curves, self.far_curves = map(self._by_task, (TRAINING_CURVES, FAR_CURVES))
+        self.by_position = self._by_task(BY_POSITION)
 
     def _by_task(self, query: str) -> dict[str, list[Json]]:
         found = self._database.execute(query)

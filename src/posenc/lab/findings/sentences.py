@@ -277,15 +277,18 @@ def _still_improving(found: Json) -> Words | None:
         return None
     rows = joined(said, "; ", "；")
     return say(
-        "Still improving at the end of training, by more than {converged:g} bits of training loss in the "
-        "last fifth of the steps, and therefore not ranked: {rows}.",
+        "Still improving at the end of training, by more than {converged:g} bits of training loss, or of the loss at "
+        "the longest length, in the last fifth of the steps, and therefore not ranked: {rows}.",
         converged=CONVERGED,
         rows=rows,
     )
 
 
 def _last_fifth(arm: Json) -> Words:
-    return say("{arm:.2f} bits", arm=_fell(arm))
+    fell, changes = _fell(arm), arm["far_changes"].values()
+    if fell > CONVERGED or not changes:
+        return say("{arm:.2f} bits", arm=fell)
+    return say("{moved:+.2f} bits at the longest length", moved=math.fsum(changes) / len(changes))
 
 
 def _fell(arm: Json) -> float:

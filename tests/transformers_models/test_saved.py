@@ -2,6 +2,8 @@
 
 import copy
 import json
+import os
+import subprocess
 import sys
 import warnings
 
@@ -9,16 +11,15 @@ import pytest
 import torch
 import transformers
 
+import in_process
 import posenc
 import posenc.transformers as pt
 from families.harness import config_of
+from posenc.configs import ConfigError, read_config, spec_of
+from posenc.configs.convert.checkpoint import convert
 from posenc.encodings.alibi import ALiBi
 from posenc.frequencies import DynamicNTK, rotary
-from transformers_models.test_attach import logits, made, model_of
-
-SAYS = (
-    r"posenc: this LlamaForCausalLM is saved with an encoding attached\. Load it with posenc\.transformers\.from_pretrained"
-)
+from transformers_models.test_attach import IDS, logits, made, model_of
 
 
 class Mine(ALiBi):
@@ -42,8 +43,7 @@ def folder(tmp_path_factory):
     model, path = model_of(), tmp_path_factory.mktemp("saved")
     pt.attach(model, posenc.Stack(posenc.create("rope", d_head=16), made("t5")), layers=[0, 1])
     pt.attach(model, posenc.create("yarn", d_head=16, factor=4.0, original_length=16), layers=[2, 3])
-    with pytest.warns(UserWarning, match=SAYS):
-        model.save_pretrained(path)
+    model.save_pretrained(path)
     return path, logits(model)
 
 
@@ -107,6 +107,9 @@ DAMAGED = {  # what is wrong: the change, and the place that the message names
     "format: another": (changed("format", 2), "posenc.format: expected 1"),
     "format: true": (changed("format", True), "posenc.format: expected 1"),
     "format: a word": (changed("format", "1"), "posenc.format: expected 1"),
+    "model_type: none": (without("model_type"), "posenc: the key 'model_type' is missing"),
+    "model_type: a number": (changed("model_type", 5), "posenc.model_type: expected a model type of transformers"),
+    "model_type: unknown": (changed("model_type", "lama"), "posenc.model_type: expected a model type .*'lama'"),
     "format: none": (without("format"), "posenc: the key 'format' is missing"),
     "no encodings": (without("encodings"), "posenc: the key 'encodings' is missing"),
     "no layers": (without("layers"), "posenc: the key 'layers' is missing"),
@@ -287,8 +290,7 @@ def attached(encoding):
 @pytest.mark.parametrize("kind", [Mine, Holder.Inner])
 def test_an_encoding_of_a_user_is_imported_only_where_its_code_is_trusted(kind, tmp_path):
     model = attached(kind(4))
-    with pytest.warns(UserWarning, match=SAYS):
-        model.save_pretrained(tmp_path)
+    model.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match=rf"posenc.encodings\[0\].class: '{__name__}:{kind.__qualname__}' is not posenc's"):
         pt.from_pretrained(tmp_path)
     loaded = pt.from_pretrained(tmp_path, trust_code=True).eval()
@@ -337,28 +339,135 @@ def test_code_that_fails_on_import_is_one_error(entry, tmp_path, monkeypatch):
         load(json.dumps(held), trust_code=True)
 
 
-# What saving says.
+# What AutoModel reads.
+
+LOADS = """
+import sys, torch, transformers
+class Hidden:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "posenc":
+            raise ModuleNotFoundError(f"No module named {name!r}")
+if sys.argv[2] == "hidden":
+    sys.meta_path.insert(0, Hidden())
+trusted = {"trust_remote_code": True} if sys.argv[2] != "plain" else {}
+model = transformers.AutoModelForCausalLM.from_pretrained(sys.argv[1], **trusted).eval()
+torch.save(model(torch.arange(3, 13)[None], use_cache=False).logits, sys.argv[3])
+"""
 
 
-def test_saving_says_once_how_to_load(tmp_path):
+def fresh_process(folder, how, out):
+    command = [sys.executable, "-W", "ignore", "-c", LOADS, str(folder), how, str(out)]
+    here = {**os.environ, "HF_MODULES_CACHE": str(out.parent / "modules"), "HF_HUB_OFFLINE": "1"}
+    return subprocess.run(command, env=here, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+
+
+def test_auto_model_loads_it_in_a_fresh_process(folder, tmp_path):
+    done = fresh_process(folder[0], "trusted", tmp_path / "logits.pt")
+    assert done.returncode == 0, done.stderr
+    model = pt.from_pretrained(folder[0]).eval()
+    assert torch.equal(torch.load(tmp_path / "logits.pt"), logits(model, torch.arange(3, 13)[None]))
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [("plain", "trust_remote_code=True"), ("hidden", "packages that were not found in your environment: posenc")],
+)
+def test_without_trust_or_without_posenc_it_raises(folder, tmp_path, how, said):
+    done = fresh_process(folder[0], how, tmp_path / "logits.pt")
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert not (tmp_path / "logits.pt").exists()
+
+
+@pytest.fixture
+def modules(tmp_path, monkeypatch):
+    """transformers keeps the code of folders here."""
+    for module in ("transformers.dynamic_module_utils", "transformers.utils"):
+        if hasattr(sys.modules[module], "HF_MODULES_CACHE"):
+            monkeypatch.setattr(f"{module}.HF_MODULES_CACHE", str(tmp_path / "modules"))
+
+
+def test_the_body_alone_has_the_encoding_too(folder, modules):
+    whole = pt.from_pretrained(folder[0]).eval()
+    body = transformers.AutoModel.from_pretrained(folder[0], trust_remote_code=True).eval()
+    assert type(body) is transformers.LlamaModel
+    with torch.no_grad():
+        assert torch.equal(body(IDS).last_hidden_state, whole.model(IDS).last_hidden_state)
+
+
+def test_what_is_loaded_is_transformers_own_and_can_be_saved_again(folder, modules, tmp_path):
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder[0], trust_remote_code=True).eval()
+    assert type(model) is transformers.LlamaForCausalLM
+    assert type(model.config) is transformers.LlamaConfig
+    assert model.config.model_type == "llama"
+    plain = transformers.AutoModelForCausalLM.from_config(config_of("llama"))
+    assert not hasattr(plain, "posenc_encodings"), "loading must not change what other models get"
+    model.save_pretrained(tmp_path / "again")
+    assert torch.equal(logits(pt.from_pretrained(tmp_path / "again").eval()), folder[1])
+    for name in ("config.json", "modeling_posenc.py", "README.md"):
+        assert (tmp_path / "again" / name).read_text() == (folder[0] / name).read_text()
+
+
+def test_a_new_model_of_its_configuration_is_refused(folder, modules):
+    config = transformers.AutoConfig.from_pretrained(folder[0], trust_remote_code=True)
+    with pytest.raises(ValueError, match="from_config: makes a new LlamaForCausalLM without what is attached"):
+        transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=True)
+
+
+def test_options_of_auto_model_are_kept(folder, modules):
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder[0], trust_remote_code=True, dtype=torch.bfloat16)
+    assert model.dtype is torch.bfloat16
+
+
+def test_saving_warns_of_nothing_and_a_copy_saves_itself(tmp_path):
     model = attached(made("t5"))
     other = copy.deepcopy(model)
     with torch.no_grad():
         for parameter in other.parameters():
             parameter.zero_()
-    for one in (model, other):
-        with pytest.warns(UserWarning, match=SAYS) as said:
-            one.save_pretrained(tmp_path / "first")
-        assert said[0].filename == __file__
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            one.save_pretrained(tmp_path / "again")
-    assert not pt.from_pretrained(tmp_path / "again").get_input_embeddings().weight.any(), "a copy saves itself"
-    pt.detach(model)
-    assert "save_pretrained" not in vars(model)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model.save_pretrained(tmp_path / "plain")
+        for one in (model, other):
+            one.save_pretrained(tmp_path / "kept")
+    assert not pt.from_pretrained(tmp_path / "kept").get_input_embeddings().weight.any()
+    pt.detach(model)
+    assert "save_pretrained" not in vars(model)
+    model.save_pretrained(tmp_path / "plain")
+    assert json.loads((tmp_path / "plain" / "config.json").read_text())["model_type"] == "llama"
+    assert sorted(path.name for path in (tmp_path / "plain").iterdir()) == [
+        "config.json",
+        "generation_config.json",
+        "model.safetensors",
+    ]
+
+
+def test_the_model_card_says_what_is_attached_and_keeps_what_others_wrote(tmp_path):
+    (tmp_path / "README.md").write_text("# Mine\n\nTrained on nothing.\n")
+    for name, row in (("alibi", "| 0–3 | ALiBi |"), ("t5", "| 0–3 | T5 |")):
+        attached(made(name)).save_pretrained(tmp_path)
+        card = (tmp_path / "README.md").read_text()
+        assert card.startswith("# Mine\n\nTrained on nothing.\n\n<!-- posenc -->\n")
+        assert card.count("| layers | encoding |") == 1
+        assert row in card
+
+
+class OfMine(transformers.LlamaForCausalLM):
+    """A class that transformers does not have."""
+
+
+def test_a_class_that_is_not_transformers_is_saved_so_that_nothing_loads_it(tmp_path):
+    model = OfMine(config_of("llama"))
+    pt.attach(model, made("alibi"))
+    with pytest.warns(UserWarning, match="OfMine is no class of transformers, so that nothing loads this folder"):
+        model.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="posenc_llama"):
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+
+
+def test_a_folder_is_not_sent_before_it_is_whole(tmp_path):
+    with pytest.raises(ValueError, match=r"push_to_hub: .*use model.push_to_hub"):
+        attached(made("alibi")).save_pretrained(tmp_path / "here", push_to_hub=True)
+    assert not (tmp_path / "here").exists()
 
 
 def test_a_pickled_model_is_saved_as_its_class_does(tmp_path):
@@ -374,8 +483,7 @@ def test_a_model_with_another_head_is_loaded_as_what_it_is(tmp_path):
     torch.manual_seed(0)
     model = transformers.LlamaForTokenClassification(config_of("llama")).eval()
     pt.attach(model, made("alibi"))
-    with pytest.warns(UserWarning, match="saved with an encoding attached"):
-        model.save_pretrained(tmp_path / "kept")
+    model.save_pretrained(tmp_path / "kept")
     loaded = pt.from_pretrained(tmp_path / "kept").eval()
     assert type(loaded) is type(model)
     assert torch.equal(logits(loaded), logits(model))
@@ -384,3 +492,81 @@ def test_a_model_with_another_head_is_loaded_as_what_it_is(tmp_path):
         (tmp_path / "kept" / "config.json").write_text(json.dumps(config | {"architectures": names}))
         with pytest.raises(ValueError, match="architectures: expected the name of one model of transformers"):
             pt.from_pretrained(tmp_path / "kept")
+
+
+# What posenc's own readers say of the folder.
+
+
+def test_inspect_shows_what_is_attached(folder):
+    spec = read_config(folder[0])
+    model = pt.from_pretrained(folder[0])
+    q = torch.randn(1, 4, 7, 16, generator=torch.Generator().manual_seed(1))
+    at = posenc.Positions.arange(1, 7)
+    for layer, number in {0: 0, 1: 0, 2: 1, 3: 1}.items():
+        ours, attached = spec.encoding(layer), model.posenc_encodings[number]
+        ours.load_state_dict(attached.state_dict())
+        assert torch.equal(posenc.attend(q, q, q, ours, at), posenc.attend(q, q, q, attached, at))
+    assert spec.family == "llama"
+    assert [remark.text for remark in spec.remarks if remark.key == "posenc"] == [
+        "4 of 4 layers have an encoding attached by posenc, in place of the model's own"
+    ]
+
+
+def test_layers_without_an_attached_encoding_keep_the_models_own(tmp_path):
+    model = model_of()
+    plain = read_config(model.config.to_dict())
+    pt.attach(model, posenc.create("nope"), layers=[1])
+    model.save_pretrained(tmp_path)
+    spec = read_config(tmp_path)
+    assert [type(spec.encoding(n)).__name__ for n in range(4)] == ["RoPE", "NoPE", "RoPE", "RoPE"]
+    assert [layer for n, layer in enumerate(spec.layers) if n != 1] == [
+        layer for n, layer in enumerate(plain.layers) if n != 1
+    ]
+
+
+def test_the_text_part_of_a_larger_model_is_meant():
+    entry = {"format": 1, "layers": {"1": 0}, "encodings": [{"class": "posenc.encodings.nope.NoPE", "arguments": {}}]}
+    config = config_of("gemma3").to_dict()
+    config |= {"model_type": "posenc_gemma3", "posenc": entry | {"model_type": "gemma3"}}
+    spec = spec_of(config)
+    assert [type(spec["text_config"].encoding(n)).__name__ for n in range(2)] == ["RoPE", "NoPE"]
+
+
+UNREADABLE = {
+    "no entry": ({"model_type": "posenc_llama"}, "posenc: expected the entry"),
+    "no type": ({"posenc": {}}, "posenc.model_type: expected the model's own type"),
+    "too many layers": (
+        {
+            "posenc": {
+                "model_type": "llama",
+                "layers": {"9": 0},
+                "encodings": [{"class": "posenc.encodings.nope.NoPE", "arguments": {}}],
+            }
+        },
+        "posenc.layers: the model has 4 layers, got 9",
+    ),
+    "a user's": (
+        {"posenc": {"model_type": "llama", "layers": {"0": 0}, "encodings": [{"class": "a.b:C", "arguments": {}}]}},
+        "a configuration imports no code",
+    ),
+    "damaged": (
+        {"posenc": {"model_type": "llama", "layers": {"0": 3}, "encodings": []}},
+        "posenc: is not as posenc writes it",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", UNREADABLE)
+def test_an_entry_that_cannot_be_read_is_one_error(what):
+    changes, said = UNREADABLE[what]
+    with pytest.raises(ConfigError, match=said):
+        spec_of(config_of("llama").to_dict() | changes)
+
+
+def test_neither_convert_nor_extend_take_it_for_a_plain_model(folder, tmp_path):
+    with pytest.raises(ValueError, match="posenc: an encoding is attached in this folder"):
+        convert(folder[0], tmp_path / "out", "interleaved")
+    done = in_process.posenc("inspect", folder[0], "--extend-to", "8192")
+    assert done.returncode == 1
+    assert "--extend-to: posenc has attached encodings in this folder" in " ".join(done.stderr.replace("│", " ").split())
+    assert "--extend-to" not in in_process.posenc("inspect", folder[0]).stdout

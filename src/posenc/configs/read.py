@@ -8,7 +8,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from posenc.configs import gguf, source
+from posenc.configs import attached, gguf, source
 from posenc.configs.beside import with_weights_beside
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import read_section
@@ -45,7 +45,7 @@ def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool =
     """`read_config` for what shows the remarks itself: no warning."""
     if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
         return gguf.spec_of_gguf(config)
-    found = source.load(config)
+    found, entry = attached.own(source.load(config))
     model_type = found.get("model_type", "" if found.get("architectures") else None)
     if not isinstance(model_type, str):
         raise ConfigError(
@@ -53,4 +53,5 @@ def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool =
             "how the other keys of the config are read"
         )
     keys, folder = Keys(found, model_type, defaults=defaults), source.folder(config)
-    return read_section(keys if folder is None else with_weights_beside(keys, folder))
+    spec = read_section(keys if folder is None else with_weights_beside(keys, folder))
+    return spec if entry is None else attached.with_attached(spec, entry)

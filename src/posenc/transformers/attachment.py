@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import MethodType
 from typing import Any
 
@@ -31,6 +31,7 @@ from posenc.transformers.fit import can_take_the_place, check_later, check_layer
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
 from posenc.transformers.saved import KEY, entry_of
+from posenc.transformers.shared_folder import finish
 
 RECORD = "_posenc_attached"
 PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
@@ -43,7 +44,6 @@ class Attached:
     handles: list[Any]
     implementations: list[tuple[Any, str | None]]
     layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
-    told: bool = False  # whether it has been said how to load what is saved
 
 
 def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
@@ -142,21 +142,20 @@ def detach(model: nn.Module) -> nn.Module:
 
 
 def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
-    """A model's own `save_pretrained`, while an encoding is attached to it. Says once how to load the folder.
+    """A model's own `save_pretrained`, while an encoding is attached to it: AutoModel loads the folder with it.
 
-    Raises TypeError for an encoding that could not be made again from the folder.
+    Raises TypeError for an encoding that could not be made again from the folder, and ValueError for push_to_hub=True.
     """
     record: Attached = getattr(self, RECORD)
-    entry_of(getattr(self, PARAMETERS), record.layers)
-    if not record.told:
-        record.told = True
-        warnings.warn(
-            f"posenc: this {type(self).__name__} is saved with an encoding attached. Load it with "
-            "posenc.transformers.from_pretrained(folder): AutoModel ignores the encoding without an error, and computes "
-            "with the model's own",
-            stacklevel=2,
+    entry_of(self.config.model_type, getattr(self, PARAMETERS), record.layers)
+    if options.get("push_to_hub"):
+        raise ValueError(
+            "push_to_hub: save_pretrained would send the folder before posenc has written its part; use model.push_to_hub"
         )
-    return type(self).save_pretrained(self, *given, **options)
+    done = type(self).save_pretrained(self, *given, **options)
+    if options.get("is_main_process", True):
+        finish(Path(given[0] if given else options["save_directory"]), self)
+    return done
 
 
 def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -185,7 +184,7 @@ def _write_config(model: Any, held: nn.ModuleList, layers: dict[int, int]) -> No
     """Sets `model.config.posenc`; without one for an encoding that a configuration cannot hold, which cannot be saved."""
     _forget_config(model)
     with suppress(TypeError):
-        setattr(model.config, KEY, entry_of(held, layers))
+        setattr(model.config, KEY, entry_of(model.config.model_type, held, layers))
 
 
 def _forget_config(model: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import torch
 from torch import nn
 
 from posenc.configs.source import CONSTANTS
-from posenc.encoding import PositionalEncoding
 from posenc.support import strict_json
 from posenc.support.checked import checked
 from posenc.transformers.attachment import PARAMETERS, attach
@@ -32,12 +32,27 @@ def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **
     path = Path(folder) / "config.json"
     if not path.is_file():
         raise FileNotFoundError(f"folder: expected one with a config.json that save_pretrained wrote, got {folder}")
-    encodings, layers = _read(path, trust_code)
-    from transformers import AutoConfig
+    config = _read(path)
+    model: nn.Module = load(_class_of(config, path), folder, trust_code=trust_code, **options)
+    return model
 
-    config = AutoConfig.from_pretrained(folder)
-    delattr(config, KEY)
-    model: nn.Module = _class_of(config, path).from_pretrained(folder, config=config, **options)
+
+def load(
+    kind: Any, folder: str | PathLike[str], *given: Any, trust_code: bool, overrides: Any = None, **options: Any
+) -> Any:
+    """A model of that class of transformers from the folder, with what the folder says is attached.
+
+    overrides   a configuration instead of the folder's, whose entry stays
+    """
+    path = Path(folder) / "config.json"
+    held = _read(path)
+    entry = held[KEY]
+    try:
+        encodings, layers = restored(entry, trust_code=trust_code)
+        config = _own(held if overrides is None else overrides.to_dict(), entry["model_type"])
+    except ValueError as error:
+        raise ValueError(f"folder: {path}: {error}") from error
+    model: nn.Module = kind.from_pretrained(folder, *given, config=config, **options)
     for number, encoding in enumerate(encodings):
         try:
             attach(model, encoding, layers=[n for n, own in layers.items() if own == number])
@@ -62,25 +77,32 @@ def _class_of(config: Any, path: Path) -> Any:
     """The class that was saved, with its head: AutoModelForCausalLM would put a new one in the place of another's."""
     import transformers
 
-    names = config.architectures or []
+    names = config.get("architectures") or []
     found = getattr(transformers, names[0], None) if len(names) == 1 else None
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise ValueError(f"folder: {path}: architectures: expected the name of one model of transformers, got {names}")
     return found
 
 
-def _read(path: Path, trust_code: bool) -> tuple[list[PositionalEncoding], dict[int, int]]:
-    """The encodings of a configuration, and the number of each layer's."""
+def _own(config: Mapping[str, Any], model_type: Any) -> Any:
+    """The model's own configuration, without what is posenc's in the file. Raises ValueError for a type without a class."""
+    from transformers import CONFIG_MAPPING
+
+    if not isinstance(model_type, str) or model_type not in CONFIG_MAPPING:
+        raise ValueError(f"{KEY}.model_type: expected a model type of transformers such as 'llama', got {model_type!r}")
+    kept = {name: value for name, value in config.items() if name not in (KEY, "auto_map")}
+    return CONFIG_MAPPING[model_type].from_dict(kept | {"model_type": model_type})
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The configuration of a folder, which has an entry of posenc."""
     try:
         config = strict_json.loads(path.read_bytes(), CONSTANTS)
     except ValueError as error:
         raise ValueError(f"folder: {path}, whose entry {KEY} says what is attached, cannot be read: {error}") from error
     if not isinstance(config, dict) or KEY not in config:
         raise ValueError(f"folder: {path.parent} has nothing of posenc in its config.json; load it with transformers")
-    try:
-        return restored(config[KEY], trust_code=trust_code)
-    except ValueError as error:
-        raise ValueError(f"folder: {path}: {error}") from error
+    return config
 
 
 def _stored(folder: Any, names: set[str]) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """What is attached, as the entry "posenc" of a config.json: a saved folder says it, and `from_pretrained` reads it.
 
     {"format": 1,
+     "model_type": "llama",                           the model's own, since the folder has another
      "encodings": [{"class": "posenc.encodings.rope.RoPE", "arguments": {"d_head": 64, …}},
                    {"stack": [{"class": "my_package.mine:Mine", "arguments": {}}, …]}],
      "layers": {"0": 0, "1": 0, "2": 1}}              which encoding each layer has
@@ -32,13 +33,14 @@ LARGEST = {"d_model": 2**20, "d_head": 2**20, "n_heads": 2**20}  # sizes from wh
 SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}  # as transformers writes them: {"__float__": "Infinity"}
 
 
-def entry_of(held: nn.ModuleList, layers: dict[int, int]) -> dict[str, Any]:
+def entry_of(model_type: str, held: nn.ModuleList, layers: dict[int, int]) -> dict[str, Any]:
     """The entry: the encodings as classes with their arguments, and which layer has which.
 
     Raises TypeError for an encoding that could not be made again from it.
     """
     return {
         "format": FORMAT,
+        "model_type": model_type,
         "encodings": [described(encoding) for encoding in held],
         "layers": {str(n): number for n, number in layers.items()},
     }
@@ -88,7 +90,7 @@ def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding],
 
     Raises ValueError, which names the place within the entry, for what `entry_of` does not write.
     """
-    held = _object(KEY, entry, ("format", "encodings", "layers"))
+    held = _object(KEY, entry, ("format", "model_type", "encodings", "layers"))
     if type(held["format"]) is not int or held["format"] != FORMAT:
         raise _wrong(f"{KEY}.format", f"{FORMAT}, which this posenc reads", held["format"])
     made = _list(f"{KEY}.encodings", held["encodings"])

@@ -212,11 +212,17 @@ def _extensions(
     """Extensions of the part of the model that reads text; fragments are nested as in the file."""
     if length is None:
         return []
+    from posenc.configs import attached
     from posenc.configs.report.extension import extend, extensible
 
     if not config:
         raise ValueError(
             "--extend-to: a GGUF file is not changed; llama.cpp takes the settings: give the config.json it is from"
+        )
+    if attached.KEY in config:
+        raise ValueError(
+            "--extend-to: posenc has attached encodings in this folder, which settings do not change; load it with "
+            "posenc.transformers.from_pretrained and attach others"
         )
     path, part = extensible(spec)
     return extend(config, part, length, methods, path)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.configs import ConfigError, source, spec_of
+from posenc.configs import ConfigError, attached, source, spec_of
 from posenc.configs.beside import HEADS as N_HEADS
 from posenc.configs.beside import TEXT_PARTS
 from posenc.configs.convert.families import GATED, PARTIAL_BY_DEFAULT, UNFIT, family
@@ -55,6 +55,11 @@ def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> 
     Raises ValueError for sizes that are missing, contradict each other or do not describe one rotation per head.
     """
     name = family(dict(config))
+    if attached.KEY in config:
+        raise ValueError(
+            f"{attached.KEY}: an encoding is attached in this folder, and has a layout of its own; convert the model as it "
+            "is saved before posenc.transformers.attach, or after detach"
+        )
     if name in UNFIT:
         raise ValueError(f"model_type {name}: cannot be converted, {UNFIT[name]}")
     if config.get("alibi") is True:

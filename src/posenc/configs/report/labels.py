@@ -38,6 +38,8 @@ LABELS = {
     "pairs": say("pairs"),
     "base": say("base"),
     "scaling": say("scaling"),
+    "given": say("frequencies"),
+    "listed": say("listed in the file"),
     "axes": say("axes"),
     "axes are": say("{0} coordinates for each token; {1} pairs read them"),
     "cos and sin": say("cos and sin"),

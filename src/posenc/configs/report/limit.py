@@ -11,6 +11,7 @@ import math
 from dataclasses import dataclass
 
 from posenc.configs import Layer, PositionSpec, Rotation, Use
+from posenc.configs.attached import has_attached
 from posenc.configs.say import say
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Words
@@ -25,6 +26,7 @@ NAMES = {
     "yarn": Words("YaRN"),
 }
 UNSCALED = Words("")
+EVALUATE = say("evaluate the model at a longer length before you use it there")
 
 
 @dataclass(frozen=True)
@@ -164,10 +166,7 @@ def _rotary_failure(
             pairs, moving = max(pairs, new), max(moving, sum(1 for value in made if value))
             layers += spec.layers.count(layer)
     if first is None:
-        return None, *(
-            say("every pair completes a turn in training: no new angle beyond"),
-            say("evaluate the model at a longer length before you use it there"),
-        )
+        return None, *(say("every pair completes a turn in training: no new angle beyond"), EVALUATE)
     return first, *(
         say(
             "{pairs} of {moving} pairs in {layers} layers reach angles not seen in training",
@@ -175,7 +174,7 @@ def _rotary_failure(
             moving=moving,
             layers=layers,
         ),
-        say("posenc inspect … --extend-to N writes settings for N"),
+        EVALUATE if has_attached(spec) else say("posenc inspect … --extend-to N writes settings for N"),
     )
 
 

@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from posenc.configs.attached import GIVEN
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.labels import LABELS
 from posenc.configs.report.names import kind as kind_in_words
@@ -133,8 +134,11 @@ class Page:
         rotation = encoding.get("rotation")
         if rotation:
             yield self.say("pairs"), self.pairs(arguments, rotation), said.get("rotary_dim", "")
-            yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
-            if rotation["kind"] != "rotary":
+            if rotation["kind"] == GIVEN:
+                yield self.say("given"), self.say("listed"), said.get("frequencies", "")
+            else:
+                yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
+            if rotation["kind"] not in ("rotary", GIVEN):
                 numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 from torch import Tensor
 
 from posenc.attention.call import Call
+from posenc.attention.flex_functions import mask_mod as mask_mod
+from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer

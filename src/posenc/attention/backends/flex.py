@@ -24,6 +24,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
+from posenc.attention.flex_functions import mask_mod
 from posenc.attention.options import Options, capped
 from posenc.encoding import BiasFn, PositionalEncoding, distance_terms, working_dtype
 from posenc.kernels.fast_path import transformed
@@ -110,29 +111,17 @@ def _as_runs(encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> 
 
 
 def _blocks(at_q: Positions, at_k: Positions, causal: bool, options: Options) -> BlockMask | None:
-    """Blocks of keys that some query of a block may see; within them `sees` decides. None where all see all."""
+    """Blocks of keys that some query of a block may see; within them `mask_mod` decides. None where all see all."""
     from torch.nn.attention.flex_attention import create_block_mask
 
-    narrow = options.window is not None or options.chunk is not None
-    if at_q.consecutive_in == at_k.consecutive_in == "row" and not causal and not narrow:
+    if (
+        at_q.consecutive_in == at_k.consecutive_in == "row"
+        and not causal
+        and options.window is None
+        and options.chunk is None
+    ):
         return None
-    (left, right), chunk = options.window or (None, None), options.chunk
-    of_q, of_k, order_q, order_k = at_q.document, at_k.document, at_q.order, at_k.order
-
-    def sees(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-        document = of_q[b, i]
-        allowed = (document == of_k[b, j]) & (document >= 0)
-        ahead = order_q[b, i] - order_k[b, j]
-        if causal:
-            allowed = allowed & (ahead >= 0)
-        if left is not None:
-            allowed = allowed & (ahead <= left)
-        if right is not None:
-            allowed = allowed & (-ahead <= right)
-        if chunk is not None:
-            allowed = allowed & (order_q[b, i] // chunk == order_k[b, j] // chunk)
-        return allowed
-
+    sees = mask_mod(at_q, at_k, causal=causal, window=options.window, chunk=options.chunk)
     return create_block_mask(sees, at_q.batch, None, at_q.length, at_k.length, device=str(at_q.document.device))
 
 

@@ -50,7 +50,7 @@ WING_configs  := tests/families tests/transformers_models $(wildcard tests/test_
 WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,conformance foreign_code mutations recognise))
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
 WING_explorer := tests/explorer tests/test_explore_command.py
-WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture bench choose claims contributing docs from_the_notes \
+WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose claims contributing docs from_the_notes \
                  gpu_steps list pages plots readme recipes show site translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev

@@ -77,11 +77,6 @@ def test_without_a_translation_it_stays_english(room: Path, sentence: str) -> No
     assert words.en == words.zh == sentence
 
 
-def test_without_babel_it_stays_english(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "babel.messages.pofile", None)
-    assert catalogue_of("room")("zero").zh == "zero"
-
-
 def test_words_travel(room: Path) -> None:
     """To another process, where the catalogue may be another one."""
     words = catalogue_of("room")("zero")

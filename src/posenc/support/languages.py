@@ -89,11 +89,9 @@ def catalogue_of(room: str) -> Say:
 
 @cache
 def translations(room: str) -> Mapping[tuple[str, str], str]:
-    """Chinese by context and English sentence, without entries marked fuzzy. Empty where Babel is not installed."""
-    try:
-        from babel.messages.pofile import read_po
-    except ModuleNotFoundError:
-        return {}
+    """Chinese by context and English sentence, without entries marked fuzzy."""
+    from babel.messages.pofile import read_po
+
     with open(ROOMS / room / "zh.po", "rb") as file:
         entries = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
     return {(one.context or "", str(one.id)): str(one.string) for one in entries}

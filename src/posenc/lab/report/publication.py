@@ -36,7 +36,7 @@ from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 
-EXTRAS = ("lab", "cli", "plots")  # of posenc, whose packages requirements.txt names
+EXTRAS = ("lab", "plots")  # of posenc, whose packages requirements.txt names
 DATA = f"""
 SELECT key, task, encoding, seed, oracle, learning_rate, mode, change, length, measure,
        sum(value * each) / sum(each) AS score, count(*) AS items, sum(weight) AS targets

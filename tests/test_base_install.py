@@ -1,0 +1,96 @@
+"""What `pip install posenc` alone serves: commands in a process that has none of the extras' packages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from posenc.cli import EXTRAS
+
+ROOT = Path(__file__).parent.parent
+ROPE = """
+import torch
+
+def rotate(q, positions):
+    d = q.shape[-1]
+    angle = positions[:, None, :, None] * 10000.0 ** (-torch.arange(0, d, 2, dtype=torch.float64) / d)
+    cos, sin = angle.cos().to(q.dtype), angle.sin().to(q.dtype)
+    a, b = q[..., : d // 2], q[..., d // 2 :]
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
+"""
+RUN = """
+import contextlib, io, json, sys
+
+absent = set(json.loads(sys.argv[1]))
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name.partition(".")[0])
+
+sys.meta_path.insert(0, Absent())
+from posenc import cli
+
+ended = {}
+for line in json.loads(sys.argv[2]):
+    sys.argv, out = ["posenc", *line.split()], io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+        try:
+            cli.run()
+            code = 0
+        except SystemExit as end:
+            code = end.code or 0
+    ended[line] = code, out.getvalue()[-2000:]
+print(json.dumps(ended))
+"""
+SERVED = [
+    "--help",
+    "list",
+    "list rope",
+    "choose",
+    "inspect config.json",
+    "inspect config.json --extend-to 65536",
+    "compare-configs config.json config.json",
+    "export-tables rope --length 16 --out tables.npz",
+    "check rope.py",
+    "show sinusoidal",
+    "walk rope",
+    "claims --json",
+    "bench --help",
+    "lab --help",
+]
+OF_AN_EXTRA = {
+    "show rope --out rope.png": "plots",
+    "convert model out --to half": "convert",
+    "explore --no-browser": "explore",
+    "lab list": "lab",
+    "compare": "lab",
+}
+
+
+def test_each_command_runs_or_names_its_extra(tmp_path: Path) -> None:
+    (tmp_path / "rope.py").write_text(ROPE)
+    sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 4096}
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", **sizes}))
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "model.safetensors").touch()
+    absent = [name for name in (*EXTRAS, "transformers") if name != "pydantic"]  # typer needs pydantic
+    command = [sys.executable, "-W", "ignore", "-c", RUN, json.dumps(absent), json.dumps([*SERVED, *OF_AN_EXTRA])]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    ended = json.loads(done.stdout)
+    assert {line: ended[line] for line in SERVED if ended[line][0] not in (0, None)} == {}
+    for line, extra in OF_AN_EXTRA.items():
+        code, said = ended[line]
+        assert code == 1, line
+        assert f"pip install 'posenc[{extra}]'" in said, (line, said)
+
+
+def test_the_command_line_is_no_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    base = {name.partition(">")[0] for name in project["dependencies"]}
+    assert base == {"torch", "numpy", "rapidfuzz", "typer", "rich", "babel"}
+    assert set(EXTRAS.values()) < set(project["optional-dependencies"])

@@ -64,7 +64,6 @@ SERVED = [
 ]
 OF_AN_EXTRA = {
     "show rope --out rope.png": "plots",
-    "convert model out --to half": "convert",
     "explore --no-browser": "explore",
     "lab list": "lab",
     "compare": "lab",
@@ -75,8 +74,6 @@ def test_each_command_runs_or_names_its_extra(tmp_path: Path) -> None:
     (tmp_path / "rope.py").write_text(ROPE)
     sizes = {"hidden_size": 64, "num_attention_heads": 4, "num_hidden_layers": 2, "max_position_embeddings": 4096}
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "llama", **sizes}))
-    (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "model.safetensors").touch()
     absent = [name for name in (*EXTRAS, "transformers") if name != "pydantic"]  # typer needs pydantic
     command = [sys.executable, "-W", "ignore", "-c", RUN, json.dumps(absent), json.dumps([*SERVED, *OF_AN_EXTRA])]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)

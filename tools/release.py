@@ -2,8 +2,8 @@
 
     python tools/release.py [OUT]        OUT is dist unless given
 
-Refused: uncommitted changes, a CHANGELOG that does not name the version or calls it unreleased, an OUT that already holds
-files, an sdist or wheel with a problem (tools/wheels.py).
+Refused: uncommitted changes, a CHANGELOG that does not name the version or calls it unreleased, another version in
+CITATION.cff, an OUT that already holds files, an sdist or wheel with a problem (tools/wheels.py).
 """
 
 from __future__ import annotations
@@ -27,6 +27,8 @@ def problems_before_building(out: Path) -> list[str]:
         found.append(
             f"the first heading of CHANGELOG.md is {heading and heading[1]!r}: it must name {version()} and a date"
         )
+    if f"\nversion: {version()}\n" not in (ROOT / "CITATION.cff").read_text(encoding="utf-8"):
+        found.append(f"CITATION.cff has another version than {version()}")
     if out.exists() and any(out.iterdir()):
         found.append(f"{out} is not empty: choose another folder or empty it")
     return found
@@ -51,8 +53,9 @@ def main(arguments: list[str]) -> None:
     print(f"\nposenc {version()} is built and checked. SHA-256, size and file:")
     for file in files:
         print(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.stat().st_size / 1e6:5.2f} MB  {file}")
-    print(f"\nTo publish it, run:\n  git tag v{version()} && git push origin v{version()}")
-    print(f"  twine upload {' '.join(map(str, files))}")
+    print("\nTo publish it, push the tag: .github/workflows/release.yml builds the same and uploads it by trusted publishing.")
+    print(f"  git tag v{version()} && git push origin v{version()}")
+    print(f"Or, with a token: twine upload {' '.join(map(str, files))}")
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> None:
     print(f"\nposenc {version()} is built and checked. SHA-256, size and file:")
     for file in files:
         print(f"{hashlib.sha256(file.read_bytes()).hexdigest()}  {file.stat().st_size / 1e6:5.2f} MB  {file}")
-    print("\nTo publish it, push the tag: .github/workflows/release.yml builds the same and uploads it by trusted publishing.")
+    print("\nTo publish it, push the tag: .github/workflows/release.yml builds the same and uploads it.")
     print(f"  git tag v{version()} && git push origin v{version()}")
     print(f"Or, with a token: twine upload {' '.join(map(str, files))}")
 

@@ -42,6 +42,7 @@ def page(row: dict[str, Any], language: Language) -> str:
         f"![{said.title.in_language(language)}](../pictures/{name}.png)\n",
         f"## {EXAMPLE.in_language(language)}\n",
         *([f"{POSITIONS.in_language(language)}{row['coordinates'][language]}\n"] if row["coordinates"] else []),
+        *([f"```text\n{row['drawing']}\n```\n"] if row["drawing"] else []),
         *(f"```python\n{lines}```\n" for lines in (program(row), row["example"]) if lines),
         f"## {COST.in_language(language)}\n",
         cost(name, language),

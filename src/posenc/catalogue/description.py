@@ -68,6 +68,7 @@ def built(entry: Entry) -> dict[str, Any]:
         "parameters_at": SIZES,
         "sizes": shown["sizes"],
         "options": shown["options"],
+        "drawing": shown.get("drawing", ""),
         "also_called": list(entry.also_called),
     }
 

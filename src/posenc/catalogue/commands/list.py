@@ -227,3 +227,5 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
             table.add_row(f"[dim]{label.in_language(language)}[/dim]", Wrapped(text))
     console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
     console.print(table)
+    if row["drawing"]:
+        console.print(row["drawing"], markup=False, soft_wrap=True)

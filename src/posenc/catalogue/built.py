@@ -42,7 +42,7 @@ def build(entry: Entry) -> dict[str, Any]:
         first = encoding.at_layer(0)
         seams, traits = [seam for seam in SEAMS if seam in first.seams], sorted(first.traits)
         count = sum(parameter.numel() for parameter in encoding.parameters())
-        drawing = repr(encoding) if "n_layers" in needed else ""
+        drawing = repr(encoding) if entry.kind == "preset" and "n_layers" in needed else ""
     return {
         "seams": seams,
         "traits": traits,

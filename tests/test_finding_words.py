@@ -304,7 +304,7 @@ def test_a_wrong_argument_of_a_way_to_number_tokens_says_the_right_one():
 
 
 def test_the_trained_length_has_one_name():
-    """In every signature of the catalogue and of frequencies; `length` is that of a request, or the one that RIFLEx is to reach."""
+    """In the catalogue and in frequencies. `length` is that of a request, or the one that RIFLEx is to reach."""
     makers = {name: lookup.BY_NAME[name].maker() for name in posenc.names()}
     makers |= {name: getattr(posenc.frequencies, name) for name in ("yarn", "llama3", "longrope", "dynamic", "dype")}
     for name, maker in makers.items():

@@ -82,8 +82,8 @@ class FloorLogTemperature(Temperature):
 
     scale           0.1 in Llama 4 (attn_scale), llama_4_scaling_beta in Ministral 3 and Mistral 4
     trained_length  8192 in Llama 4 (floor_scale), original_max_position_embeddings in the others
-    offset          1 counts the keys that can be seen, as Llama 4 does; 0 takes the position, as Ministral 3 and Mistral 4 do:
-                    one token later
+    offset          1 counts the keys that can be seen, as Llama 4 does; 0 takes the position, as Ministral 3 and Mistral 4
+                    do: one token later
     """
 
     def __init__(self, scale: float = 0.1, trained_length: int = 8192, offset: int = 1) -> None:

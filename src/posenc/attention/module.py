@@ -259,7 +259,7 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         for name, module in model.named_modules():
             if id(module) not in inside and isinstance(module, PositionalEncoding) and "embed" in module.seams:
                 raise ValueError(
-                    f"encoding: {encoding.identity} adds to the embeddings, and the model adds {name} ({module.identity}) "
+                    f"encoding: {encoding.label} adds to the embeddings, and the model adds {name} ({module.label}) "
                     "already; leave one of them out"
                 )
     elif isinstance(encoding, PerLayer) and any("embed" in layer.seams for layer in encoding):
@@ -278,14 +278,14 @@ def _check_fits(name: str, block: Attention, encoding: PositionalEncoding) -> No
     copies = block.out.in_features // block.query.out_features
     if encoding.query_copies != copies:
         raise ValueError(
-            f"encoding: {encoding.identity} makes {encoding.query_copies} outputs of each head, and the projection of "
+            f"encoding: {encoding.label} makes {encoding.query_copies} outputs of each head, and the projection of "
             f"{name} is for {copies}; build the model with it"
         )
     for part in encoding if isinstance(encoding, Stack) else (encoding,):
         for size, got in sizes.items():
             built = part.configuration.get(size, got)
             if built != got and (size != "n_heads" or built != got * copies):
-                raise ValueError(f"encoding: {part.identity} is for {size}={built}, and {name} has {size}={got}")
+                raise ValueError(f"encoding: {part.label} is for {size}={built}, and {name} has {size}={got}")
 
 
 def _check_follows(at: Positions, held: Positions) -> None:

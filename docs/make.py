@@ -16,7 +16,7 @@ from PIL import Image
 from which_backend import table
 
 from posenc.catalogue.entry import KINDS, Entry
-from posenc.catalogue.lookup import ENTRIES, FOUNDATION, create
+from posenc.catalogue.lookup import ENTRIES, FOUNDATION, create, setting_of
 from posenc.pictures.plots.effect import effect
 from posenc.pictures.plots.figures import save
 from posenc.pictures.plots.views import Request, drawable, picture_of, views_of
@@ -58,7 +58,13 @@ def summary(language: Language) -> str:
         known = [entry for entry in alike if entry.name in FOUNDATION] or alike[:3]
         links = [f"[{entry.title}]({edited(entry, language)})" for entry in known]
         lines.append(f"| {words.in_language(language)} | {len(alike)} | {('、' if zh else ', ').join(links)} |")
-    whole = f"`posenc list` 列出全部 {len(ENTRIES)} 个名称。" if zh else f"`posenc list` prints all {len(ENTRIES)} names."
+    settings = sum(setting_of(entry) is not None for entry in ENTRIES)
+    methods = len(ENTRIES) - settings
+    whole = (
+        f"`posenc list` 列出全部 {len(ENTRIES)} 个名称：{methods} 种方法，{settings} 种是某方法的设定。"
+        if zh
+        else f"`posenc list` prints all {len(ENTRIES)} names: {methods} methods and {settings} settings of one."
+    )
     return "\n".join(lines) + f"\n\n{whole}"
 
 

@@ -268,7 +268,6 @@ VALID: dict[str, Callable[[], Any]] = {
     "factor": lambda: 2.0,
     "alpha": lambda: 2.0,
     "trained_length": lambda: 16,
-    "original_length": lambda: 16,
     "low_freq_factor": lambda: 1.0,
     "high_freq_factor": lambda: 4.0,
     "mscale_all_dim": lambda: 1.0,
@@ -533,7 +532,7 @@ POSITIVE = {
 }
 LEAST = {
     **dict.fromkeys(("batch", "length", "height", "width", "max_positions", "size", "d_model", "d_head", "n_heads"), 1),
-    **dict.fromkeys(("n_kv_heads", "n_layers", "n_buckets", "n_positions", "trained_length", "original_length", "d"), 1),
+    **dict.fromkeys(("n_kv_heads", "n_layers", "n_buckets", "n_positions", "trained_length", "d"), 1),
     **dict.fromkeys(("clocks", "layers", "rotary_dim", "axes"), 1),
     **dict.fromkeys(("rank", "prefix", "rest", "max_distance", "channel", "m", "layer", "right"), 0),
 }

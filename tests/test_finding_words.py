@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import subprocess
@@ -276,8 +277,13 @@ def test_importing_does_not_load_the_index():
         ("t5", "causal", "'bidirectional'"),
         ("partial", "rotary_pct", "'fraction'"),
         ("linear", "scaling_factor", "'factor'"),
-        ("yarn", "original_max_position_embeddings", "'original_length'"),
+        ("yarn", "original_max_position_embeddings", "'trained_length'"),
         ("dynamic", "original_max_position_embeddings", "'trained_length'"),
+        ("yarn", "original_length", "'trained_length'"),
+        ("llama3", "original_length", "'trained_length'"),
+        ("longrope", "original_length", "'trained_length'"),
+        ("log_n", "length", "'trained_length'"),
+        ("ministral_temperature", "length", "'trained_length'"),
         ("ntk", "alpha", "'factor'"),
         ("mrope", "mrope_section", "'sizes'"),
         ("shaw", "max_relative_position", "'max_distance'"),
@@ -295,3 +301,13 @@ def test_a_wrong_argument_of_a_way_to_number_tokens_says_the_right_one():
         posenc.positions_by("randomized", batch_size=2, length=4)
     with pytest.raises(TypeError, match="'seq_len'; did you mean 'max_positions' or 'length'"):
         posenc.positions_by("randomized", batch=2, seq_len=4)
+
+
+def test_the_trained_length_has_one_name():
+    """In the catalogue and in frequencies. `length` is that of a request, or the one that RIFLEx is to reach."""
+    makers = {name: lookup.BY_NAME[name].maker() for name in posenc.names()}
+    makers |= {name: getattr(posenc.frequencies, name) for name in ("yarn", "llama3", "longrope", "dynamic", "dype")}
+    for name, maker in makers.items():
+        takes = set(inspect.signature(maker).parameters)
+        assert not takes & {"original_length", "original_max_position_embeddings"}, name
+        assert "length" not in takes or name in ("rope", "riflex", "dynamic", "longrope"), name

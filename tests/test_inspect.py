@@ -94,7 +94,7 @@ def test_a_file_a_folder_and_standard_input_are_the_same(llama: Path):
     assert (group["layers"], group["causal"], group["window"]) == (list(range(32)), True, None)
     (rope,) = group["encodings"]
     assert rope["said_by"]["base"] == "rope_theta"
-    assert rope["rotation"]["parameters"]["original_length"] == 8192
+    assert rope["rotation"]["parameters"]["trained_length"] == 8192
     assert len(rope["rotation"]["frequencies"]) == 64
 
 

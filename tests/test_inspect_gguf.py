@@ -192,7 +192,7 @@ def test_longrope_and_alibi(tmp_path):
     rotation = read_config(path).layers[0].uses[0].rotation
     given = dict(rotation.parameters)
     assert (rotation.kind, given["long_factor"], given["short_factor"]) == ("longrope", tuple(long), tuple(short))
-    assert (given["original_length"], given["factor"]) == (4096, 32.0)
+    assert (given["trained_length"], given["factor"]) == (4096, 32.0)
     path = gguf(tmp_path / "b.gguf", keys("bloom", **{"rope.freq_base": None, "rope.dimension_count": None}))
     assert read_config(path).layers[0].uses[0].name == "ALiBi"
 

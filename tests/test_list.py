@@ -5,13 +5,15 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import in_process
 import posenc
+from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS
-from posenc.catalogue.lookup import ENTRIES, SIZES, entry_of, look_up
+from posenc.catalogue.lookup import BY_NAME, ENTRIES, SIZES, entry_of, look_up, setting_of
 
 
 def run(*arguments):
@@ -109,7 +111,7 @@ def test_the_table_is_grouped(by, headings):
         if line.rstrip().endswith(")") and line[0] != " "
     ]
     assert sum(groups) == len(ENTRIES)
-    assert f"{len(ENTRIES)} names." in done.stdout
+    assert f"{len(ENTRIES)} names:" in done.stdout
 
 
 def test_json_agrees_with_the_encodings_themselves():
@@ -191,3 +193,31 @@ def test_every_name_is_made_from_sizes_alone():
         encoding = posenc.create(name, **{size: value for size, value in sizes.items() if size != "d_head"})
         assert isinstance(encoding, posenc.PositionalEncoding)
         assert type(encoding).__name__ == next(entry.class_name for entry in ENTRIES if entry.name == name)
+
+
+def test_settings_stand_with_their_method():
+    """What builds the class of another name: partial builds a RoPE. Counted apart, and said on the page's first line."""
+    assert {entry.name for entry in ENTRIES if setting_of(entry) is BY_NAME["rope"]} >= {
+        *("partial", "yarn", "linear", "adjusted_base", "axial_rope", "mrope", "riflex", "pixtral_rope")
+    }
+    assert setting_of(BY_NAME["drope"]) is BY_NAME["nope"]
+    assert all(setting_of(BY_NAME[name]) is None for name in ("rope", "alibi", "xpos", "fox", "grid"))
+    for entry in ENTRIES:
+        method = setting_of(entry)
+        assert method is None or (method.class_name == entry.class_name and setting_of(method) is None), entry.name
+    settings = sum(setting_of(entry) is not None for entry in ENTRIES)
+    said = " ".join(in_process.posenc("list", "--lang", "en").stdout.split())
+    assert "rope (partial, axial_rope," in said
+    assert f"{len(ENTRIES)} names: {len(ENTRIES) - settings} methods and {settings} settings of one." in said
+    assert re.search(r"a setting of +rope *\n", in_process.posenc("list", "partial", "--lang", "en").stdout)
+    assert "设定" in in_process.posenc("list", "--lang", "zh").stdout
+
+
+def test_a_page_s_first_line_says_of_which_method_it_is_a_setting(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "docs/site"))
+    from entry_page import page
+
+    for name, method in (("partial", "rope"), ("drope", "nope")):
+        lines = [line for line in page(describe(BY_NAME[name]), "en").splitlines() if line]
+        assert lines[2] == f"A setting of [{method}]({method}.md), which `posenc.create` builds."
+    assert "A setting of" not in page(describe(BY_NAME["rope"]), "en")

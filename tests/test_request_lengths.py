@@ -32,7 +32,7 @@ def longrope(length=128):
 
 MADE = {
     "create dynamic": lambda: create("dynamic", d_head=8, trained_length=128, base=float(next(BASES))),
-    "create longrope": lambda: create("longrope", d_head=8, original_length=128, base=float(next(BASES))),
+    "create longrope": lambda: create("longrope", d_head=8, trained_length=128, base=float(next(BASES))),
     "rope": lambda: RoPE(8, frequencies=dynamic()),
     "a length that is too short": lambda: RoPE(8, frequencies=longrope(), length=100),
     "rope++": lambda: RoPEPlusPlus(8, frequencies=longrope()),
@@ -52,7 +52,7 @@ def warned(encoding, at):
 
 
 @pytest.mark.parametrize("name", MADE)
-def test_a_position_beyond_the_original_length_is_said_once(name):
+def test_a_position_beyond_the_trained_length_is_said_once(name):
     encoding = MADE[name]()
     assert warned(encoding, Positions.arange(2, 128)) == []
     (said,) = warned(encoding, Positions.arange(2, 8, 125))

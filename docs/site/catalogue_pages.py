@@ -16,13 +16,17 @@ from posenc.support.languages import Language
 def catalogue(described: list[dict[str, Any]], language: Language) -> str:
     """Every entry by kind."""
     zh = language == "zh"
+    settings = sum(row["setting_of"] is not None for row in described)
+    methods = len(described) - settings
     lines = [
         "# 编码目录\n" if zh else "# The catalogue\n",
         f"参数量按 {SIZES_SHOWN} 计。\n" if zh else f"Parameters at {SIZES_SHOWN}.\n",
-        f"共 {len(described)} 个名称。`posenc list --by year` 与 `--by needs` 以别的方式分组。"
+        f"共 {len(described)} 个名称：{methods} 种方法，{settings} 种是某方法的设定。"
+        "`posenc list --by year` 与 `--by needs` 以别的方式分组。"
         "文献中的方法逐一列在[方法一览](methods.md)。\n"
         if zh
-        else f"{len(described)} names. `posenc list --by year` and `--by needs` group them otherwise.\n"
+        else f"{len(described)} names: {methods} methods and {settings} settings of one. "
+        "`posenc list --by year` and `--by needs` group them otherwise.\n"
         "The methods of the literature, one by one: [methods](methods.md).\n",
     ]
     for kind, words in KINDS.items():

@@ -22,6 +22,10 @@ OPTIONS = Words("Options", "选项")
 NO_OPTIONS = Words("It has none.", "没有选项。")
 EXAMPLE = Words("Example", "示例")
 POSITIONS = Words("**Positions.** ", "**位置**：")
+SETTING = Words(
+    "A setting of [{name}]({name}.md), which `posenc.create` builds.",
+    "[{name}]({name}.md) 的一种设定，由 `posenc.create` 构造。",
+)
 MORE = Words("More", "更多")
 NOT_MEASURED = Words(
     "Not measured yet: `python -m posenc.bench.costs` measures it.", "尚未测量：`python -m posenc.bench.costs` 会测量它。"
@@ -37,11 +41,13 @@ def page(row: dict[str, Any], language: Language) -> str:
     lines = [
         f"# {entry.label.zh}\n" if zh else f"# {entry.title}\n",
         f"[{'目录' if zh else 'catalogue'}](../catalogue.md) · {'代码' if zh else 'code'}: {code}\n",
+        *([f"{SETTING.filled(name=row['setting_of']).in_language(language)}\n"] if row["setting_of"] else []),
         row["idea"][language] + "\n",
         f"$$\n{said.latex}\n$$\n",
         f"![{said.title.in_language(language)}](../pictures/{name}.png)\n",
         f"## {EXAMPLE.in_language(language)}\n",
         *([f"{POSITIONS.in_language(language)}{row['coordinates'][language]}\n"] if row["coordinates"] else []),
+        *([f"```text\n{row['drawing']}\n```\n"] if row["drawing"] else []),
         *(f"```python\n{lines}```\n" for lines in (program(row), row["example"]) if lines),
         f"## {COST.in_language(language)}\n",
         cost(name, language),

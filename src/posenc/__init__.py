@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from posenc.attention.caches import rerotate as rerotate
     from posenc.attention.module import Attention as Attention
     from posenc.attention.module import KeyValueCache as KeyValueCache
+    from posenc.attention.module import replace_encoding as replace_encoding
     from posenc.catalogue.lookup import create as create
     from posenc.catalogue.lookup import names as names
     from posenc.catalogue.lookup import positions_by as positions_by
@@ -58,6 +59,7 @@ _WHERE = {
     "attend_rotated": "attention",
     "Attention": "attention.module",
     "KeyValueCache": "attention.module",
+    "replace_encoding": "attention.module",
     "convert_keys": "attention.caches",
     "rerotate": "attention.caches",
     "check": "checking.checking",

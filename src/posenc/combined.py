@@ -5,12 +5,12 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Seam, Side, Trait, distance_terms, rotation_of
+from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait, distance_terms, rotation_of
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
 from posenc.structure import Blocks, Distances, Regions, Scores, Structure
@@ -45,6 +45,9 @@ class Stack(PositionalEncoding):
     @property
     def query_copies(self) -> int:  # type: ignore[override]
         return math.prod([part.query_copies for part in self])  # a list: a graph takes no generator
+
+    def __repr__(self) -> str:
+        return f"Stack:\n{drawn([self])}"
 
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.parts)  # type: ignore[arg-type]
@@ -153,6 +156,10 @@ class PerLayer(PositionalEncoding):
     def identity(self) -> str:
         return f"PerLayer({len(self)} layers: {', '.join(dict.fromkeys(layer.identity for layer in self))})"
 
+    def __repr__(self) -> str:
+        layers = [self.at_layer(n) for n in range(len(self))]
+        return f"PerLayer of {len(self)} layers, the first on the left, ■ where an encoding acts:\n{drawn(layers)}"
+
     def __iter__(self) -> Iterator[PositionalEncoding]:
         return iter(self.layers)  # type: ignore[arg-type]
 
@@ -175,6 +182,24 @@ class PerLayer(PositionalEncoding):
 
     def heads(self, start: int, stop: int) -> PerLayer:
         return PerLayer(layer.heads(start, stop) for layer in self)
+
+
+def drawn(layers: Sequence[PositionalEncoding]) -> str:
+    """A row for each encoding: the layers in which it acts, its seams, what it is made of."""
+    rows: dict[str, tuple[PositionalEncoding, set[int]]] = {}
+    for n, layer in enumerate(layers):
+        for part in _leaves([layer]):
+            rows.setdefault(part.identity, (part, set()))[1].add(n)
+    told = [
+        (
+            "".join("■" if n in acts else "·" for n in range(len(layers))),
+            ", ".join(seam for seam in SEAMS if seam in part.seams) or "–",
+            f"{type(part).__name__}({part.extra_repr()})",
+        )
+        for part, acts in rows.values()
+    ]
+    width = max(len(seams) for _, seams, _ in told)
+    return "\n".join(f"  {marks}  {seams:<{width}}  {made_of}" for marks, seams, made_of in told)
 
 
 def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = None) -> None:

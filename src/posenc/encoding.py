@@ -23,7 +23,7 @@ from posenc.positions import Positions, readable, repeat_one_row
 from posenc.structure import Distances, Regions, Rotation, Scores
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
-from posenc.support.identity import Configuration, Identity, described
+from posenc.support.identity import Configuration, Identity, described, without_digests
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -132,6 +132,11 @@ class PositionalEncoding(nn.Module):
         """The identity of an encoding in its tables: class, configuration and, if tables hold parameters, which ones."""
         return self._identity.by_parameters if self.learned_tables else self._identity.by_configuration
 
+    @property
+    def label(self) -> str:
+        """The identity as messages say it, without digests."""
+        return without_digests(self.identity)
+
     def extra_repr(self) -> str:
         return described(type(self), self.configuration)
 
@@ -189,8 +194,10 @@ class PositionalEncoding(nn.Module):
         if not at.tables:
             return self.tables(at, wanted)
         if self.identity not in at.tables:
+            prepared = ", ".join(map(without_digests, at.tables))
+            another = "another " if self.label in prepared else ""
             raise ValueError(
-                f"positions: prepared by {', '.join(at.tables)}, used with {self.identity}; "
+                f"positions: prepared by {prepared}, used with {another}{self.label}; "
                 "call prepare() of the encoding that reads them"
             )
         tables = at.tables[self.identity]

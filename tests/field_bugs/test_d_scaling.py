@@ -300,7 +300,7 @@ def test_D11_the_table_of_decoding_is_that_of_prefill():
 def plant_D11_the_context_length_takes_the_trained_lengths_place(patch):
     made = posenc.frequencies.llama3
     patch.setattr(
-        posenc.frequencies, "llama3", lambda f, *given, **named: made(f, *given, **{**named, "original_length": 131072})
+        posenc.frequencies, "llama3", lambda f, *given, **named: made(f, *given, **{**named, "trained_length": 131072})
     )
 
 

@@ -53,7 +53,7 @@ def built() -> dict[str, Callable[[], Any]]:
         "values": create("rope", sides=("query", "key", "value", "output")),
         "half": create("rope", layout="half"),
         "trailing": create("rope", rotary_dim=4, trailing=True),
-        "yarn": create("rope", frequencies=yarn(rotary(8), factor=4.0, original_length=64)),
+        "yarn": create("rope", frequencies=yarn(rotary(8), factor=4.0, trained_length=64)),
         "longrope": create("rope", frequencies=longrope(rotary(8), [1.0] * 4, [2.0] * 4, 64, factor=4.0), length=65),
         "t5 both ways": create("t5", bidirectional=True, n_buckets=8, max_distance=9),
         "shaw keys": create("shaw", values=False, max_distance=3),

@@ -71,8 +71,8 @@ def test_tables_of_another_owner_raise(mine, theirs):
     read = (lambda: encoding.embed(x[:, 0], at)) if "embed" in encoding.seams else lambda: attend(x, x, x, encoding, at)
     with pytest.raises(ValueError, match=r"prepared by .*, used with .*call prepare") as error:
         read()
-    assert other.identity in str(error.value)
-    assert encoding.identity in str(error.value)
+    assert other.label in str(error.value)
+    assert encoding.label in str(error.value)
 
 
 def test_an_equal_configuration_is_the_same_owner():

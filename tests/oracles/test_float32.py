@@ -120,7 +120,7 @@ YARNS = [
 @pytest.mark.parametrize("parameters", YARNS)
 @pytest.mark.parametrize(("width", "base"), list(itertools.product([2, 6, 64, 128], [1e4, 150000, 1e6])))
 def test_yarn(width, base, parameters):
-    ours = {("original_length" if name.startswith("original") else name): value for name, value in parameters.items()}
+    ours = {("trained_length" if name.startswith("original") else name): value for name, value in parameters.items()}
     same(float32.yarn(width, base, **ours), *theirs("yarn", width, base, **parameters))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import PositionalEncoding, Positions, attend
+from posenc import Attention, PositionalEncoding, Positions, Stack, attend, create
 from posenc.encodings.bases.learned_rope import LeRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -147,3 +147,23 @@ def test_constructors_that_fill_in_a_default_have_the_identity_of_those_told_it(
     assert RoPE(8).identity != RoPE(8, trailing=True).identity
     assert Sinusoidal(8, base=[2.0, 3.0], axes=2).identity == Sinusoidal(8, base=(2.0, 3.0), axes=2).identity
     assert RoPE(8, frequencies=Frequencies((1.0,))).identity != RoPE(8, frequencies=Frequencies((1.0 + 2**-52,))).identity
+
+
+AT, QKV = Positions.arange(1, 4), [torch.zeros(1, 1, 4, 8)] * 3
+
+
+def test_errors_say_arguments_and_no_digests():
+    """A reader can do nothing with #487fd691; two encodings of the same arguments are told apart in words."""
+    scaled = create("yarn", d_head=8, factor=4.0)
+    assert "#" in scaled.identity
+    calls = [
+        lambda: attend(*QKV, create("xpos", d_head=8), AT, causal=False),
+        lambda: attend(*QKV, scaled, create("rope", d_head=8).prepare(AT)),
+        lambda: attend(*QKV, Stack(scaled, create("cope", d_head=8)), AT, impl="sdpa"),
+        lambda: Attention(8, 1, create("lerope", d_head=8))(QKV[0][0], create("lerope", d_head=8).prepare(AT)),
+    ]
+    for call in calls:
+        with pytest.raises(ValueError) as error:  # noqa: PT011 the message is what is tested
+            call()
+        assert "#" not in str(error.value), error.value
+    assert "used with another LeRoPE(d_head=8" in str(error.value)

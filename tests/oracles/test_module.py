@@ -1,12 +1,15 @@
 """The drop-in module by loops: projections, grouped heads, memory, and a cache that grows."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from posenc import Attention, KeyValueCache, Positions
+from posenc import Attention, KeyValueCache, PerLayer, Positions, Stack, create, replace_encoding
+from posenc.catalogue.lookup import ENTRIES
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
 from posenc.encodings.learned import Learned
@@ -295,3 +298,148 @@ def test_the_dtype_of_the_projections_is_asked_for_except_under_autocast():
         out = module(x.bfloat16(), at)
     assert out.dtype == torch.bfloat16
     torch.testing.assert_close(out.float(), module(x, at), rtol=0.05, atol=0.05)
+
+
+# ------------------------------------------------------------------------------------------------ a cache of a memory
+
+
+def in_steps(module, x, memory, at_memory, sizes, **options):
+    """decode over a memory: the first call gives it, the others its cache."""
+    outputs, begin, cache, given = [], 0, None, (memory, at_memory)
+    for size in sizes:
+        at = Positions.arange(x.shape[0], size, begin)
+        out, cache = module.decode(x[:, begin : begin + size], at, cache, *given, **options)
+        outputs.append(out)
+        begin, given = begin + size, (None, None)
+    return torch.cat(outputs, dim=1), cache
+
+
+def test_decoding_over_a_memory_is_cross_attention_by_loops():
+    module, x, memory = filled(ALiBi(HEADS)), draw(1, 1, 4, D_MODEL), draw(2, 1, 6, D_MODEL)
+    slopes = [2.0 ** (-8 * (h + 1) / HEADS) for h in range(HEADS)]
+    expected = by_loops(module, x, memory, lambda b, i, j: True, lambda b, h, i, j: -slopes[h] * abs(i - j))
+    got, _ = in_steps(module, torch.from_numpy(x), torch.from_numpy(memory), Positions.arange(1, 6), (2, 1, 1))
+    close(got, expected)
+
+
+FOR_A_MEMORY = [
+    entry.name
+    for entry in ENTRIES
+    if entry.in_a_row or entry.name in ("fox", "repo", "selective_rope", "carope", "rope_pp")
+]
+
+
+@pytest.mark.parametrize("name", FOR_A_MEMORY)
+def test_decoding_over_a_memory_equals_the_forward(name):
+    """Of every encoding that serves cross-attention; one that refuses it refuses both. Keys are projected once."""
+    torch.manual_seed(0)
+    encoding = create(name, d_model=64, n_heads=4, max_positions=64).at_layer(0)
+    module = Attention(64, 4, encoding, n_kv_heads=None).double()
+    x, memory, at_memory = torch.randn(2, 6, 64).double(), torch.randn(2, 9, 64).double(), Positions.arange(2, 9)
+    causal = "causal_only" in encoding.traits
+    at = Positions.arange(2, 6)
+    try:
+        expected = module(x, at, memory, at_memory, causal=causal)
+    except ValueError as refused:
+        with pytest.raises(ValueError, match=re.escape(str(refused)[:20])):
+            in_steps(module, x, memory, at_memory, (6,), causal=causal)
+        return
+    calls = []
+    for linear in (module.key, module.val):
+        linear.register_forward_hook(lambda *_: calls.append(1))
+    sizes = (3, 1, 1, 1) if "local" in encoding.traits else (6,)  # a convolution reads whole rows
+    got, cache = in_steps(module, x, memory, at_memory, sizes, causal=causal)
+    assert len(calls) == 2
+    assert cache.k.shape[2] == 9
+    torch.testing.assert_close(got, expected, rtol=1e-10, atol=1e-10)
+
+
+def test_a_memory_s_cache_is_checked():
+    module, x, at = filled(RoPE(4), d_head=4), torch.zeros(1, 3, D_MODEL).double(), Positions.arange(1, 3)
+    _, cache = module.decode(x, at, None, x, at)
+    with pytest.raises(ValueError, match=r"^memory: expected none beside a cache"):
+        module.decode(x, at, cache, x, at)
+    with pytest.raises(ValueError, match=r"^memory, at_memory: expected both or neither"):
+        module.decode(x, at, None, x)
+    with pytest.raises(ValueError, match=r"^causal: decoding without a memory is causal"):
+        module.decode(x, at, causal=False)
+    with pytest.raises(ValueError, match=r"^cache: holds a memory"):
+        cache.extend(cache.k, cache.v, at)
+    with pytest.raises(ValueError, match=r"^cache: expected the KeyValueCache of 2 rows"):
+        module.decode(torch.cat([x, x]), at, cache)
+
+
+# ------------------------------------------------------------------------------------------------ another encoding
+
+
+class Model(nn.Module):
+    def __init__(self, *encodings, added=None):
+        super().__init__()
+        self.added = added
+        self.blocks = nn.ModuleList(Attention(D_MODEL, HEADS, one) for one in encodings)
+
+    def forward(self, x, at):
+        x = x if self.added is None else self.added.embed(x, at)
+        for block in self.blocks:
+            x = x + block(x, at)
+        return x
+
+
+def test_one_call_changes_every_block_and_no_projection():
+    model = Model(*[NoPE()] * 3).double()
+    x, at = torch.from_numpy(draw(1, 1, 5, D_MODEL)), Positions.arange(1, 5)
+    weights = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    assert replace_encoding(model, ALiBi(HEADS)) is model
+    expected = Model(*[ALiBi(HEADS)] * 3).double()
+    expected.load_state_dict(weights)
+    close(model(x, at), expected(x, at).detach())
+    assert all(torch.equal(weights[name], tensor) for name, tensor in model.state_dict().items())
+
+
+def test_a_trained_rope_is_extended_in_one_call():
+    model = nn.ModuleList(Attention(8, 4, create("rope", d_head=2)) for _ in range(2))
+    replace_encoding(model, create("yarn", d_head=2, factor=4.0))
+    expected = create("yarn", d_head=2, factor=4.0).identity
+    assert [block.encoding.identity for block in model] == [expected] * 2
+
+
+def test_what_is_added_is_added_once():
+    """By hand: x + table before the first block, nothing in later ones."""
+    table = Sinusoidal(D_MODEL)
+    model = replace_encoding(Model(*[NoPE()] * 3).double(), table)
+    x, at = torch.from_numpy(draw(1, 1, 5, D_MODEL)), Positions.arange(1, 5)
+    bare = [Attention(D_MODEL, HEADS, NoPE()).double() for _ in range(3)]
+    for own, block in zip(bare, model.blocks, strict=True):
+        own.load_state_dict(block.state_dict())
+    h = x + bare[0](table.embed(x, at), at)
+    for block in bare[1:]:
+        h = h + block(h, at)
+    close(model(x, at), h.detach())
+    assert model.blocks[0].encoding is table
+
+
+def test_a_second_adding_is_refused():
+    model = Model(NoPE(), NoPE(), added=Learned(D_MODEL, 8))
+    with pytest.raises(ValueError, match=r"adds to the embeddings, and the model adds added \(Learned"):
+        replace_encoding(model, Sinusoidal(D_MODEL))
+    assert [type(block.encoding) for block in model.blocks] == [NoPE, NoPE]
+    replace_encoding(model, ALiBi(HEADS))
+
+
+def test_layers_of_their_own_and_what_does_not_fit():
+    model = Model(NoPE(), NoPE())
+    replace_encoding(model, PerLayer([ALiBi(HEADS), NoPE()]))
+    assert [type(block.encoding) for block in model.blocks] == [ALiBi, NoPE]
+    for wrong, said in [
+        (PerLayer([NoPE()] * 3), "^encoding: expected 2 layers as the model has blocks, got 3"),
+        (PerLayer([NoPE(), Sinusoidal(D_MODEL)]), "^encoding: what is added to embeddings is added in the first layer"),
+        (ALiBi(HEADS + 1), r"^encoding: ALiBi\(.* is for n_heads=5, and blocks\.0 has n_heads=4"),
+        (Sinusoidal(D_MODEL + 2), r"is for d_model=14, and blocks\.0 has d_model=12"),
+        (Stack(NoPE(), ALiBi(2)), r"is for n_heads=2, and blocks\.0 has n_heads=4"),
+        (RoPE(8), r"is for d_head=8, and blocks\.0 has d_head=3"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            replace_encoding(model, wrong)
+        assert [type(block.encoding) for block in model.blocks] == [ALiBi, NoPE]
+    with pytest.raises(ValueError, match=r"^model: expected posenc\.Attention blocks, found none in Linear"):
+        replace_encoding(nn.Linear(2, 2), NoPE())

@@ -1,9 +1,14 @@
 """A different encoding for each layer: what each layer then does is what its encoding does alone."""
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from posenc import PerLayer, Positions, create, frequencies
+import in_process
+from posenc import PerLayer, Positions, Stack, create, frequencies
+from posenc.catalogue.built import facts
+from posenc.catalogue.lookup import BY_NAME
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 
@@ -54,3 +59,26 @@ def test_wrong_layers_are_refused():
     for n in (-1, 1):
         with pytest.raises(ValueError, match=r"n: expected a layer from 0 to 0, this PerLayer has 1, got"):
             PerLayer([NoPE()]).at_layer(n)
+
+
+def test_it_prints_as_a_drawing_of_its_layers():
+    """Rows: what acts; columns: layers. A learned table acts in the first layer only; a stack has a row for each part."""
+    learned, local = create("learned", d_model=8, max_positions=9), RoPE(8, base=100.0)
+    both = Stack(local, create("alibi", n_heads=2))
+    title, *rows = repr(PerLayer([learned, local, both, NoPE()])).splitlines()
+    assert title == "PerLayer of 4 layers, the first on the left, ■ where an encoding acts:"
+    assert [row.split()[0] for row in rows] == ["■···", "·■■·", "··■·", "···■"]
+    assert [row.split()[1] for row in rows] == ["embed", "rotate", "bias", "–"]
+    assert rows[0].endswith("Learned(d_model=8, max_positions=9)")
+    assert repr(Stack(learned, local)).splitlines()[1:] == [
+        "  ■  embed   Learned(d_model=8, max_positions=9)",
+        f"  ■  rotate  {local!r}",
+    ]
+
+
+def test_the_drawing_stands_in_the_terminal_and_on_pages():
+    preset = create("irope", d_model=512, n_heads=8, n_layers=6)
+    assert facts(BY_NAME["irope"])["drawing"] == repr(preset)
+    assert repr(preset) in in_process.posenc("list", "irope", "--lang", "en").stdout
+    use = (Path(__file__).parents[2] / "docs/use.md").read_text(encoding="utf-8")
+    assert repr(create("irope", d_model=512, n_heads=8, n_layers=4)) in use

@@ -417,9 +417,9 @@ def test_lengths_that_are_no_counts_are_refused(bad):
     f, ones = rotary(16), [1.0] * 8
     for name, call in (
         ("trained_length", lambda: frequencies.dynamic(f, 2.0, bad)),
-        ("original_length", lambda: frequencies.yarn(f, 2.0, bad)),
-        ("original_length", lambda: frequencies.llama3(f, 2.0, 1.0, 4.0, bad)),
-        ("original_length", lambda: frequencies.longrope(f, ones, ones, bad, factor=2.0)),
+        ("trained_length", lambda: frequencies.yarn(f, 2.0, bad)),
+        ("trained_length", lambda: frequencies.llama3(f, 2.0, 1.0, 4.0, bad)),
+        ("trained_length", lambda: frequencies.longrope(f, ones, ones, bad, factor=2.0)),
         ("n", lambda: frequencies.dynamic(f, 2.0, 64).at_length(bad)),
         ("n", lambda: frequencies.longrope(f, ones, ones, 64, factor=2.0).at_length(bad)),
         ("n", lambda: frequencies.clipped(f, bad)),
@@ -437,7 +437,7 @@ def test_numbers_that_contradict_each_other_are_refused():
         ("low_freq_factor: expected at most", lambda: frequencies.llama3(f, 2.0, 4.0, 1.0, 64)),
         ("short_factor: expected one factor for each of 8", lambda: frequencies.longrope(f, ones[1:], ones, 64, factor=2)),
         ("long_factor: expected one factor for each of 8", lambda: frequencies.longrope(f, ones, ones * 2, 64, factor=2)),
-        ("original_length: .* at least 2", lambda: frequencies.longrope(f, ones, ones, 1, factor=2.0)),
+        ("trained_length: .* at least 2", lambda: frequencies.longrope(f, ones, ones, 1, factor=2.0)),
         ("factor: expected the longest length", lambda: frequencies.longrope(f, ones, ones, 64)),
         ("factor: expected at least 1", lambda: frequencies.dynamic(f, 0.5, 64)),
         ("d > 2", lambda: frequencies.ntk(rotary(2), 2.0)),

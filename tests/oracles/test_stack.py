@@ -181,7 +181,7 @@ DOZEN = {
     "xpos": lambda: XPos(8),
     "cayley": lambda: CayleySTRING(8),
     "selective": lambda: SelectiveRoPE(32, 4, 8),
-    "temperature": lambda: create("log_n", length=4),
+    "temperature": lambda: create("log_n", trained_length=4),
     "alibi": lambda: ALiBi(4),
     "shaw": lambda: Shaw(8, max_distance=4),
     "cope": lambda: CoPE(8),

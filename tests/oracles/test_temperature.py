@@ -301,12 +301,12 @@ def test_what_cannot_be_tempered_is_refused():
 def test_numbers_that_are_none_are_refused(bad):
     for name, call in (
         ("scale", lambda: FloorLogTemperature(bad)),
-        ("length", lambda: FloorLogTemperature(length=bad)),
+        ("trained_length", lambda: FloorLogTemperature(trained_length=bad)),
         ("exponent", lambda: PowerTemperature(bad)),
-        ("length", lambda: PowerTemperature(length=bad)),
+        ("trained_length", lambda: PowerTemperature(trained_length=bad)),
         ("scale", lambda: LogTemperature(bad)),
-        ("length", lambda: LogTemperature(length=bad)),
-        ("length", lambda: LogLengthTemperature(bad)),
+        ("trained_length", lambda: LogTemperature(trained_length=bad)),
+        ("trained_length", lambda: LogLengthTemperature(bad)),
     ):
         with pytest.raises(ValueError, match=f"{name}: expected a positive number"):
             call()

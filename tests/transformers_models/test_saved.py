@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
     """A saved model: RoPE with T5 in two layers, ALiBi in two."""
     model, path = model_of(), tmp_path_factory.mktemp("saved")
     pt.attach(model, posenc.Stack(posenc.create("rope", d_head=16), made("t5")), layers=[0, 1])
-    pt.attach(model, posenc.create("yarn", d_head=16, factor=4.0, original_length=16), layers=[2, 3])
+    pt.attach(model, posenc.create("yarn", d_head=16, factor=4.0, trained_length=16), layers=[2, 3])
     model.save_pretrained(path)
     return path, logits(model)
 

@@ -178,7 +178,7 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
-            f"scale, softcap: {encoding.identity} puts another product in the place of q·k, at the scale of its "
+            f"scale, softcap: {encoding.label} puts another product in the place of q·k, at the scale of its "
             "softmax_scale; leave both out"
         )
     return options
@@ -213,7 +213,7 @@ def _check(
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)
     if not causal and "causal_only" in encoding.traits:
-        raise ValueError(f"causal=False: {encoding.identity} is defined for causal attention only")
+        raise ValueError(f"causal=False: {encoding.label} is defined for causal attention only")
 
 
 def _check_positions(name: str, at: Positions, tensor: Tensor, shape: tuple[int, ...]) -> None:

@@ -5,7 +5,7 @@ Legend: b batch, t tokens, s tokens of the memory, d d_model, h query heads, g k
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
 import torch
@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.combined import check_one_layer
+from posenc.combined import PerLayer, Stack, check_one_layer
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
@@ -52,13 +52,26 @@ class KeyValueCache:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class MemoryCache(KeyValueCache):
+    """Rotated keys and values of a memory, projected once. It does not grow with the tokens that read it.
+
+    seen   positions of the tokens that have read it, where the encoding reads hidden states; None: there are none yet
+    """
+
+    seen: Positions | None = None
+
+    def extend(self, k: Tensor, v: Tensor, at: Positions) -> KeyValueCache:
+        raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
+
+
 class Attention(nn.Module):
     """Multi-head attention with any encoding at any seam, `embed` included.
 
         out = W_o · attend(W_q x̃, W_k x̃, W_v x̃),   x̃ = encoding.embed(x)
 
-    A model that adds its absolute encoding to the residual stream (as the original Transformer does) calls
-    `encoding.embed` itself, once, and builds on `attend`; this module then would add it a second time.
+    Every block adds what an absolute encoding adds. In a stack of blocks, `posenc.replace_encoding(model, encoding)` gives
+    it to the first one only. A model that calls `encoding.embed` itself has blocks of NoPE.
 
     d_model, n_heads, n_kv_heads (default n_heads), d_head (default d_model / n_heads)
     Raises ValueError for widths that do not divide.
@@ -112,12 +125,10 @@ class Attention(nn.Module):
             raise ValueError("memory, at_memory: expected both or neither")
         causal = memory is None if causal is None else causal
         self._check(x)
-        x = self.encoding.embed(x, at)
-        at = self.encoding.read_hidden(x, at)
+        x, at = self._read(x, at)
         source, at_source = x, at
         if memory is not None and at_memory is not None:
-            source = self.encoding.embed(memory, at_memory)
-            at_source = self.encoding.read_hidden(source, at_memory)
+            source, at_source = self._read(memory, at_memory)
         q, k, v = self._split(self.query(x)), self._split(self.key(source)), self._split(self.val(source))
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
@@ -128,36 +139,81 @@ class Attention(nn.Module):
         x: Float[Tensor, "b t d"],
         at: Positions,
         cache: KeyValueCache | None = None,
+        memory: Float[Tensor, "b s d"] | None = None,
+        at_memory: Positions | None = None,
         *,
+        causal: bool | None = None,
         impl: str = "auto",
         **options: Unpack[Given],
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
         """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
+        With a `memory` it is cross-attention: decode(x, at, None, memory, at_memory), then decode(x, at, cache), whose
+        cache holds the memory's keys and values, projected once. `causal` is that of `forward`, in every call the same.
+
         Prompt: decode(x, Positions.arange(b, n)); then one token per row: decode(x, Positions.decode(lengths), cache), with
         the number of real tokens of each row as its length, padding not counted.
         `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
 
-        Raises ValueError for a cache of other rows, and in eager code on the CPU for counted positions that do not follow
-        the last one that the cache holds of the row.
+        Raises ValueError for a cache of other rows, for a memory beside a cache, and in eager code on the CPU for counted
+        positions that do not follow the last one that the cache holds of the row.
         """
         self._check(x)
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")
+        if (memory is None) != (at_memory is None):
+            raise ValueError("memory, at_memory: expected both or neither")
+        if memory is not None and at_memory is not None:
+            if cache is not None:
+                raise ValueError(
+                    "memory: expected none beside a cache, which holds the keys of its own; leave one of them out"
+                )
+            cache = self._remembered(memory, at_memory)
+        if isinstance(cache, MemoryCache):
+            return self._across(x, at, cache, causal is True, impl, options)
+        if causal is False:
+            raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
         x = self.encoding.embed(x, at)
         at = self.encoding.read_hidden(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
-        # A bias may read tables of the cached keys; those of embeddings and rotations are used up.
-        structure = self.encoding.structure()
-        kept = self.encoding.seams & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
-        held = at if kept or not at.tables else at.replaced(tables={})
+        held = self._held(at)
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
             _check_follows(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
+
+    def _read(self, x: Tensor, at: Positions) -> tuple[Tensor, Positions]:
+        """A sequence as its projections read it, and its positions with what the encoding took from it."""
+        x = self.encoding.embed(x, at)
+        return x, self.encoding.read_hidden(x, at)
+
+    def _remembered(self, memory: Tensor, at: Positions) -> MemoryCache:
+        source, at = self._read(memory, at)
+        k = self.encoding.rotate(self._split(self.key(source)), at, "key")
+        v = self.encoding.rotate(self._split(self.val(source)), at, "value")
+        return MemoryCache(k, v, self._held(at))
+
+    def _across(
+        self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: Given
+    ) -> tuple[Tensor, MemoryCache]:
+        """Cross-attention over a memory that was projected before."""
+        x = self.encoding.embed(x, at)
+        read = self.encoding.read_hidden(x, at, cache.seen)
+        if read is not at:
+            read = read.expand(x.shape[0])
+            cache = replace(cache, seen=read if cache.seen is None else Positions.cat([cache.seen, read]))
+        q = self.encoding.rotate(self._split(self.query(x)), read, "query")
+        out = attend_rotated(q, cache.k, cache.v, self.encoding, read, cache.at, causal=causal, impl=impl, **options)
+        return self._merge(out), cache
+
+    def _held(self, at: Positions) -> Positions:
+        """What a cache keeps of positions: a bias may read tables of keys; those of other seams are used up."""
+        structure = self.encoding.structure()
+        kept = self.encoding.seams & AFTER_ROTATION and not (type(structure) is Vectors and not structure.cached)
+        return at if kept or not at.tables else at.replaced(tables={})
 
     def _check(self, x: Tensor) -> None:
         """Raises ValueError for a width that the projections do not have."""
@@ -174,6 +230,62 @@ class Attention(nn.Module):
     def _merge(self, x: Tensor) -> Tensor:
         merged: Tensor = self.out(x.transpose(1, 2).flatten(-2))
         return merged
+
+
+@checked
+def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Module:
+    """Gives every `Attention` of a model its layer of another encoding, in their order in the model; returns the model.
+
+        replace_encoding(model, posenc.create("alibi", n_heads=8))
+        replace_encoding(model, posenc.create("yarn", d_head=64, factor=4.0))      # reads further than it was trained
+        replace_encoding(model.decoder, posenc.create("gemma3", d_head=64, n_layers=12))
+
+    The n-th block has encoding.at_layer(n): one encoding for all, or those of a PerLayer. What is added to embeddings is
+    added in the first block only. Projections stay as they are. Caches that were made before do not fit any more.
+    Blocks of cross-attention are blocks too: give the part of the model whose blocks are meant.
+
+    Raises ValueError, and leaves the model as it was: for a model without blocks or that adds an encoding itself, outside
+    of its blocks, where this one would be added too; for a PerLayer of another number of layers or that adds in a later
+    layer only; for heads or widths that a block does not have.
+    """
+    blocks = {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
+    if not blocks:
+        raise ValueError(f"model: expected posenc.Attention blocks, found none in {type(model).__name__}")
+    if isinstance(encoding, PerLayer) and len(encoding) != len(blocks):
+        raise ValueError(f"encoding: expected {len(blocks)} layers as the model has blocks, got {len(encoding)}")
+    chosen = [encoding.at_layer(n) for n in range(len(blocks))]
+    if "embed" in encoding.at_layer(0).seams:
+        inside = {id(part) for block in blocks.values() for part in block.modules()}
+        for name, module in model.named_modules():
+            if id(module) not in inside and isinstance(module, PositionalEncoding) and "embed" in module.seams:
+                raise ValueError(
+                    f"encoding: {encoding.label} adds to the embeddings, and the model adds {name} ({module.label}) "
+                    "already; leave one of them out"
+                )
+    elif isinstance(encoding, PerLayer) and any("embed" in layer.seams for layer in encoding):
+        raise ValueError("encoding: what is added to embeddings is added in the first layer, which here adds nothing")
+    for (name, block), one in zip(blocks.items(), chosen, strict=True):
+        _check_fits(name, block, one)
+    for block, one in zip(blocks.values(), chosen, strict=True):
+        block.encoding = one.to(block.query.weight.device).train(block.training)
+    return model
+
+
+def _check_fits(name: str, block: Attention, encoding: PositionalEncoding) -> None:
+    """Raises ValueError for an encoding, or a part of a stack, of other sizes than a block."""
+    check_one_layer(encoding)
+    sizes = {"d_model": block.d_model, "d_head": block.d_head, "n_heads": block.query.out_features // block.d_head}
+    copies = block.out.in_features // block.query.out_features
+    if encoding.query_copies != copies:
+        raise ValueError(
+            f"encoding: {encoding.label} makes {encoding.query_copies} outputs of each head, and the projection of "
+            f"{name} is for {copies}; build the model with it"
+        )
+    for part in encoding if isinstance(encoding, Stack) else (encoding,):
+        for size, got in sizes.items():
+            built = part.configuration.get(size, got)
+            if built != got and (size != "n_heads" or built != got * copies):
+                raise ValueError(f"encoding: {part.label} is for {size}={built}, and {name} has {size}={got}")
 
 
 def _check_follows(at: Positions, held: Positions) -> None:

@@ -50,7 +50,7 @@ def backend_of(call: Call, impl: str = "auto") -> ModuleType:
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], call):
-        raise ValueError(f"impl={impl!r} cannot express {call.encoding.identity}: {why}; use impl='reference' or 'auto'")
+        raise ValueError(f"impl={impl!r} cannot express {call.encoding.label}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 

@@ -37,8 +37,7 @@ MEANT: dict[str, tuple[str, ...]] = {
     "n_heads": ("num_heads", "heads", "nhead", "n_head", "nheads", "num_attention_heads", "attn_heads"),
     "n_kv_heads": ("num_kv_heads", "kv_heads", "n_kv_head", "num_key_value_heads", "num_query_groups"),
     "n_layers": ("num_layers", "num_hidden_layers", "n_layer", "depth"),
-    "trained_length": ("original_length", *TRAINED),
-    "original_length": ("trained_length", *TRAINED),
+    "trained_length": ("original_length", "length", *TRAINED),
     "max_positions": (
         "max_seq_len",
         "max_seq_length",
@@ -55,7 +54,7 @@ MEANT: dict[str, tuple[str, ...]] = {
         "n_ctx",
         "seq_len",
     ),
-    "length": ("trained_length", "original_length", "seq_len", "seq_length", "sequence_length", "n_tokens", "num_tokens"),
+    "length": ("seq_len", "seq_length", "sequence_length", "n_tokens", "num_tokens"),
     "batch": ("batch_size", "bs", "n_batch"),
     "layout": ("interleaved", "interleave", "rope_interleave", "rotary_interleaved", "is_neox_style", "traditional"),
     "fraction": ("partial_rotary_factor", "rotary_pct", "rotary_percent", "percentage"),

@@ -25,7 +25,8 @@ def facts(entry: Entry) -> dict[str, Any]:
 
 
 def build(entry: Entry) -> dict[str, Any]:
-    """Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ. Imports torch.
+    """Seams, traits and parameters are those of one built at SIZES, of layer 0 where layers differ; the drawing is of
+    layers that differ. Imports torch.
 
     Positions have none of these; their `sizes` are the arguments that they need, `options` those that may be left out.
     """
@@ -34,18 +35,20 @@ def build(entry: Entry) -> dict[str, Any]:
     parameters = inspect.signature(entry.maker()).parameters
     if entry.kind == "positions":
         needed = [name for name, about in parameters.items() if about.default is inspect.Parameter.empty]
-        seams, traits, count = [], [], 0
+        seams, traits, count, drawing = [], [], 0, ""
     else:
         needed = [name for name in parameters if name in lookup.SIZES]
         encoding = lookup.create(entry.name, **SIZES)
         first = encoding.at_layer(0)
         seams, traits = [seam for seam in SEAMS if seam in first.seams], sorted(first.traits)
         count = sum(parameter.numel() for parameter in encoding.parameters())
+        drawing = repr(encoding) if entry.kind == "preset" and "n_layers" in needed else ""
     return {
         "seams": seams,
         "traits": traits,
         "parameters": count,
         "sizes": needed,
+        **({"drawing": drawing} if drawing else {}),
         "options": {name: about.default for name, about in parameters.items() if name not in needed},
     }
 

@@ -53,8 +53,10 @@ def requested(name: str, length: int | str) -> str:
 def built(entry: Entry) -> dict[str, Any]:
     """What needs no page: the entry itself, and what one of it shows when it is built, read without torch."""
     shown = facts(entry)
+    method = lookup.setting_of(entry)
     return {
         "name": entry.name,
+        "setting_of": method and method.name,
         "class": entry.class_name,
         "kind": entry.kind,
         "published": entry.published,
@@ -68,6 +70,7 @@ def built(entry: Entry) -> dict[str, Any]:
         "parameters_at": SIZES,
         "sizes": shown["sizes"],
         "options": shown["options"],
+        "drawing": shown.get("drawing", ""),
         "also_called": list(entry.also_called),
     }
 

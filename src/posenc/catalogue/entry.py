@@ -23,10 +23,7 @@ if TYPE_CHECKING:
 
 Kind = Literal["none", "added", "relative", "biased", "rotated", "contextual", "scaled", "tempered", "preset", "positions"]
 Need = Literal["parameters", "hidden_states", "causal", "wide_output"]
-Domain = Literal["text", "image", "audio", "graph"]
-"""What `posenc choose` asks for."""
-Start = Literal["scratch", "trained"]
-Use = Domain | Literal["events"]
+Domain = Literal["text", "image", "audio", "graph", "events"]
 """Events have a time, as recommenders read them."""
 
 # In the order in which the catalogue lists them.
@@ -92,8 +89,6 @@ class Entry:
                  image; its example, picture, costs and tests make positions by nothing else
     both_ways    attention of its example is not causal: patches, nodes and cameras have no order
     domains      what it is for; left out: text and audio if it reads one coordinate, images if it reads more
-    starts       scratch: models are trained with it; trained: it changes a trained model; left out: trained for scalings of
-                 RoPE, scratch for all others
     """
 
     name: str
@@ -113,8 +108,7 @@ class Entry:
     arguments: dict[str, str] = field(default_factory=dict)
     positions: str = "posenc.Positions.arange(batch, length)"
     both_ways: bool = False
-    domains: tuple[Use, ...] = ()
-    starts: tuple[Start, ...] = ()
+    domains: tuple[Domain, ...] = ()
 
     @property
     def order(self) -> tuple[int, bool, str, str]:
@@ -133,14 +127,6 @@ class Entry:
 
     def users(self, language: Language = "en") -> list[str]:
         return list((language == "zh" and self.page.used_by) or self.used_by)
-
-    @property
-    def used_for(self) -> tuple[Use, ...]:
-        return self.domains or (("text", "audio") if self.axes == 1 else ("image",))
-
-    @property
-    def starts_from(self) -> tuple[Start, ...]:
-        return self.starts or (("trained",) if self.kind == "scaled" else ("scratch",))
 
     @property
     def not_in_a_row(self) -> Words | None:

@@ -60,6 +60,8 @@ def _entry_in(file: Path) -> Entry | None:
 
 ENTRIES = entries_in()
 BY_NAME = {entry.name: entry for entry in ENTRIES}
+METHODS = {entry.class_name: entry for entry in ENTRIES if not entry.builder}
+"""The entry of each class that has one of its own: what another entry builds of that class is a setting of it."""
 SIZES = ("d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "max_positions")
 
 FOUNDATION = ("nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope")
@@ -76,6 +78,11 @@ ELSEWHERE = {
     "scaled_dot_product_attention": "posenc.attend(q, k, v, encoding, at_q)",
     "multiheadattention": "posenc.Attention(d_model, n_heads, encoding)",
 }
+
+
+def setting_of(entry: Entry) -> Entry | None:
+    """The method of which an entry is a setting, as `partial` is one of `rope`; None for a method."""
+    return METHODS.get(entry.class_name) if entry.builder else None
 
 
 def names() -> list[str]:

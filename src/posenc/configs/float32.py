@@ -62,11 +62,6 @@ class DynamicNTK:
     factor: float
     trained_length: int
 
-    @property
-    def original_length(self) -> int:
-        """Up to how many tokens the frequencies are those of training."""
-        return self.trained_length
-
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
         checks.whole(n=n)
@@ -94,7 +89,7 @@ def yarn(
     width: int,
     base: float,
     factor: float,
-    original_length: int,
+    trained_length: int,
     *,
     beta_fast: float | None = 32.0,
     beta_slow: float | None = 1.0,
@@ -109,13 +104,13 @@ def yarn(
     Raises ValueError for an odd width, for which transformers fails too.
     """
     checks.positive(factor=factor, base=base)
-    checks.whole(width=width, original_length=original_length)
+    checks.whole(width=width, trained_length=trained_length)
     if width % 2:
         raise ValueError(f"width: yarn expects an even number of channels, got {width}")
     fast, slow = beta_fast or 32, beta_slow or 1
     low: float
     high: float
-    low, high = (width * math.log(original_length / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in (fast, slow))
+    low, high = (width * math.log(trained_length / (beta * 2 * math.pi)) / (2 * math.log(base)) for beta in (fast, slow))
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, width - 1)
@@ -131,7 +126,7 @@ def yarn(
         scale, scale_from = (ratio, "mscale over mscale_all_dim") if both else (mscale_of(factor), "1 + 0.1·ln factor")
     else:
         scale, scale_from = attention_factor, "attention_factor, as given"
-    said = f"yarn(width={width}, base={base:g}, factor={factor:g}, original_length={original_length})"
+    said = f"yarn(width={width}, base={base:g}, factor={factor:g}, trained_length={trained_length})"
     return replace(_value(values, said), cos_sin_scale=scale, cos_sin_scale_from=scale_from)
 
 
@@ -140,23 +135,23 @@ def longrope(
     base: float,
     short_factor: Sequence[float],
     long_factor: Sequence[float],
-    original_length: int,
+    trained_length: int,
     *,
     factor: float | None = None,
     attention_factor: float | None = None,
 ) -> LongRoPE:
     """1/(short_factor·base^x) or 1/(long_factor·base^x), by the length of the request.
 
-    `factor` is the longest length over original_length; needed unless attention_factor is given. Raises ValueError.
+    `factor` is the longest length over trained_length; needed unless attention_factor is given. Raises ValueError.
     """
-    checks.whole(width=width, original_length=original_length)
+    checks.whole(width=width, trained_length=trained_length)
     if attention_factor is None and factor is None:
-        raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
+        raise ValueError("factor: expected the longest length over trained_length, or else attention_factor; got neither")
     if attention_factor is None:
         assert factor is not None
         checks.positive(factor=factor)
-        scale = 1.0 if factor <= 1.0 else math.sqrt(1 + math.log(factor) / math.log(original_length))
-        scale_from = "√(1 + ln factor / ln original_length)"
+        scale = 1.0 if factor <= 1.0 else math.sqrt(1 + math.log(factor) / math.log(trained_length))
+        scale_from = "√(1 + ln factor / ln trained_length)"
     else:
         scale, scale_from = attention_factor, "attention_factor, as given"
     made = []
@@ -166,22 +161,22 @@ def longrope(
         values = 1.0 / (_fp32(factors) * base ** (_fp32(range(0, width, 2)) / width))
         said = f"longrope(width={width}, base={base:g}, {name})"
         made.append(replace(_value(values, said), cos_sin_scale=scale, cos_sin_scale_from=scale_from))
-    return LongRoPE(made[0], made[1], original_length)
+    return LongRoPE(made[0], made[1], trained_length)
 
 
 def llama3(
-    width: int, base: float, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
+    width: int, base: float, factor: float, low_freq_factor: float, high_freq_factor: float, trained_length: int
 ) -> Frequencies:
     """Llama 3.1's three bands, decided by fp32 wavelengths; the blend divides by `factor` before it multiplies."""
     checks.positive(factor=factor, low_freq_factor=low_freq_factor, high_freq_factor=high_freq_factor)
-    checks.whole(original_length=original_length)
+    checks.whole(trained_length=trained_length)
     plain = _inverse(width, base)
     wavelength = 2 * math.pi / plain
-    slow, fast = wavelength > original_length / low_freq_factor, wavelength < original_length / high_freq_factor
+    slow, fast = wavelength > trained_length / low_freq_factor, wavelength < trained_length / high_freq_factor
     values = torch.where(slow, plain / factor, plain)
-    share = (original_length / wavelength - low_freq_factor) / (high_freq_factor - low_freq_factor)
+    share = (trained_length / wavelength - low_freq_factor) / (high_freq_factor - low_freq_factor)
     values = torch.where(~fast & ~slow, (1 - share) * values / factor + share * values, values)
-    return _value(values, f"llama3(width={width}, base={base:g}, factor={factor:g}, original_length={original_length})")
+    return _value(values, f"llama3(width={width}, base={base:g}, factor={factor:g}, trained_length={trained_length})")
 
 
 def proportional(d_head: int, base: float, fraction: float = 1.0, factor: float = 1.0) -> Frequencies:

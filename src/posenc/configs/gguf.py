@@ -179,12 +179,12 @@ def _tempered(keys: Keys, architecture: str, layers: list[Layer]) -> list[Layer]
         length = keys.whole(key, None) or keys.whole("context_length", None)
         if length is None:
             raise ConfigError(f"{keys.where(key)}: missing; queries are scaled by it")
-        given = {"scale": _short(scale), "length": length, "offset": 0}
+        given = {"scale": _short(scale), "trained_length": length, "offset": 0}
     if not given:
         return layers
     said = dict.fromkeys(given, "constant of the code")
     if architecture in WARM:
-        said |= {"scale": keys.said_by("attention.temperature_scale"), "length": keys.said_by(WARM[architecture])}
+        said |= {"scale": keys.said_by("attention.temperature_scale"), "trained_length": keys.said_by(WARM[architecture])}
     warm = Use("encodings.bases.temperature.FloorLogTemperature", tuple(given.items()), tuple(said.items()))
     return [replace(one, uses=(*one.uses, warm)) if architecture in WARM or not one.uses else one for one in layers]
 
@@ -309,7 +309,7 @@ def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
         given: dict[str, Any] = {
             f"{side}_factor": found.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")
         }
-        given |= {"original_length": original, "factor": length / original, "attention_factor": attention}
+        given |= {"trained_length": original, "factor": length / original, "attention_factor": attention}
         return _kept(width, base, "longrope", given)
     if "rope_freqs" in found.factors:
         return Rotation(width, base, "configs.gguf.divided", (("factors", found.factors["rope_freqs"]),))
@@ -330,7 +330,7 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
     softmax         (cos and sin · (1 + 0.1·w·ln factor))², of latent attention
     """
     said = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
-    given: dict[str, Any] = {"factor": factor, "original_length": original}
+    given: dict[str, Any] = {"factor": factor, "trained_length": original}
     if keys.family in llama_cpp.BETAS:
         given |= said
     else:

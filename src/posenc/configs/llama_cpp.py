@@ -98,4 +98,8 @@ WINDOWS = {
     "smallthinker": Windows(4, full_first=True, only=True),
 }
 CHUNK, CHUNKED_EVERY = 8192, 4  # Llama 4: three layers in chunks, then a full one, whatever the file says
-WARMTH = {"scale": 0.1, "length": 8192, "offset": 1}  # Llama 4: queries of layers without rotation, constants of the code
+WARMTH = {
+    "scale": 0.1,
+    "trained_length": 8192,
+    "offset": 1,
+}  # Llama 4: queries of layers without rotation, constants of the code

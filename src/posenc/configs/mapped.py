@@ -18,9 +18,9 @@ class Mapped:
     arguments: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def original_length(self) -> int | None:
+    def trained_length(self) -> int | None:
         """That of `source`."""
-        return getattr(self.source, "original_length", None)
+        return getattr(self.source, "trained_length", None)
 
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""

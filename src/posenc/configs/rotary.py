@@ -19,7 +19,7 @@ from posenc.support.languages import Words
 
 YARN = {
     "factor": "factor",
-    "original_max_position_embeddings": "original_length",
+    "original_max_position_embeddings": "trained_length",
     "beta_fast": "beta_fast",
     "beta_slow": "beta_slow",
     "truncate": "truncate",
@@ -40,7 +40,7 @@ TYPES: dict[str, tuple[str, dict[str, str]]] = {  # rope_type -> our function, i
             "short_factor": "short_factor",
             "long_factor": "long_factor",
             "factor": "factor",
-            "original_max_position_embeddings": "original_length",
+            "original_max_position_embeddings": "trained_length",
             "attention_factor": "attention_factor",
         },
     ),
@@ -50,7 +50,7 @@ TYPES: dict[str, tuple[str, dict[str, str]]] = {  # rope_type -> our function, i
             "factor": "factor",
             "low_freq_factor": "low_freq_factor",
             "high_freq_factor": "high_freq_factor",
-            "original_max_position_embeddings": "original_length",
+            "original_max_position_embeddings": "trained_length",
         },
     ),
     "proportional": ("proportional", {"factor": "factor"}),
@@ -133,7 +133,7 @@ def rope(
             f"{where.removeprefix(keys.path).strip('.')}.truncate",
             say("transformers reads it at the top of rope_parameters, not here, and rounds the range"),
         )
-    _original_length(keys, settings, where, kind, parameters, nested)
+    _set_trained_length(keys, settings, where, kind, parameters, nested)
     if kind == "dynamic":
         name, parameters = _dynamic(keys, parameters)
     if kind == "proportional":
@@ -303,7 +303,7 @@ def _check_parameters(
             )
 
 
-def _original_length(
+def _set_trained_length(
     keys: Keys, settings: dict[str, Any], where: str, kind: str, parameters: dict[str, Any], nested: bool
 ) -> None:
     """The trained length of yarn, longrope and llama3; a top-level key overrides one in the settings, unless nested."""
@@ -312,29 +312,29 @@ def _original_length(
     key = "original_max_position_embeddings"
     outer = None if nested else keys.whole(key, None)
     if outer is not None:
-        if parameters.get("original_length", outer) != outer:
+        if parameters.get("trained_length", outer) != outer:
             keys.error(
                 key,
                 say(
-                    "{outer} here and {original_length} in {where}; transformers uses {outer}",
+                    "{outer} here and {trained_length} in {where}; transformers uses {outer}",
                     outer=outer,
-                    original_length=parameters["original_length"],
+                    trained_length=parameters["trained_length"],
                     where=where,
                 ),
             )
-        parameters["original_length"] = outer
-    elif "original_length" not in parameters:
-        parameters["original_length"] = keys.whole("max_position_embeddings")
+        parameters["trained_length"] = outer
+    elif "trained_length" not in parameters:
+        parameters["trained_length"] = keys.whole("max_position_embeddings")
         keys.warning(
             f"{where.removeprefix(keys.path).strip('.')}.{key}",
             say(
-                "missing: transformers uses max_position_embeddings={original_length}, as if the model had been "
+                "missing: transformers uses max_position_embeddings={trained_length}, as if the model had been "
                 "trained at the extended length",
-                original_length=parameters["original_length"],
+                trained_length=parameters["trained_length"],
             ),
         )
     if kind == "longrope" and "factor" not in parameters:
-        parameters["factor"] = keys.whole("max_position_embeddings") / parameters["original_length"]
+        parameters["factor"] = keys.whole("max_position_embeddings") / parameters["trained_length"]
 
 
 def _dynamic(keys: Keys, parameters: dict[str, Any]) -> tuple[str, dict[str, Any]]:

@@ -22,6 +22,4 @@ def short_factors_at_any_length(
     made = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)
     assert isinstance(made, LongRoPE)
     short = replace(made.short, cos_sin_scale=short_mscale, cos_sin_scale_from="short_mscale")
-    return LongRoPE(
-        short, replace(short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale"), made.original_length
-    )
+    return LongRoPE(short, replace(short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale"), made.trained_length)

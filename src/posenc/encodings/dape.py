@@ -78,7 +78,7 @@ class DAPE(PositionalEncoding):
                 return logits + bias + self._network(read, None)
             if seen.shape[1] > 1:
                 raise ValueError(
-                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.identity} reads "
+                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.label} reads "
                     f"neighbouring keys in the scores of all heads; got one for each of {seen.shape[1]} heads"
                 )
             index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)

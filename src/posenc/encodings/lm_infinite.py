@@ -85,5 +85,4 @@ ENTRY = Entry(
     formula="near: R(p)q · R(p')k; first s: R(c)q · k; else -∞",
     also_called=("lambda_attention", "lambda_shaped_mask", "distance_ceiling", "LMInfinite"),
     used_by=("trained LLaMA, MPT and GPT-J models, by its authors",),
-    starts=("trained",),
 )

@@ -143,5 +143,4 @@ ENTRY = Entry(
     formula="R(p/r_h)q · R(p'/r_h)k, a ratio r_h for each head",
     also_called=("mspoe", "multi_scale_positional_encoding", "found_in_the_middle", "MsPoELlamaRotaryEmbedding"),
     used_by=("trained Vicuna, by its authors",),
-    starts=("trained",),
 )

@@ -77,5 +77,4 @@ ENTRY = Entry(
     formula="far: R(w)q · k",
     also_called=("leaky_rerope", "rectified_rope", "rectified_rotary_position_embeddings", "LeakyReRoPE"),
     used_by=("trained LLaMA models, by its author",),
-    starts=("trained",),
 )

@@ -198,7 +198,7 @@ _warned: set[str] = set()  # of encodings, as warnings keeps what it has shown
 
 def _tokens_served(family: ByLength, length: int, chosen: Frequencies) -> int | None:
     """The tokens of the longest request with the chosen frequencies; None: any, or not known."""
-    original = getattr(family, "original_length", None)
+    original = getattr(family, "trained_length", None)
     if original is None:
         return None
     served = max(original, length)
@@ -215,7 +215,7 @@ def _warn_beyond(encoding: RoPE, at: Positions, served: int) -> None:
         family = encoding.configuration["frequencies"]
         warnings.warn(
             f"{type(encoding).__name__} with {type(family).__name__} frequencies: position {largest} is beyond the "
-            f"{served} tokens that it was made for; its original length is {family.original_length}. Frequencies depend on "
+            f"{served} tokens that it was made for; its original length is {family.trained_length}. Frequencies depend on "
             f"the length of the request: take encoding.at_length(n), of all its n tokens, here at least {largest + 1}",
             stacklevel=2,
         )

@@ -73,5 +73,4 @@ ENTRY = Entry(
     formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
     also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
     used_by=("LLaMA", "Mistral", "Phi-2", "llama.cpp"),
-    starts=("trained",),
 )

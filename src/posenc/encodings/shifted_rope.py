@@ -76,5 +76,4 @@ ENTRY = Entry(
     formula="far: R(i - S + W)q · R(j)k",
     also_called=("string_shift", "shifted_rotary_position_embedding", "ShifTed Rotray position embeddING", "string_llama"),
     used_by=("trained Llama 3.1 and Qwen2, by its authors",),
-    starts=("trained",),
 )

@@ -39,5 +39,4 @@ ENTRY = Entry(
     formula="x + table[y, x]",
     also_called=("learned_grid", "vit_position_embeddings", "interpolate_pos_encoding"),
     used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP", "PaddleOCR-VL"),
-    starts=("scratch", "trained"),
 )

@@ -31,11 +31,6 @@ class DynamicNTK:
     def __post_init__(self) -> None:
         check_fields(self)
 
-    @property
-    def original_length(self) -> int:
-        """Up to how many tokens the frequencies are those of training."""
-        return self.trained_length
-
     @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
@@ -47,11 +42,11 @@ class DynamicNTK:
 
 @dataclass(frozen=True)
 class LongRoPE:
-    """`short` for requests up to original_length tokens, `long` for longer ones; one set for all positions of a request."""
+    """`short` for requests up to trained_length tokens, `long` for longer ones; one set for all positions of a request."""
 
     short: Frequencies
     long: Frequencies
-    original_length: int
+    trained_length: int
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -59,7 +54,7 @@ class LongRoPE:
     @checked
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
-        return self.long if n > self.original_length else self.short
+        return self.long if n > self.trained_length else self.short
 
 
 @checked
@@ -81,19 +76,19 @@ def longrope(
     f: Frequencies,
     short_factor: Sequence[float],
     long_factor: Sequence[float],
-    original_length: int,
+    trained_length: int,
     *,
     factor: float | None = None,
     attention_factor: float | None = None,
 ) -> LongRoPE:
-    """ω_i/short_factor_i up to original_length tokens and ω_i/long_factor_i beyond, with a magnitude on cos and sin.
+    """ω_i/short_factor_i up to trained_length tokens and ω_i/long_factor_i beyond, with a magnitude on cos and sin.
 
-    cos_sin_scale is attention_factor if given, else √(1 + ln factor / ln original_length), and 1 for factors up to 1;
-    factor is the longest length over original_length. Ding et al. 2024, LongRoPE; Phi-3 and Phi-4.
+    cos_sin_scale is attention_factor if given, else √(1 + ln factor / ln trained_length), and 1 for factors up to 1;
+    factor is the longest length over trained_length. Ding et al. 2024, LongRoPE; Phi-3 and Phi-4.
     Raises ValueError unless there is one factor per pair, and if neither factor nor attention_factor is given.
     """
     check_exact(f)
-    scale, scale_from = _longrope_scale(original_length, factor, attention_factor)
+    scale, scale_from = _longrope_scale(trained_length, factor, attention_factor)
     made = []
     for name, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
         if len(factors) != len(f):
@@ -110,15 +105,15 @@ def longrope(
                 cos_sin_scale_from=scale_from,
             )
         )
-    return LongRoPE(made[0], made[1], original_length)
+    return LongRoPE(made[0], made[1], trained_length)
 
 
-def _longrope_scale(original_length: int, factor: float | None, attention_factor: float | None) -> tuple[float, str]:
+def _longrope_scale(trained_length: int, factor: float | None, attention_factor: float | None) -> tuple[float, str]:
     if attention_factor is not None:
         return attention_factor, f"attention_factor={attention_factor:g}, as given"
     if factor is None:
-        raise ValueError("factor: expected the longest length over original_length, or else attention_factor; got neither")
-    if original_length == 1:
-        raise ValueError("original_length: the magnitude divides by ln original_length, expected at least 2, got 1")
-    scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(original_length))
-    return scale, f"longrope, √(1 + ln(factor={factor:g}) / ln(original_length={original_length}))"
+        raise ValueError("factor: expected the longest length over trained_length, or else attention_factor; got neither")
+    if trained_length == 1:
+        raise ValueError("trained_length: the magnitude divides by ln trained_length, expected at least 2, got 1")
+    scale = 1.0 if factor <= 1 else math.sqrt(1 + math.log(factor) / math.log(trained_length))
+    return scale, f"longrope, √(1 + ln(factor={factor:g}) / ln(trained_length={trained_length}))"

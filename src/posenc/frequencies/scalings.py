@@ -60,7 +60,7 @@ def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
 def yarn(
     f: Frequencies,
     factor: float,
-    original_length: int,
+    trained_length: int,
     *,
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
@@ -79,13 +79,13 @@ def yarn(
     Raises ValueError if f is not plain rotary frequencies of an even width and a base above 1, and if only one of mscale
     and mscale_all_dim is given.
     """
-    low, high = yarn_range(f, original_length, beta_fast, beta_slow, truncate)
+    low, high = yarn_range(f, trained_length, beta_fast, beta_slow, truncate)
     values = []
     for i, w in enumerate(f):
         slow = min(max((i - low) / (high - low), 0.0), 1.0)
         values.append(w * (1 - slow) + w / factor * slow)
     said = (
-        f"yarn(factor={factor:g}, original_length={original_length}, beta_fast={beta_fast:g}, "
+        f"yarn(factor={factor:g}, trained_length={trained_length}, beta_fast={beta_fast:g}, "
         f"beta_slow={beta_slow:g}, truncate={truncate})"
     )
     scale, scale_from = _attention_factor(factor, attention_factor, mscale, mscale_all_dim)
@@ -94,11 +94,11 @@ def yarn(
 
 @checked
 def yarn_range(
-    f: Frequencies, original_length: int, beta_fast: float = 32.0, beta_slow: float = 1.0, truncate: bool = True
+    f: Frequencies, trained_length: int, beta_fast: float = 32.0, beta_slow: float = 1.0, truncate: bool = True
 ) -> tuple[float, float]:
-    """The pairs at which YaRN's ramp begins and ends. They make beta_fast and beta_slow turns in original_length.
+    """The pairs at which YaRN's ramp begins and ends. They make beta_fast and beta_slow turns in trained_length.
 
-        pair(β) = d·ln(original_length/(2πβ)) / (2 ln base),   low >= 0, high <= d-1
+        pair(β) = d·ln(trained_length/(2πβ)) / (2 ln base),   low >= 0, high <= d-1
 
     truncate   rounds low down and high up to whole pairs. high is at most d-1, not the last pair d/2-1, as in the
                authors' code. If both ends are equal, 0.001 is added to high.
@@ -110,7 +110,7 @@ def yarn_range(
     if beta_fast < beta_slow:
         raise ValueError(f"beta_fast: expected at least beta_slow={beta_slow:g}, got {beta_fast:g}; they may be swapped")
     low, high = (
-        d * math.log(original_length / (2 * math.pi * beta)) / (2 * math.log(base)) for beta in (beta_fast, beta_slow)
+        d * math.log(trained_length / (2 * math.pi * beta)) / (2 * math.log(base)) for beta in (beta_fast, beta_slow)
     )
     if truncate:
         low, high = math.floor(low), math.ceil(high)
@@ -146,9 +146,9 @@ def softmax_mscale(f: Frequencies, factor: float, mscale_all_dim: float) -> Freq
 
 @checked
 def llama3(
-    f: Frequencies, factor: float, low_freq_factor: float, high_freq_factor: float, original_length: int
+    f: Frequencies, factor: float, low_freq_factor: float, high_freq_factor: float, trained_length: int
 ) -> Frequencies:
-    """Scales each frequency by its number of turns in the trained length, t = original_length·ω/2π.
+    """Scales each frequency by its number of turns in the trained length, t = trained_length·ω/2π.
 
         t < low_freq_factor    ω/factor
         t > high_freq_factor   ω
@@ -164,14 +164,14 @@ def llama3(
         )
     values = []
     for w in f:
-        turns = original_length * w / (2 * math.pi)
+        turns = trained_length * w / (2 * math.pi)
         keep = float(turns >= low_freq_factor)  # where both are equal, nothing is between (Llama 4 Scout)
         if low_freq_factor < high_freq_factor:
             keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
         values.append((1 - keep) * w / factor + keep * w)
     said = (
         f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "
-        f"original_length={original_length})"
+        f"trained_length={trained_length})"
     )
     return _scaled(f, values, said)
 
@@ -228,12 +228,12 @@ def riflex(f: Frequencies, length: int, *, repeats: int, axis: int = 0, margin: 
 
 @checked
 def dype(
-    f: Frequencies, factor: float, time: float, original_length: int, *, method: Literal["yarn", "ntk"] = "yarn"
+    f: Frequencies, factor: float, time: float, trained_length: int, *, method: Literal["yarn", "ntk"] = "yarn"
 ) -> Frequencies:
     """Frequencies of a diffusion step: stretched by `factor` at time 1, f's own at time 0.
 
         ntk     rotary of base·factor^(2·time²·d/(d-2))
-        yarn    from ω/factor to NTK's ω at 1.25 … 0.75 turns, from there to ω at 16 … 2 turns in original_length;
+        yarn    from ω/factor to NTK's ω at 1.25 … 0.75 turns, from there to ω at 16 … 2 turns in trained_length;
                 all turns times time². cos_sin_scale is 1 + 0.1·ln factor at every time
 
     Issachar et al. 2025, DyPE, section 4, with the numbers of the authors' code. Raises ValueError for a time outside
@@ -251,7 +251,7 @@ def dype(
 
     def ramps(fast: float, slow: float) -> list[float]:
         """0 for pairs that make more than `fast` turns, 1 for fewer than `slow`, times time²."""
-        low, high = (_pair_of(turns * time**2, original_length, base, d) for turns in (fast, slow))
+        low, high = (_pair_of(turns * time**2, trained_length, base, d) for turns in (fast, slow))
         low, high = min(max(math.floor(low), 0), d // 2), min(math.ceil(high), d // 2)
         return [min(max((i - low) / (high - low if high > low else 0.001), 0.0), 1.0) for i in range(d // 2)]
 

@@ -43,7 +43,7 @@ R = TypeVar("R")
 LARGEST = 2**63 - 1
 LEAST = {
     **dict.fromkeys(("n", "d", "d_model", "d_head", "n_heads", "n_kv_heads", "n_layers", "layers", "rotary_dim"), 1),
-    **dict.fromkeys(("axes", "batch", "length", "trained_length", "original_length", "max_positions"), 1),
+    **dict.fromkeys(("axes", "batch", "length", "trained_length", "max_positions"), 1),
     **dict.fromkeys(("height", "width", "size", "clocks"), 1),
     **dict.fromkeys(("rank", "prefix", "rest", "layer", "right"), 0),
 }

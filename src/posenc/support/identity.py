@@ -12,6 +12,7 @@ import functools
 import hashlib
 import inspect
 import os
+import re
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -82,6 +83,11 @@ class Identity:
 
     def __reduce__(self) -> tuple[type[Identity], tuple[type, Configuration]]:
         return Identity, self._made_of
+
+
+def without_digests(identity: str) -> str:
+    """An identity as messages say it: class and arguments."""
+    return re.sub(r",? (with parameters )?#[0-9a-f]{8,16}", "", identity)
 
 
 def described(kind: type, configuration: Configuration) -> str:

@@ -67,7 +67,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         raise ValueError(f"length: expected more than the {spec.trained_length} positions of this {name}, got {length}")
     if rotation.kind == "proportional":
         raise Unsupported(f"model: this {name} has rope_type 'proportional', which transformers combines with no scaling")
-    if rotation.kind not in ("rotary", "partial") and "original_length" not in dict(rotation.parameters):
+    if rotation.kind not in ("rotary", "partial") and "trained_length" not in dict(rotation.parameters):
         raise ValueError(f"model: this {name} is scaled by {rotation.kind!r}, which does not record the trained length")
 
     factor = options.pop("factor", length / trained)

@@ -107,7 +107,7 @@ export const view: View = {
             h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
             h("span", { "data-role": "longest", "data-value": Math.max(...finite) }, shown(Math.max(...finite), 1)), t(both(" positions.", " 个位置。"))));
       }
-      rungs.draw({ data, wavelength, original: original?.map((w) => (2 * Math.PI) / w), length, pair, trained: data.facts["model"]?.original_length ?? null });
+      rungs.draw({ data, wavelength, original: original?.map((w) => (2 * Math.PI) / w), length, pair, trained: data.facts["model"]?.trained_length ?? null });
       const turns = length / wavelength[pair]!;
       const share = turns < 10 ? shown(turns, 2) : shown(turns, 1);
       const unit = t(turns < 1 ? both("of a turn", "圈") : both("turns", "圈"));

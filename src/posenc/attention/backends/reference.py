@@ -95,7 +95,7 @@ def _attend(call: Call) -> Tensor | tuple[Tensor, Tensor]:
         return out
     if "logits" not in scores.kept:
         raise ValueError(
-            f"sinks, return_lse: {call.encoding.identity} has something else in the place of the softmax; leave both out"
+            f"sinks, return_lse: {call.encoding.label} has something else in the place of the softmax; leave both out"
         )
     return (out, scores.masked(scores.kept["logits"]).logsumexp(dim=-1)) if options.return_lse else out
 

@@ -1,195 +1,221 @@
-"""A short list of entries for a few answers, with reasons: measured figures of ours, and cited ones, marked which.
+"""Which encoding to take: the first row of rules.toml that holds for a few answers, with its figures and how to use it.
 
-    unmet(entry, answers)    why an entry does not fit; nothing if it does
-    recommend(answers)       the entries that fit, the best supported first
-
-Requirements are read from the entries themselves, so that an entry that is added takes part. An entry without evidence for
-the length that is wanted is not proposed, and neither is one without any reason.
+Reading it imports no torch.
 """
 
 from __future__ import annotations
 
-import math
+import tomllib
 from dataclasses import asdict, dataclass
+from functools import cache
+from pathlib import Path
+from string import Template
 from typing import Any, Literal, NamedTuple, get_args
 
 from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
-from posenc.catalogue.choose.cited import CITED
-from posenc.catalogue.choose.quality import Quality, quality
-from posenc.catalogue.entry import Domain, Entry, Start
-from posenc.catalogue.lookup import ENTRIES
+from posenc.catalogue.entry import Entry, Kind
+from posenc.catalogue.lookup import BY_NAME, entry_of, hint
 from posenc.catalogue.say import say
 from posenc.support.languages import Words, joined
 
-Kernel = Literal["plain", "any"]
-MOST = 5  # entries of a short list
-AT_LEAST = 2.0  # multiple of the trained length that a measured encoding must reach where more is wanted
-ALIKE = 0.1  # bits: what is nearer to the best is ranked by its cost
+Domain = Literal[
+    "text", "image", "video", "diffusion", "multimodal", "audio", "series", "graph", "points", "arithmetic", "algorithm"
+]
+Model = Literal["decoder", "encoder", "encoder-decoder"]
+Start = Literal["scratch", "trained"]
+Kernel = Literal["any", "slopes", "plain"]
+KINDS: dict[str, tuple[str, ...]] = {
+    name: get_args(kind) for name, kind in (("domain", Domain), ("model", Model), ("start", Start), ("kernel", Kernel))
+}
+ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
+TABLES = ("learned", "vit", "learned_2d")
+OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
+                       "scaled": "rope", "preset": "rope"}  # fmt: skip
+Rule = dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Answers:
     """The answers to the questions: what the encoding is for.
 
-    domain      text, image, audio or graph
-    causal      tokens see earlier ones only
-    trained     tokens of a training example
-    wanted      tokens of the longest example in use
-    start       scratch: the model is trained with it; trained: it replaces the RoPE, or the grid, of a trained model
-    kernel      plain: the attention kernel takes queries, keys, values and a causal mask, no bias; any: it takes more
-    parameters  whether it may add learned parameters
+    domain   what the tokens are. diffusion: patches of an image that is generated; multimodal: words and patches in one
+             sequence; series: a time series; points: coordinates in space; arithmetic: digits; algorithm: counting,
+             copying, recall
+    model    decoder: tokens see earlier ones only; encoder; encoder-decoder; empty: what the domain mostly has
+    start    scratch: the model is trained with it; trained: a trained model is to be used as it is, or changed
+    of       the trained model or its encoding, by any name that `posenc list` finds; empty: RoPE, or the grid of a ViT
+    trained  tokens of a training example
+    wanted   tokens of the longest example in use; None: as in training
+    tuned    whether a trained model is trained further
+    kernel   plain: queries, keys, values and a causal mask; slopes: ALiBi's slopes too; any: a bias of any kind
 
     Raises ValueError, naming the answer, for one that there is not.
     """
 
     domain: Domain = "text"
-    causal: bool = True
-    trained: int = 2048
-    wanted: int = 2048
+    model: Model | Literal[""] = ""
     start: Start = "scratch"
+    of: str = ""
+    trained: int = 2048
+    wanted: int | None = None
+    tuned: bool = True
     kernel: Kernel = "any"
-    parameters: bool = True
 
     def __post_init__(self) -> None:
-        for name, kinds in (("domain", Domain), ("start", Start), ("kernel", Kernel)):
-            if getattr(self, name) not in get_args(kinds):
-                raise ValueError(f"{name}: expected one of {', '.join(get_args(kinds))}, got {getattr(self, name)!r}")
+        for name, kinds in KINDS.items():
+            if (got := getattr(self, name)) not in kinds and not (name == "model" and got == ""):
+                raise ValueError(f"{name}: expected one of {', '.join(kinds)}, got {got!r}")
         for name in ("trained", "wanted"):
-            if type(getattr(self, name)) is not int or getattr(self, name) < 1:
-                raise ValueError(f"{name}: expected a whole number from 1, got {getattr(self, name)!r}")
+            got = getattr(self, name)
+            if not (got is None and name == "wanted") and (type(got) is not int or got < 1):
+                raise ValueError(f"{name}: expected a whole number from 1, got {got!r}")
+        if self.of and entry_of(self.of) is None:
+            raise ValueError(
+                f"of: no model and no encoding is called {self.of!r}{hint(self.of)}; posenc list shows all names"
+            )
 
     @property
     def factor(self) -> float:
-        """The length wanted over the trained one; 1 where it is not longer."""
-        return max(self.wanted / self.trained, 1.0)
+        """The length wanted over the trained one."""
+        return (self.wanted or self.trained) / self.trained
 
+    @property
+    def causal(self) -> bool:
+        return bool(self.told["model"] == "decoder")
 
-class Reason(NamedTuple):
-    """kind: measured by us, or cited; source: the file of the measurement, or the paper."""
+    @property
+    def own(self) -> Entry:
+        """The encoding of the trained model."""
+        found = entry_of(self.of) if self.of else None
+        return found or BY_NAME["vit" if self.domain == "image" else "rope"]
 
-    kind: Literal["measured", "cited"]
-    says: Words
-    source: str
-
-
-class Choice(NamedTuple):
-    """An entry that fits. beware: what its evidence does not cover, and where it breaks."""
-
-    name: str
-    title: Words
-    reasons: tuple[Reason, ...]
-    beware: tuple[Words, ...]
-
-    def as_json(self) -> dict[str, Any]:
+    @property
+    def told(self) -> dict[str, Any]:
+        """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
+        longer = self.factor != 1 if self.domain == "image" else self.factor > 1
         return {
-            "name": self.name,
-            "title": self.title.as_dict(),
-            "reasons": [{"kind": one.kind, "says": one.says.as_dict(), "source": one.source} for one in self.reasons],
-            "beware": [words.as_dict() for words in self.beware],
+            "domain": self.domain,
+            "model": self.model or ("encoder" if self.domain in ENCODERS else "decoder"),
+            "start": self.start,
+            "of": "table" if self.own.name in TABLES else OF.get(self.own.kind, "other"),
+            "length": "longer" if longer else "same",
+            "factor": self.factor,
+            "tuned": self.tuned,
+            "kernel": self.kernel,
         }
 
 
-RESULTS, COSTS = "results/standard", "src/posenc/catalogue/choose/costs.json"
+class Advice(NamedTuple):
+    """One row of rules.toml, for some answers.
+
+    take      names, the first advice first; none: nothing is to be changed
+    why       the reason; source: the paper, or the model, that it is from
+    measured  our figures of these names, each with its folder
+    lacking   names of which none of these has a figure
+    breaks    where the first one breaks, and costs, its measured time; None where nothing is taken or nothing was measured
+    use       Python for the first one
+    """
+
+    take: tuple[str, ...]
+    why: Words
+    source: str
+    measured: tuple[Words, ...]
+    lacking: tuple[str, ...]
+    breaks: Words | None
+    costs: Words | None
+    use: str
+
+    def as_json(self) -> dict[str, Any]:
+        words = {"why": self.why.as_dict(), "measured": [one.as_dict() for one in self.measured]}
+        return {"take": list(self.take), **words, "source": self.source,
+                "breaks": self.breaks and self.breaks.as_dict(), "costs": self.costs and self.costs.as_dict(),
+                "use": self.use}  # fmt: skip
 
 
-def recommend(answers: Answers, most: int = MOST) -> list[Choice]:
-    """The entries that fit, the best supported first; never empty."""
-    fitting = [entry for entry in ENTRIES if not unmet(entry, answers)]
-    return [_choice(entry, answers) for entry in sorted(fitting, key=lambda entry: _rank(entry, answers))[:most]]
+@cache
+def table() -> dict[str, Any]:
+    """rules.toml: `rule`, the rows; `measures`; `use`."""
+    return tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
 
 
-def unmet(entry: Entry, answers: Answers) -> list[Words]:
-    """The requirements that an entry does not meet."""
-    found = []
-    if answers.domain not in entry.used_for:
-        found.append(say("it is not for {domain}", domain=answers.domain))
-    if answers.start not in entry.starts_from:
-        found.append(say("it does not start from {start}", start=answers.start))
-    if entry.kind == "tempered":
-        found.append(say("it tells no order by itself"))
-    if "parameters" in entry.needs and not answers.parameters:
-        found.append(say("it has parameters"))
-    if "causal" in entry.needs and not answers.causal:
-        found.append(say("it is causal only"))
-    if entry.kind == "none" and not answers.causal and answers.domain != "graph":
-        found.append(say("without a causal mask it tells no order"))
-    shown = facts(entry)
-    if answers.causal and entry.kind != "positions" and "local" not in shown["traits"]:
-        found.append(say("a token reads later ones"))
-    if answers.kernel == "plain" and set(shown["seams"]) - {"embed", "rotate", "bypass"}:
-        found.append(say("it changes scores in a way that a plain kernel does not"))
-    if answers.factor > 1 and answers.domain != "graph" and _reach(entry, answers) is None:
-        found.append(say("nothing shows that it reaches further than its training"))
-    if not _reasons(entry, answers):
-        found.append(say("there is no figure for it"))
-    return found
+def holds(rule: Rule, told: dict[str, Any]) -> bool:
+    """Whether a row holds for what is told; what is not told may be anything."""
+    for name, asked in rule["when"].items():
+        given = told.get(name)
+        if given is None:
+            continue
+        if given > asked if name == "factor" else given not in asked if isinstance(asked, list) else given != asked:
+            return False
+    return True
 
 
-def _reach(entry: Entry, answers: Answers) -> float | None:
-    """The largest factor of the trained length that evidence names; 1 where it names none. None: no evidence of lengths."""
-    found = [cited.factor for cited in CITED.get(entry.name, ()) if cited.factor is not None]
-    ours = _quality(entry, answers)
-    if ours is not None and ours.factor >= min(answers.factor, AT_LEAST):
-        found.append(ours.factor)
-    return max(found, default=None)
+def recommend(answers: Answers) -> Advice:
+    """The advice of the first row that holds."""
+    rule = next(rule for rule in table()["rule"] if holds(rule, answers.told))
+    take = tuple(rule["take"])
+    if answers.start == "trained" and not take and answers.of:
+        take = (answers.own.name,)
+    measures = [table()["measures"][name] for name in rule.get("measures", ())]
+    measured = tuple(_figures(measure, take) for measure in measures)
+    why = Words(rule["en"], rule["zh"])
+    lacking = tuple(name for name in take if not any(name in measure["figures"] for measure in measures))
+    if not take:
+        return Advice(take, why, rule["source"], measured, lacking, None, None, "")
+    breaks = BY_NAME[take[0]].page.breaks
+    return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), use(take[0], answers))
 
 
-def _quality(entry: Entry, answers: Answers) -> Quality | None:
-    """What our text models measured, if the answers are of their kind."""
-    if answers.domain not in ("text", "audio"):
-        return None
-    return quality(entry.name, causal=answers.causal, start=answers.start)
-
-
-def _rank(entry: Entry, answers: Answers) -> tuple[float, ...]:
-    """Evidence for the length first, then measured before cited, then quality, then the cost of training."""
-    ours, reach, cost = _quality(entry, answers), _reach(entry, answers), costs.measured().get(entry.name)
-    training = cost.median("training") if cost else None
-    lasted = ours is not None and ours.factor == ours.tested
-    enough = answers.factor <= 1 or lasted or (reach is not None and reach >= answers.factor)
-    tested = ours is not None and (answers.factor <= 1 or ours.factor >= min(answers.factor, ours.tested))
-    loss = ours.at(answers.factor) if ours is not None else math.inf
-    return (
-        not enough,
-        not tested,
-        math.floor(loss / ALIKE) if loss < math.inf else math.inf,
-        0 if entry.name in CITED else 1,
-        training if training is not None else math.inf,
+def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
+    """The figures of the names, with RoPE's and, of the others, the best beyond the trained length."""
+    figures = measure["figures"]
+    best = (min if measure["unit"] == "bits" else max)(figures, key=lambda name: figures[name][1])
+    names = [name for name in dict.fromkeys((*take, best, "rope")) if name in figures]
+    form = ".2f" if measure["unit"] == "bits" else "g"
+    shown = "; ".join(f"{name} {figures[name][0]:{form}}, {figures[name][1]:{form}}" for name in names)
+    return say(
+        "{of}, {unit} at {near} (trained) and {far}: {shown} ({source})",
+        of=Words(measure["of"], measure["zh"]),
+        unit=say("bits") if measure["unit"] == "bits" else say("% right"),
+        near=measure["at"][0],
+        far=measure["at"][1],
+        shown=shown,
+        source=measure["source"],
     )
 
 
-def _reasons(entry: Entry, answers: Answers) -> tuple[Reason, ...]:
-    found = []
-    if (ours := _quality(entry, answers)) is not None:
-        found.append(Reason("measured", ours.says(answers.factor), RESULTS))
-    if (cost := costs.measured().get(entry.name)) is not None:
-        parts = [(words, cost.median(name)) for name, words in costs.MEASURES.items() if name != "prefill_long"]
-        known = [(words, ratio) for words, ratio in parts if ratio is not None]
-        if known:
-            times = joined((say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known), ", ", "，")
-            found.append(Reason("measured", say("time relative to NoPE: {times}", times=times), COSTS))
-    found += [Reason("cited", cited.says, cited.source) for cited in CITED.get(entry.name, ())]
-    return tuple(found)
+def use(name: str, answers: Answers) -> str:
+    """At most three lines of Python that make it, and the positions that it reads."""
+    values = {
+        "factor": f"{max(answers.factor, 1.0):g}",
+        "trained": answers.trained,
+        "wanted": answers.wanted or answers.trained,
+    }
+    values |= {"axes": 2 if answers.domain == "image" else 3, "causal": answers.causal}
+    values |= {"window": max(answers.trained // 2, 1), "group": max(2 * round(answers.factor), 2)}
+    written = table()["use"].get(name) or _plain_use(BY_NAME[name], answers)
+    return Template(written).substitute(values).strip()
 
 
-def _choice(entry: Entry, answers: Answers) -> Choice:
-    beware = []
-    reach = _reach(entry, answers)
-    if answers.factor > 1 and reach is not None and reach < answers.factor:
-        beware.append(
-            say(
-                "the evidence ends at {reach:g} × the trained length; {factor:g} × are wanted",
-                reach=reach,
-                factor=answers.factor,
-            )
-            if reach > 1
-            else say("the evidence names no length; {factor:g} × the trained one are wanted", factor=answers.factor)
-        )
-    beware.append(entry.page.breaks)
-    return Choice(entry.name, entry.label, _reasons(entry, answers), tuple(beware))
+def _plain_use(entry: Entry, answers: Answers) -> str:
+    if entry.kind == "positions":
+        return f"# posenc list {entry.name}"
+    both_ways = ", bidirectional=True" if "bidirectional" in facts(entry)["options"] and not answers.causal else ""
+    layers, of_layer = (", n_layers=12", ".at_layer(0)") if entry.kind == "preset" else ("", "")
+    return (
+        f'encoding = posenc.create("{entry.name}", d_model=512, n_heads=8{layers}{both_ways})\n'
+        f"y = posenc.Attention(512, 8, encoding{of_layer})(x, {entry.positions.replace('batch, length', '2, 16')}, "
+        f"causal={answers.causal})"
+    )
 
 
-def as_json(answers: Answers, choices: list[Choice]) -> dict[str, Any]:
-    """The answers and the short list."""
-    return {"answers": asdict(answers), "choices": [choice.as_json() for choice in choices]}
+def cost(name: str) -> Words | None:
+    """Its measured time relative to no encoding, if it was measured."""
+    found = costs.measured().get(name)
+    known = [(words, found.median(what)) for what, words in costs.MEASURES.items()] if found else []
+    parts = [say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known if ratio is not None]
+    return say("time relative to NoPE: {times}", times=joined(parts, ", ", "，")) if parts else None
+
+
+def as_json(answers: Answers, advice: Advice) -> dict[str, Any]:
+    return {"answers": asdict(answers) | {"model": answers.told["model"]}, "advice": advice.as_json()}

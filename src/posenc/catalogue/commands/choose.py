@@ -1,121 +1,154 @@
-"""`posenc choose`: which encoding to take, from a few answers, with a reason for each."""
+"""`posenc choose`: which encoding to take, from a few answers: the first advice, its reason and how to use it."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from posenc.catalogue.entry import Domain, Start
 from posenc.catalogue.say import say
 from posenc.support.languages import Language
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from rich.console import Console
 
-    from posenc.catalogue.choose.choice import Choice
+    from posenc.catalogue.choose.choice import Advice, Answers
 
+# In the order in which they are asked. A question is asked while its answer can still change the advice.
 QUESTIONS = {
-    "domain": say("What are the tokens: text, image, audio or graph?"),
-    "causal": say("Does a token see only earlier ones?"),
+    "domain": say("What are the tokens?"),
+    "start": say("Is the model trained from scratch, or is there a trained one?"),
+    "of": say("Which model, or which encoding has it (llama, bert, rope, alibi)?"),
+    "model": say("Is it a decoder (a token sees earlier ones only), an encoder, or both?"),
     "trained": say("How many tokens has a training example?"),
     "wanted": say("How many tokens has the longest example in use?"),
-    "start": say("Is the model trained from scratch, or is a trained one changed: scratch or trained?"),
-    "kernel": say("Does the attention kernel take a bias (any), or only queries, keys, values and a causal mask (plain)?"),
-    "parameters": say("May it add learned parameters?"),
+    "tuned": say("May the trained model be trained further?"),
+    "kernel": say("Which biases does the attention kernel take: any, ALiBi's slopes, or none (plain)?"),
 }
-KINDS = {"measured": say("measured"), "cited": say("cited")}
+LENGTHS = ("trained", "wanted")
 
 
 def command(
-    domain: Annotated[str, typer.Option(help="text, image, audio or graph.", show_default=False)] = "",
-    causal: Annotated[
-        bool | None, typer.Option("--causal/--both-ways", help="Which tokens one sees.", show_default=False)
-    ] = None,
+    domain: Annotated[
+        str,
+        typer.Option(
+            help="text, image, video, diffusion, multimodal, audio, series, graph, points, arithmetic or algorithm.",
+            show_default=False,
+        ),
+    ] = "",
+    model: Annotated[str, typer.Option(help="decoder, encoder or encoder-decoder.", show_default=False)] = "",
+    start: Annotated[str, typer.Option(help="scratch, or trained: there is a trained model.", show_default=False)] = "",
+    of: Annotated[
+        str, typer.Option(help="The trained model or its encoding: llama, bert, alibi.", show_default=False)
+    ] = "",
     trained: Annotated[int | None, typer.Option(min=1, help="Tokens of a training example.", show_default=False)] = None,
     wanted: Annotated[
         int | None, typer.Option(min=1, help="Tokens of the longest example in use.", show_default=False)
     ] = None,
-    start: Annotated[str, typer.Option(help="scratch, or trained: a model is changed.", show_default=False)] = "",
-    kernel: Annotated[str, typer.Option(help="any, or plain: one that takes no bias.", show_default=False)] = "",
-    parameters: Annotated[
+    tuned: Annotated[
         bool | None,
-        typer.Option("--parameters/--no-parameters", help="Whether it may add learned parameters.", show_default=False),
+        typer.Option("--tuned/--untuned", help="Whether a trained model is trained further.", show_default=False),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="The answers and the short list as JSON; asks nothing.")] = False,
+    kernel: Annotated[
+        str, typer.Option(help="any, slopes (ALiBi's), or plain: one that takes no bias.", show_default=False)
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="The answers and the advice as JSON; asks nothing.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Which encoding to take: a short list with reasons, each a figure measured by posenc or a cited one.
+    """Which encoding to take: the first advice with its reason and source, what we measured, and how to use it.
 
-    In a terminal, asks what no option answers; elsewhere, and with --json, takes: text, causal, 2048 tokens in training and
-    as many in use, from scratch, any kernel, parameters allowed. "trained" means a model with RoPE, or a grid of images.
+    In a terminal, asks what no option answers; elsewhere, and with --json, takes: text, a decoder, 2048 tokens in training
+    and as many in use, from scratch, any kernel. "trained" means a model with RoPE, or a grid of images, unless --of says
+    more. Every answer is a row of src/posenc/catalogue/choose/rules.toml.
 
-    Examples:  posenc choose   ·   posenc choose --domain text --trained 4096 --wanted 32768 --start trained --json
+    Examples:  posenc choose   ·   posenc choose --of llama --trained 4096 --wanted 32768 --json
     """
     from posenc.catalogue.choose.choice import Answers, recommend
     from posenc.catalogue.choose.choice import as_json as as_data
 
     language = chosen_language(lang)
-    options = {
-        "domain": domain,
-        "causal": causal,
-        "trained": trained,
-        "wanted": wanted,
-        "start": start,
-        "kernel": kernel,
-        "parameters": parameters,
-    }
+    options = {"domain": domain, "start": start or ("trained" if of else ""), "of": of, "model": model, "trained": trained,
+               "wanted": wanted, "tuned": tuned, "kernel": kernel}  # fmt: skip
     given: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None)}
-    if "wanted" not in given and "trained" in given:
-        given["wanted"] = given["trained"]
-    for name, kinds in (("domain", get_args(Domain)), ("start", get_args(Start)), ("kernel", ("plain", "any"))):
-        if name in given and given[name] not in kinds:
-            raise typer.BadParameter(f"expected one of {', '.join(kinds)}, got {given[name]!r}", param_hint=f"--{name}")
+    try:
+        answers = Answers(**given)
+    except ValueError as error:
+        name, _, why = str(error).partition(": ")
+        raise typer.BadParameter(why, param_hint=f"--{name}") from None
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        given = asked(given, Answers(**given), language)
-    answers = Answers(**given)
-    choices = recommend(answers)
+        answers = asked(given, language)
+    advice = recommend(answers)
     if as_json:
-        typer.echo(json.dumps(as_data(answers, choices), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(as_data(answers, advice), ensure_ascii=False, indent=1))
         return
     from rich.console import Console
 
-    show(Console(highlight=False, emoji=False), choices, language)
+    show(Console(highlight=False, emoji=False), advice, language)
 
 
-def asked(given: dict[str, Any], usual: Any, language: Language) -> dict[str, Any]:
-    """The answers with those that a prompt adds."""
+def asked(given: dict[str, Any], language: Language) -> Answers:
+    """The answers with those that a prompt adds: of what is left open, what a row that still may hold asks for."""
     from rich.prompt import Confirm, IntPrompt, Prompt
+
+    from posenc.catalogue.choose.choice import KINDS, Answers
 
     answers = dict(given)
     for name, words in QUESTIONS.items():
-        if name in given:
+        usual = Answers(**answers)
+        settled = {*answers, "model"} - {name} | ({"length", "factor"} if answers.keys() >= {*LENGTHS} else set())
+        known = {one: value for one, value in usual.told.items() if one in settled}
+        matters = any(("length" if name in LENGTHS else name) in rule["when"] for rule in reachable(known))
+        if name in answers or not matters:
             continue
-        before, question = getattr(usual, name), words.in_language(language)
-        if isinstance(before, bool):
-            answers[name] = Confirm.ask(question, default=before)
-        elif isinstance(before, int):
-            answers[name] = IntPrompt.ask(question, default=answers.get("trained", before) if name == "wanted" else before)
+        question = words.in_language(language)
+        if name == "tuned":
+            answers[name] = Confirm.ask(question, default=usual.tuned)
+        elif name in LENGTHS:
+            answers[name] = IntPrompt.ask(question, default=usual.trained)
+        elif name == "of":
+            answers[name] = Prompt.ask(question, default=usual.own.name)
         else:
-            kinds = {"domain": get_args(Domain), "start": get_args(Start), "kernel": ("any", "plain")}[name]
-            answers[name] = Prompt.ask(question, choices=list(kinds), default=before)
-    return answers
+            answers[name] = Prompt.ask(question, choices=list(KINDS[name]), default=usual.told[name])
+    return Answers(**answers)
 
 
-def show(console: Console, choices: list[Choice], language: Language) -> None:
-    """The short list: each entry with its reasons and what to beware of."""
-    from rich.markup import escape
+def reachable(known: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The rows that may hold for what is known: up to the one that holds whatever else is answered."""
+    from posenc.catalogue.choose.choice import holds, table
 
-    beware = say("beware").in_language(language)
-    for number, choice in enumerate(choices, 1):
-        console.print(f"[bold]{number}. {choice.name}[/bold]  {escape(choice.title.in_language(language))}")
-        for reason in choice.reasons:
-            kind = KINDS[reason.kind].in_language(language)
-            console.print(
-                f"   [dim]{kind}[/dim]  {escape(reason.says.in_language(language))}  [dim]({escape(reason.source)})[/dim]"
-            )
-        for words in choice.beware:
-            console.print(f"   [dim]{beware}[/dim]  {escape(words.in_language(language))}")
+    for rule in table()["rule"]:
+        if holds(rule, known):
+            yield rule
+            if rule["when"].keys() <= known.keys():
+                return
+
+
+def show(console: Console, advice: Advice, language: Language) -> None:
+    """The advice in a few lines."""
+    from rich.table import Table
+
+    from posenc.catalogue.lookup import BY_NAME
+    from posenc.terminal.wrapped import Wrapped
+
+    lines = [(say("why"), f"{advice.why.in_language(language)} ({advice.source})")]
+    lines += [(say("measured"), words.in_language(language)) for words in advice.measured]
+    lines += [(say("not measured"), ", ".join(advice.lacking))] * bool(advice.lacking)
+    lines += [(say("not measured"), say("nothing of this").in_language(language))] * (
+        not advice.measured and not advice.take
+    )
+    told = ((say("breaks"), advice.breaks), (say("costs"), advice.costs))
+    lines += [(label, words.in_language(language)) for label, words in told if words is not None]
+    lines += [(say("or"), ", ".join(advice.take[1:]))] * bool(advice.take[1:])
+    grid = Table.grid(padding=(0, 2))
+    for label, text in lines:
+        grid.add_row(f"[dim]{label.in_language(language)}[/dim]", Wrapped(text))
+    if advice.take:
+        console.print(f"[bold]{advice.take[0]}[/bold]  {BY_NAME[advice.take[0]].label.in_language(language)}")
+    console.print(grid)
+    for code in advice.use.splitlines():
+        console.print(f"    {code}", markup=False, soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -114,6 +115,27 @@ def grouped(described: list[dict[str, Any]], by: By, language: Language) -> dict
     }
 
 
+def with_settings(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each method of a group with those of its settings that are in the group; a setting of a method elsewhere is alone."""
+    here = {row["name"] for row in rows}
+    return [
+        (row, [other for other in rows if other["setting_of"] == row["name"]])
+        for row in rows
+        if row["setting_of"] not in here
+    ]
+
+
+def counted(rows: list[dict[str, Any]]) -> Words:
+    """How many names, methods and settings."""
+    settings = sum(row["setting_of"] is not None for row in rows)
+    return say(
+        "{names} names: {methods} methods and {settings} settings of one.",
+        names=len(rows),
+        methods=len(rows) - settings,
+        settings=settings,
+    )
+
+
 def seams(row: dict[str, Any], language: Language) -> str:
     return ", ".join(SEAMS[seam].in_language(language) for seam in row["seams"]) or "–"
 
@@ -136,14 +158,17 @@ def _print_names(console: Any, groups: dict[str, list[dict[str, Any]]], language
     table.add_column(max_width=16, style="bold")
     table.add_column(justify="right")
     for heading, rows in groups.items():
-        table.add_row(heading.partition(":")[0], str(len(rows)), Wrapped(", ".join(row["name"] for row in rows)))
+        shown = [
+            row["name"] + (f" ({', '.join(one['name'] for one in settings)})" if settings else "")
+            for row, settings in with_settings(rows)
+        ]
+        table.add_row(heading.partition(":")[0], str(len(rows)), Wrapped(", ".join(shown)))
     console.print(table)
-    console.print(
-        say(
-            "{names} names. posenc list KIND, NAME or --all shows more; posenc show NAME draws a picture.",
-            names=sum(map(len, groups.values())),
-        ).in_language(language)
+    more = say(
+        "In brackets: settings of a method. posenc list KIND, NAME or --all shows more; posenc show NAME draws a picture."
     )
+    says = counted([row for rows in groups.values() for row in rows])
+    console.print(f"{says.in_language(language)} {more.in_language(language)}")
 
 
 def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
@@ -166,7 +191,7 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
                 no_wrap=column in (0, 2, 3),
                 min_width=widest if column == 0 else None,
             )
-        for row in rows:
+        for row in itertools.chain(*([method, *settings] for method, settings in with_settings(rows))):
             table.add_row(
                 f"[bold]{row['name']}[/bold]",
                 escape(row["formula"]),
@@ -176,9 +201,8 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
                 Wrapped(", ".join(BY_NAME[row["name"]].users(language)[:3])),
             )
         console.print(table)
-    says = say(
-        "{names} names. Parameters at d_model 512, 8 heads, 6 layers, 2048 positions.", names=len(described)
-    ).in_language(language)
+    sizes = say("Parameters at d_model 512, 8 heads, 6 layers, 2048 positions.")
+    says = f"{counted(described).in_language(language)} {sizes.in_language(language)}"
     titles = [Words(BY_NAME[row["name"]].title) for row in described if row["per_layer"]]
     if titles:
         per_layer = joined(titles, ", ", "、")
@@ -209,6 +233,7 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
 
     options = ", ".join(f"{name}={value!r}" for name, value in row["options"].items())
     lines = (
+        (say("a setting of"), row["setting_of"]),
         (say("formula"), row["formula"]),
         (say("idea"), row["idea"][language]),
         (say("coordinates"), row["coordinates"][language] if row["coordinates"] else ""),
@@ -227,3 +252,5 @@ def _print_one(console: Any, row: dict[str, Any], language: Language) -> None:
             table.add_row(f"[dim]{label.in_language(language)}[/dim]", Wrapped(text))
     console.print(f"[bold]{row['name']}[/bold]  {row['class']}  {row['title']['zh']}")
     console.print(table)
+    if row["drawing"]:
+        console.print(row["drawing"], markup=False, soft_wrap=True)

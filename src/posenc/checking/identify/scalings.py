@@ -55,7 +55,7 @@ def _ramped(values: np.ndarray, rotary_dim: int, heard: np.ndarray) -> dict[str,
     if factor <= 1:
         return {}
     made: dict[str, Callable[[int], Frequencies]] = {
-        "llama3": lambda n: frequencies.llama3(plain, factor, low_freq_factor=1.0, high_freq_factor=4.0, original_length=n),
+        "llama3": lambda n: frequencies.llama3(plain, factor, low_freq_factor=1.0, high_freq_factor=4.0, trained_length=n),
         "yarn": lambda n: frequencies.yarn(plain, factor, n),
         "yarn, no truncation": lambda n: frequencies.yarn(plain, factor, n, truncate=False),
     }

@@ -35,9 +35,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
         later = Positions.arange(setting.batch, 1, setting.length, device=setting.device)
         with contextlib.suppress(ValueError):
             module.decode(world.x[:, :1], later, held, impl=setting.impl)
-            raise LawBroken(
-                f"module_equals_attend: {encoding.identity}: decoding did not ask {setting.impl}, which refuses"
-            )
+            raise LawBroken(f"module_equals_attend: {encoding.label}: decoding did not ask {setting.impl}, which refuses")
     elif setting.causal:
         cache: KeyValueCache | None = None
         outputs, begin = [], 0
@@ -56,9 +54,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
                 call()
             except ValueError:
                 continue
-            raise LawBroken(
-                f"module_equals_attend: {encoding.identity}: the module did not ask {impl}, which cannot serve it"
-            )
+            raise LawBroken(f"module_equals_attend: {encoding.label}: the module did not ask {impl}, which cannot serve it")
 
 
 def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:

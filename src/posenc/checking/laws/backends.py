@@ -33,7 +33,7 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         allowed = tolerance(setting.dtype, exact)
     able = expressible(encoding, setting.device)
     for impl in (*dict.fromkeys((*AT_ONCE, *able)), "auto"):
-        about = f"backends_agree: {encoding.identity} on {impl} in {setting.dtype}"
+        about = f"backends_agree: {encoding.label} on {impl} in {setting.dtype}"
         try:
             out = world.attend(encoding, q, k, v, at, impl=impl)
         except NotApplicable:

@@ -45,7 +45,7 @@ def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) ->
                 found = _trained(encoding, world, run, autocast)
             except CheckpointError as error:
                 said = str(error).splitlines()[0]
-                raise LawBroken(f"checkpointed_equals_plain: {encoding.identity}: {what}: {said}") from error
+                raise LawBroken(f"checkpointed_equals_plain: {encoding.label}: {what}: {said}") from error
             for mine, theirs in zip(found, expected, strict=True):
                 close(checkpointed_equals_plain, encoding, mine, theirs, dtype, what)
 

@@ -41,7 +41,7 @@ def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tenso
 
 def within(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
     """Raises LawBroken unless no entry differs by more than `allowed`."""
-    about = f"{law.__name__}: {encoding.identity}: {what}"
+    about = f"{law.__name__}: {encoding.label}: {what}"
     if actual.shape != expected.shape:
         raise LawBroken(f"{about}: shape {list(actual.shape)}, expected {list(expected.shape)}")
     error = difference(actual, expected)

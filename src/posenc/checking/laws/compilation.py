@@ -35,8 +35,8 @@ def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> No
         expected = world.output(encoding, x, at)
         close(one_graph_over_lengths, encoding, compiled(x, at), expected, setting.dtype, f"length {length}")
     if len(graphs) != 1:
-        raise LawBroken(f"one_graph_over_lengths: {encoding.identity}: {len(graphs)} graphs")
+        raise LawBroken(f"one_graph_over_lengths: {encoding.label}: {len(graphs)} graphs")
     for node in graphs[0].graph.nodes:
         value = node.meta.get("example_value")
         if isinstance(value, Tensor) and value.is_complex():
-            raise LawBroken(f"one_graph_over_lengths: {encoding.identity}: complex numbers in the graph, at {node.name}")
+            raise LawBroken(f"one_graph_over_lengths: {encoding.label}: complex numbers in the graph, at {node.name}")

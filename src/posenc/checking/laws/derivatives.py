@@ -24,7 +24,7 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
     parameters = list(exact.parameters())
     at = small.plain()
     if not torch.autograd.gradcheck(lambda x, *_: small.output(exact, x, at), (x, *parameters), raise_exception=False):
-        raise LawBroken(f"gradients: {encoding.identity}: analytic and numerical gradients differ")
+        raise LawBroken(f"gradients: {encoding.label}: analytic and numerical gradients differ")
     wide = World(replace(setting, dtype=torch.float64))
     expected = small_gradients(exact, wide, "reference")
     for impl in expressible(exact, setting.device):

@@ -60,7 +60,7 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None
                 within(rows_that_see_no_key, encoding, mine, true[name], allowed[name], what)
                 if name == "output" and bool(mine.masked_select(blind).any()):
                     raise LawBroken(
-                        f"rows_that_see_no_key: {encoding.identity}: {what}: not zeros for a query that sees no key"
+                        f"rows_that_see_no_key: {encoding.label}: {what}: not zeros for a query that sees no key"
                     )
 
 
@@ -116,7 +116,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     Raises LawBroken where such a query has another output or log-sum-exp than it should, or where a gradient is another
     once nothing comes back for it.
     """
-    about = f"rows_that_see_no_key: {encoding.identity}: {case.name} by the reference"
+    about = f"rows_that_see_no_key: {encoding.label}: {case.name} by the reference"
     arguments, options, leaves = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():

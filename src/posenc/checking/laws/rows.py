@@ -37,7 +37,7 @@ def locality(encoding: PositionalEncoding, setting: Setting) -> None:
     except ValueError:
         return
     if all(difference(part, whole) <= tolerance(torch.float64, whole) for _, whole, part in rows):
-        raise LawBroken(f"locality: {encoding.identity} does not declare it, yet no token depends on others")
+        raise LawBroken(f"locality: {encoding.label} does not declare it, yet no token depends on others")
 
 
 @law
@@ -59,7 +59,7 @@ def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away
         if any(difference(turned, x) > tolerance(torch.float64, x) for _, turned, x in lengths):
             return
-    raise LawBroken(f"norm_preservation: {encoding.identity} does not declare it, yet rotation changes no length")
+    raise LawBroken(f"norm_preservation: {encoding.label} does not declare it, yet rotation changes no length")
 
 
 def _lengths(encoding: PositionalEncoding, world: World, at: Positions) -> list[tuple[str, Tensor, Tensor]]:

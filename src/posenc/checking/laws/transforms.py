@@ -113,4 +113,4 @@ def _near(encoding: PositionalEncoding, what: str, actual: TENSORS, expected: TE
     for mine, theirs in zip(actual, expected, strict=True):
         allowed = ALLOWED * max(float(theirs.detach().abs().max()), 1.0)
         if not (apart := difference(mine, theirs)) <= allowed:
-            raise LawBroken(f"transforms: {encoding.identity}: {what}: differ by {apart:.3g}, allowed {allowed:.3g}")
+            raise LawBroken(f"transforms: {encoding.label}: {what}: differ by {apart:.3g}, allowed {allowed:.3g}")

@@ -160,7 +160,7 @@ class World:
                 raise NotApplicable(str(error)) from error
             raise
         if why:
-            raise LawBroken(f"{call.encoding.identity}: {impl} says that it refuses the call ({why}), and did not raise")
+            raise LawBroken(f"{call.encoding.label}: {impl} says that it refuses the call ({why}), and did not raise")
         if (used := _used.get()) is not None:
             used[backend_of(call, impl).__name__.rpartition(".")[2]] = None
         return out

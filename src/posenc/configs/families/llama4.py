@@ -30,8 +30,8 @@ def beam(keys: Keys) -> PositionSpec:
             raise ConfigError(f"{keys.where('rope_parameters')}: has no entry for {kind!r} layers; null means no rotation")
     sharper = Use(
         "encodings.bases.temperature.PowerTemperature",
-        (("exponent", 0.1), ("length", 2048)),
-        (("exponent", "constant of the code"), ("length", "constant of the code")),
+        (("exponent", 0.1), ("trained_length", 2048)),
+        (("exponent", "constant of the code"), ("trained_length", "constant of the code")),
         note=say("a comment in the code says p, but it computes p + 1"),
     )
     by_kind = {kind: rope(keys, d_head=head_width(keys), label=kind, labels=labels) or sharper for kind in set(kinds)}
@@ -61,14 +61,14 @@ def llama4_text(keys: Keys) -> PositionSpec:
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):
         length = keys.whole("floor_scale")
-        given = (("scale", keys.number("attn_scale")), ("length", length), ("offset", 1))
+        given = (("scale", keys.number("attn_scale")), ("trained_length", length), ("offset", 1))
         tempered.append(
             Use(
                 "encodings.bases.temperature.FloorLogTemperature",
                 given,
                 (
                     ("scale", keys.said_by("attn_scale")),
-                    ("length", keys.said_by("floor_scale")),
+                    ("trained_length", keys.said_by("floor_scale")),
                     ("offset", "constant of the code"),
                 ),
             )

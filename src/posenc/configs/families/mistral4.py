@@ -43,11 +43,13 @@ def mistral4(keys: Keys) -> PositionSpec:
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     said_by = (
         ("scale", f"{where}.llama_4_scaling_beta"),
-        ("length", f"{where}.original_max_position_embeddings"),
+        ("trained_length", f"{where}.original_max_position_embeddings"),
         ("offset", "constant of the code"),
     )
     growing = Use(
-        "encodings.bases.temperature.FloorLogTemperature", (("scale", scale), ("length", length), ("offset", 0)), said_by
+        "encodings.bases.temperature.FloorLogTemperature",
+        (("scale", scale), ("trained_length", length), ("offset", 0)),
+        said_by,
     )
     spec = stack(keys, use, ["full_attention"] * keys.whole("num_hidden_layers"))
     return replace(spec, layers=tuple(replace(layer, uses=(*layer.uses, growing)) for layer in spec.layers))
@@ -163,11 +165,11 @@ def ministral3(keys: Keys) -> PositionSpec:
         return spec
     sharper = Use(
         "encodings.bases.temperature.FloorLogTemperature",
-        (("scale", scale), ("length", step), ("offset", 0)),
+        (("scale", scale), ("trained_length", step), ("offset", 0)),
         (
             ("scale", inner.where("llama_4_scaling_beta")),
             ("offset", "constant of the code"),
-            ("length", inner.where("original_max_position_embeddings")),
+            ("trained_length", inner.where("original_max_position_embeddings")),
         ),
     )
     keys.note(

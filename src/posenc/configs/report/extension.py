@@ -135,7 +135,7 @@ def rotation_to_change(spec: PositionSpec) -> Rotation:
 
 def pretrained_length(spec: PositionSpec, rotation: Rotation) -> int | None:
     """The length before any scaling: the one that the file's scaling names, otherwise the file's length."""
-    said = dict(rotation.parameters).get("original_length")
+    said = dict(rotation.parameters).get("trained_length")
     return int(said) if said is not None else spec.trained_length
 
 

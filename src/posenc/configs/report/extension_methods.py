@@ -89,7 +89,7 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
 
     _without_linear(rotation, "longrope")
     plain = frequencies.rotary(rotation.width, rotation.base)
-    slowed = frequencies.yarn(plain, factor=factor, original_length=trained)
+    slowed = frequencies.yarn(plain, factor=factor, trained_length=trained)
     longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]
     return {
         "rope_type": "longrope",

@@ -69,7 +69,7 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     if rotation is None:
         return length, None, UNSCALED
     given = dict(rotation.parameters)
-    original, factor = int(given.get("original_length", 0)), float(given.get("factor") or 1)
+    original, factor = int(given.get("trained_length", 0)), float(given.get("factor") or 1)
     kind = "longrope" if "short_factor" in given else rotation.kind
     times = f" ×{factor:g}" if given.get("factor") else ""
     by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)

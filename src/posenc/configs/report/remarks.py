@@ -176,7 +176,7 @@ def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[
     )
     if spec.trained_length is None or "factor" not in given:
         return
-    implied = spec.trained_length / given["original_length"]
+    implied = spec.trained_length / given["trained_length"]
     if implied not in (1.0, given["factor"]):
         yield warning(
             say(
@@ -189,7 +189,7 @@ def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[
 
 
 def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
-    length = dict(rotation.parameters)["original_length"]
+    length = dict(rotation.parameters)["trained_length"]
     yield warning(
         say(
             "two sets of frequencies: past {length} tokens the other one applies to all positions, so keys "
@@ -254,7 +254,7 @@ def _t5(use: Use) -> Iterator[Remark]:
 
 def _floor_log(use: Use) -> Iterator[Remark]:
     arguments = dict(use.arguments)
-    offset, length = arguments.get("offset", 1), arguments.get("length", 8192)
+    offset, length = arguments.get("offset", 1), arguments.get("trained_length", 8192)
     other = say("Ministral 3 and Mistral 4 count p") if offset else say("Llama 4 counts p + 1")
     yield note(
         say(

@@ -77,7 +77,7 @@ class FromHidden(PositionalEncoding):
             return self.of_query(q)
         if self.identity not in at_q.states:
             raise ValueError(
-                f"positions: carry nothing read by {self.identity}; call read_hidden(x, at) of this layer's encoding "
+                f"positions: carry nothing read by {self.label}; call read_hidden(x, at) of this layer's encoding "
                 "with its hidden states"
             )
         return at_q.states[self.identity][0].transpose(1, 2).to(q.dtype)
@@ -110,7 +110,7 @@ class FromEarlierTokens(PositionalEncoding):
         """The state that `read_hidden` put into these positions. Raises ValueError if they carry none from this module."""
         if self.identity not in at.states:
             raise ValueError(
-                f"at: carries nothing read by {self.identity}; "
+                f"at: carries nothing read by {self.label}; "
                 "call read_hidden(x, at) of this layer's encoding with its hidden states"
             )
         return at.states[self.identity]

@@ -1,9 +1,9 @@
 """Attention that sharpens with position: queries are multiplied by a function τ of their own position.
 
-    FloorLogTemperature    1 + scale·ln(1 + ⌊(p + offset)/length⌋)    Llama 4 (offset 1), Ministral 3, Mistral 4 (0)
-    PowerTemperature       (1 + (p + 1)/length)^exponent              Beam
-    LogTemperature         1 + scale·ln max((p + 1)/length, 1)        Inkling, on the bias too: see TemperedBias
-    LogLengthTemperature   max(1, ln(p + 1)/ln length)                log-n scaling, Su 2021; Qwen
+    FloorLogTemperature    1 + scale·ln(1 + ⌊(p + offset)/L⌋)   Llama 4 (offset 1), Ministral 3, Mistral 4 (0)
+    PowerTemperature       (1 + (p + 1)/L)^exponent             Beam
+    LogTemperature         1 + scale·ln max((p + 1)/L, 1)       Inkling, on the bias too: see TemperedBias
+    LogLengthTemperature   max(1, ln(p + 1)/ln L)               log-n scaling, Su 2021; Qwen
     LearnedTemperature     scale_h·ln(p + 1) + bias_h                 Mistral-Large-4; SSMax where bias is 0
 
 Softmax over more keys is flatter; p + 1 keys can be seen from position p. Compose with a rotation:
@@ -78,71 +78,74 @@ def _check_dense(x: Tensor) -> None:
 
 
 class FloorLogTemperature(Temperature):
-    """1 + scale·ln(1 + ⌊(p + offset)/length⌋): a step at every multiple of `length`.
+    """1 + scale·ln(1 + ⌊(p + offset)/trained_length⌋): a step at every multiple of `trained_length`.
 
-    scale    0.1 in Llama 4 (attn_scale), llama_4_scaling_beta in Ministral 3 and Mistral 4
-    length   8192 in Llama 4 (floor_scale), original_max_position_embeddings in the others
-    offset   1 counts the keys that can be seen, as Llama 4 does; 0 takes the position, as Ministral 3 and Mistral 4 do:
-             one token later
+    scale           0.1 in Llama 4 (attn_scale), llama_4_scaling_beta in Ministral 3 and Mistral 4
+    trained_length  8192 in Llama 4 (floor_scale), original_max_position_embeddings in the others
+    offset          1 counts the keys that can be seen, as Llama 4 does; 0 takes the position, as Ministral 3 and Mistral 4
+                    do: one token later
     """
 
-    def __init__(self, scale: float = 0.1, length: int = 8192, offset: int = 1) -> None:
-        super().__init__(scale=scale, length=length, offset=offset)
-        checks.positive(scale=scale, length=length)
+    def __init__(self, scale: float = 0.1, trained_length: int = 8192, offset: int = 1) -> None:
+        super().__init__(scale=scale, trained_length=trained_length, offset=offset)
+        checks.positive(scale=scale, trained_length=trained_length)
         if isinstance(offset, bool) or offset not in (0, 1):
             raise ValueError(f"FloorLogTemperature: offset: expected 0 (position) or 1 (number of keys), got {offset!r}")
-        self.scale, self.length, self.offset = scale, length, offset
+        self.scale, self.trained_length, self.offset = scale, trained_length, offset
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
         _check_positions(p)
-        return 1 + self.scale * torch.log1p(torch.floor((p + self.offset) / self.length))
+        return 1 + self.scale * torch.log1p(torch.floor((p + self.offset) / self.trained_length))
 
 
 class PowerTemperature(Temperature):
-    """(1 + (p + 1)/length)^exponent. Beam: 2048 and 0.1; its docstring says p, its code p + 1."""
+    """(1 + (p + 1)/trained_length)^exponent. Beam: 2048 and 0.1; its docstring says p, its code p + 1."""
 
-    def __init__(self, exponent: float = 0.1, length: int = 2048) -> None:
-        super().__init__(exponent=exponent, length=length)
-        checks.positive(exponent=exponent, length=length)
-        self.exponent, self.length = exponent, length
+    def __init__(self, exponent: float = 0.1, trained_length: int = 2048) -> None:
+        super().__init__(exponent=exponent, trained_length=trained_length)
+        checks.positive(exponent=exponent, trained_length=trained_length)
+        self.exponent, self.trained_length = exponent, trained_length
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
         _check_positions(p)
-        return torch.exp(self.exponent * torch.log1p((p + 1) / self.length))
+        return torch.exp(self.exponent * torch.log1p((p + 1) / self.trained_length))
 
 
 class LogTemperature(Temperature):
-    """1 + scale·ln max((p + 1)/length, 1): one up to `length` keys, then rising.
+    """1 + scale·ln max((p + 1)/trained_length, 1): one up to `trained_length` keys, then rising.
 
     Inkling: log_scaling_alpha and log_scaling_n_floor. It multiplies the bias of that layer as well: TemperedBias.
     """
 
-    def __init__(self, scale: float = 0.1, length: int = 8192) -> None:
-        super().__init__(scale=scale, length=length)
-        checks.positive(scale=scale, length=length)
-        self.scale, self.length = scale, length
+    def __init__(self, scale: float = 0.1, trained_length: int = 8192) -> None:
+        super().__init__(scale=scale, trained_length=trained_length)
+        checks.positive(scale=scale, trained_length=trained_length)
+        self.scale, self.trained_length = scale, trained_length
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
         _check_positions(p)
-        return 1 + self.scale * torch.log(((p + 1) / self.length).clamp(min=1))
+        return 1 + self.scale * torch.log(((p + 1) / self.trained_length).clamp(min=1))
 
 
 class LogLengthTemperature(Temperature):
-    """max(1, ln(p + 1)/ln length): entropy kept level beyond the trained length.
+    """max(1, ln(p + 1)/ln trained_length): entropy kept level beyond the trained length.
 
     Su 2021, "Attention scaling from the invariance of entropy" (a post); use_logn_attn of the first Qwen.
     """
 
-    def __init__(self, length: int = 2048) -> None:
-        super().__init__(length=length)
-        checks.positive(length=length)
-        if length < 2:
-            raise ValueError(f"LogLengthTemperature: length: divides by its logarithm, expected at least 2, got {length!r}")
-        self.length = length
+    def __init__(self, trained_length: int = 2048) -> None:
+        super().__init__(trained_length=trained_length)
+        checks.positive(trained_length=trained_length)
+        if trained_length < 2:
+            raise ValueError(
+                "LogLengthTemperature: trained_length: divides by its logarithm, expected at least 2, "
+                f"got {trained_length!r}"
+            )
+        self.trained_length = trained_length
 
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
         _check_positions(p)
-        return (torch.log(p + 1) / math.log(self.length)).clamp(min=1)
+        return (torch.log(p + 1) / math.log(self.trained_length)).clamp(min=1)
 
 
 class LearnedTemperature(PositionalEncoding):

@@ -41,5 +41,4 @@ ENTRY = Entry(
     formula="p = index in its document",
     also_called=("sequence_packing", "cu_seqlens", "document_mask"),
     used_by=("most training frameworks",),
-    starts=("scratch", "trained"),
 )

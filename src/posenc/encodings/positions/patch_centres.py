@@ -38,5 +38,4 @@ ENTRY = Entry(
     formula="(y, x) = centres between -1 and 1",
     also_called=("normalized_grid", "float_ids", "float positions"),
     used_by=("DINOv3", "Segment Anything"),
-    starts=("scratch", "trained"),
 )

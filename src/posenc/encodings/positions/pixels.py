@@ -37,5 +37,4 @@ ENTRY = Entry(
     formula="(y, x) = count/(last count)·2π",
     also_called=("detr_positions", "cumsum of the mask"),
     used_by=("DETR", "Deformable DETR"),
-    starts=("scratch", "trained"),
 )

@@ -45,5 +45,4 @@ ENTRY = Entry(
     formula="p, then p + u from a cut on",
     also_called=("positional_skip_wise_training", "skip_wise"),
     used_by=("research: LLaMA up to 128k tokens by its authors",),
-    starts=("trained",),
 )

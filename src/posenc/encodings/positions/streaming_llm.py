@@ -39,5 +39,4 @@ ENTRY = Entry(
     formula="p = index in the cache: sinks, then the last tokens",
     also_called=("attention_sinks", "sink_cache", "streaming"),
     used_by=("serving frameworks: unlimited chats",),
-    starts=("trained",),
 )

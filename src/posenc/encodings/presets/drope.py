@@ -32,5 +32,4 @@ ENTRY = Entry(
     also_called=("drop_positional_embeddings", "dropped_rope"),
     used_by=("research: SmolLM and Llama 2 by its authors",),
     domains=("text", "audio", "graph"),
-    starts=("trained",),
 )

@@ -21,26 +21,26 @@ def deepseek_yarn(
     d_head: int,
     *,
     factor: float = 40.0,
-    original_length: int = 4096,
+    trained_length: int = 4096,
     mscale: float = 1.0,
     base: float = 10000.0,
     layout: Layout = "interleaved",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn` and the softmax scale of `frequencies.softmax_mscale`.
 
-    d_head           channels of a head, even
-    factor           s: the length wanted over the trained one; 40 in DeepSeek-V2 and V3
-    original_length  the trained length, in positions
-    mscale           m: 1 in DeepSeek-V3, 0.707 in V2
-    base             of the trained frequencies
-    layout           which channels make a pair; models on the hub have "half"
+    d_head          channels of a head, even
+    factor          s: the length wanted over the trained one; 40 in DeepSeek-V2 and V3
+    trained_length  the trained length, in positions
+    mscale          m: 1 in DeepSeek-V3, 0.707 in V2
+    base            of the trained frequencies
+    layout          which channels make a pair; models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """
     if math.isinf(frequencies.mscale_of(factor, mscale) * frequencies.mscale_of(factor, mscale)):
         raise ValueError(f"mscale: the softmax scale grows beyond float64, got {mscale:g}")
     trained = frequencies.rotary(d_head, base)
-    scaled = frequencies.yarn(trained, factor, original_length, mscale=mscale, mscale_all_dim=mscale)
+    scaled = frequencies.yarn(trained, factor, trained_length, mscale=mscale, mscale_all_dim=mscale)
     return RoPE(d_head, frequencies=frequencies.softmax_mscale(scaled, factor, mscale), layout=layout)
 
 

@@ -26,12 +26,12 @@ def dynamic(
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.dynamic` at `length`; `at_length(n)` is the one of a request of n tokens.
 
-    d_head           channels of a head, even, from 4
-    factor           s: how steeply the base grows
-    trained_length   L, in positions
-    length           tokens of the request
-    base             of the trained frequencies
-    layout           which channels make a pair; models on the hub have "half"
+    d_head          channels of a head, even, from 4
+    factor          s: how steeply the base grows
+    trained_length  L, in positions
+    length          tokens of the request
+    base            of the trained frequencies
+    layout          which channels make a pair; models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """

@@ -21,7 +21,7 @@ def llama3(
     factor: float = 8.0,
     low_freq_factor: float = 1.0,
     high_freq_factor: float = 4.0,
-    original_length: int = 8192,
+    trained_length: int = 8192,
     base: float = 500000.0,
     layout: Layout = "interleaved",
 ) -> RoPE:
@@ -29,16 +29,16 @@ def llama3(
 
     d_head            channels of a head, even
     factor            s: 8 in Llama 3.1, 32 in Llama 3.2
-    low_freq_factor   pairs that turn less often in original_length are divided by factor
+    low_freq_factor   pairs that turn less often in trained_length are divided by factor
     high_freq_factor  pairs that turn more often are kept
-    original_length   the trained length L, in positions
+    trained_length    the trained length L, in positions
     base              of the trained frequencies
     layout            which channels make a pair; Meta's code interleaves, models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """
     trained = frequencies.rotary(d_head, base)
-    scaled = frequencies.llama3(trained, factor, low_freq_factor, high_freq_factor, original_length)
+    scaled = frequencies.llama3(trained, factor, low_freq_factor, high_freq_factor, trained_length)
     return RoPE(d_head, frequencies=scaled, layout=layout)
 
 

@@ -25,21 +25,21 @@ def longrope(
     short_factor: Sequence[float] | None = None,
     long_factor: Sequence[float] | None = None,
     factor: float = 32.0,
-    original_length: int = 4096,
+    trained_length: int = 4096,
     length: int = 1,
     base: float = 10000.0,
     layout: Layout = "interleaved",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.longrope` at `length`; `at_length(n)` is the one of n tokens.
 
-    d_head           channels of a head, even
-    short_factor     a factor for each pair up to original_length; 1 for all unless given
-    long_factor      a factor for each pair beyond; unless given NTK's, s^(2i/(d-2)), where the paper's search may start
-    factor           s: the longest length over the trained one; 32 in Phi-3 with 128k tokens
-    original_length  the trained length L, in positions
-    length           tokens of the request
-    base             of the trained frequencies
-    layout           which channels make a pair; models on the hub have "half"
+    d_head          channels of a head, even
+    short_factor    a factor for each pair up to trained_length; 1 for all unless given
+    long_factor     a factor for each pair beyond; unless given NTK's, s^(2i/(d-2)), where the paper's search may start
+    factor          s: the longest length over the trained one; 32 in Phi-3 with 128k tokens
+    trained_length  the trained length L, in positions
+    length          tokens of the request
+    base            of the trained frequencies
+    layout          which channels make a pair; models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """
@@ -47,7 +47,7 @@ def longrope(
     pairs = d_head // 2
     short = [1.0] * pairs if short_factor is None else short_factor
     long = [factor ** (i / max(pairs - 1, 1)) for i in range(pairs)] if long_factor is None else long_factor
-    family = frequencies.longrope(frequencies.rotary(d_head, base), short, long, original_length, factor=factor)
+    family = frequencies.longrope(frequencies.rotary(d_head, base), short, long, trained_length, factor=factor)
     return RoPE(d_head, frequencies=family, length=length, layout=layout)
 
 

@@ -16,19 +16,19 @@ from posenc.support.checked import checked
 
 @checked
 def ntk_by_parts(
-    d_head: int, *, factor: float = 16.0, original_length: int = 4096, base: float = 10000.0, layout: Layout = "interleaved"
+    d_head: int, *, factor: float = 16.0, trained_length: int = 4096, base: float = 10000.0, layout: Layout = "interleaved"
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn`, and cos and sin as they are.
 
-    d_head           channels of a head, even
-    factor           s: the length wanted over the trained one
-    original_length  the trained length, in positions
-    base             of the trained frequencies
-    layout           which channels make a pair; models on the hub have "half"
+    d_head          channels of a head, even
+    factor          s: the length wanted over the trained one
+    trained_length  the trained length, in positions
+    base            of the trained frequencies
+    layout          which channels make a pair; models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """
-    scaled = frequencies.yarn(frequencies.rotary(d_head, base), factor, original_length, attention_factor=1.0)
+    scaled = frequencies.yarn(frequencies.rotary(d_head, base), factor, trained_length, attention_factor=1.0)
     return RoPE(d_head, frequencies=scaled, layout=layout)
 
 

@@ -20,7 +20,7 @@ def yarn(
     d_head: int,
     *,
     factor: float = 16.0,
-    original_length: int = 4096,
+    trained_length: int = 4096,
     base: float = 10000.0,
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
@@ -28,18 +28,18 @@ def yarn(
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn`; the defaults are those of the paper's Llama 2 with 64k tokens.
 
-    d_head           channels of a head, even
-    factor           s: the length wanted over the trained one
-    original_length  the trained length, in positions
-    base             of the trained frequencies
-    beta_fast        pairs that turn at least as often within original_length are kept
-    beta_slow        pairs that turn at most as often are divided by factor
-    layout           which channels make a pair; models on the hub have "half"
+    d_head          channels of a head, even
+    factor          s: the length wanted over the trained one
+    trained_length  the trained length, in positions
+    base            of the trained frequencies
+    beta_fast       pairs that turn at least as often within trained_length are kept
+    beta_slow       pairs that turn at most as often are divided by factor
+    layout          which channels make a pair; models on the hub have "half"
 
     Raises ValueError for sizes that do not fit.
     """
     trained = frequencies.rotary(d_head, base)
-    scaled = frequencies.yarn(trained, factor, original_length, beta_fast=beta_fast, beta_slow=beta_slow)
+    scaled = frequencies.yarn(trained, factor, trained_length, beta_fast=beta_fast, beta_slow=beta_slow)
     return RoPE(d_head, frequencies=scaled, layout=layout)
 
 

@@ -13,13 +13,13 @@ from posenc.support.checked import checked
 
 
 @checked
-def beam_temperature(*, exponent: float = 0.1, length: int = 2048) -> PowerTemperature:
+def beam_temperature(*, exponent: float = 0.1, trained_length: int = 2048) -> PowerTemperature:
     """`PowerTemperature`.
 
-    exponent  of the power
-    length    keys after which the number under the power is 2
+    exponent        of the power
+    trained_length  keys after which the number under the power is 2
     """
-    return PowerTemperature(exponent, length)
+    return PowerTemperature(exponent, trained_length)
 
 
 ENTRY = Entry(

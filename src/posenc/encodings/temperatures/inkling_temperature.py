@@ -13,13 +13,13 @@ from posenc.support.checked import checked
 
 
 @checked
-def inkling_temperature(*, scale: float = 0.1, length: int = 8192) -> LogTemperature:
+def inkling_temperature(*, scale: float = 0.1, trained_length: int = 8192) -> LogTemperature:
     """`LogTemperature`; `encodings.temperature.TemperedBias` multiplies a bias with it too.
 
-    scale   of the logarithm
-    length  n: keys up to which nothing changes
+    scale           of the logarithm
+    trained_length  n: keys up to which nothing changes
     """
-    return LogTemperature(scale, length)
+    return LogTemperature(scale, trained_length)
 
 
 ENTRY = Entry(

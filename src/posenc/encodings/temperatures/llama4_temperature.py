@@ -13,13 +13,13 @@ from posenc.support.checked import checked
 
 
 @checked
-def llama4_temperature(*, scale: float = 0.1, length: int = 8192) -> FloorLogTemperature:
+def llama4_temperature(*, scale: float = 0.1, trained_length: int = 8192) -> FloorLogTemperature:
     """`FloorLogTemperature` of the number of keys.
 
-    scale   of the logarithm (attn_scale)
-    length  keys from one step to the next (floor_scale)
+    scale           of the logarithm (attn_scale)
+    trained_length  keys from one step to the next (floor_scale)
     """
-    return FloorLogTemperature(scale, length, offset=1)
+    return FloorLogTemperature(scale, trained_length, offset=1)
 
 
 ENTRY = Entry(

@@ -13,12 +13,12 @@ from posenc.support.checked import checked
 
 
 @checked
-def log_n(*, length: int = 2048) -> LogLengthTemperature:
+def log_n(*, trained_length: int = 2048) -> LogLengthTemperature:
     """`LogLengthTemperature`.
 
-    length  the trained length L, in positions, from 2
+    trained_length  the trained length L, in positions, from 2
     """
-    return LogLengthTemperature(length)
+    return LogLengthTemperature(trained_length)
 
 
 ENTRY = Entry(

@@ -13,13 +13,13 @@ from posenc.support.checked import checked
 
 
 @checked
-def ministral_temperature(*, scale: float = 0.1, length: int = 16384) -> FloorLogTemperature:
+def ministral_temperature(*, scale: float = 0.1, trained_length: int = 16384) -> FloorLogTemperature:
     """`FloorLogTemperature` of the position.
 
-    scale   of the logarithm (llama_4_scaling_beta)
-    length  the trained length L (original_max_position_embeddings)
+    scale           of the logarithm (llama_4_scaling_beta)
+    trained_length  the trained length L (original_max_position_embeddings)
     """
-    return FloorLogTemperature(scale, length, offset=0)
+    return FloorLogTemperature(scale, trained_length, offset=0)
 
 
 ENTRY = Entry(

@@ -150,7 +150,7 @@ unfinished = (wavelength > {length}).sum()'''
         "width": rotation.width,
         "values_from": made.values_from,
         "cos_sin_scale": made.cos_sin_scale,
-        "original_length": dict(rotation.parameters).get("original_length"),
+        "trained_length": dict(rotation.parameters).get("trained_length"),
     }
     return _answer(made, length, python, {"model": model}, **more)
 

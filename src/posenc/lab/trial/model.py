@@ -78,9 +78,7 @@ class Layer(nn.Module):
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         if shards is not None:
             if at.states:
-                raise ValueError(
-                    f"{encoding.identity}: reads hidden states, which are not gathered over shards of a sequence"
-                )
+                raise ValueError(f"{encoding.label}: reads hidden states, which are not gathered over shards of a sequence")
             k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)

@@ -62,12 +62,7 @@ SERVED = [
     "bench --help",
     "lab --help",
 ]
-OF_AN_EXTRA = {
-    "show rope --out rope.png": "plots",
-    "explore --no-browser": "explore",
-    "lab list": "lab",
-    "compare": "lab",
-}
+OF_AN_EXTRA = {"show rope --out rope.png": "plots", "explore --no-browser": "explore", "lab list": "lab", "compare": "lab"}
 
 
 def test_each_command_runs_or_names_its_extra(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from posenc.attention import backends as backends
     from posenc.attention.caches import convert_keys as convert_keys
     from posenc.attention.caches import rerotate as rerotate
+    from posenc.attention.caches import rescale_keys as rescale_keys
     from posenc.attention.module import Attention as Attention
     from posenc.attention.module import KeyValueCache as KeyValueCache
     from posenc.attention.module import replace_encoding as replace_encoding
@@ -62,6 +63,7 @@ _WHERE = {
     "replace_encoding": "attention.module",
     "convert_keys": "attention.caches",
     "rerotate": "attention.caches",
+    "rescale_keys": "attention.caches",
     "check": "checking.checking",
     "ConfigError": "configs",
     "PositionSpec": "configs",

@@ -376,3 +376,63 @@ def test_what_cannot_be_moved_is_refused():
         posenc.rerotate(k, by=float("nan"), encoding=rope)
     with pytest.raises(ValueError, match="leaves keys as they are"):
         posenc.rerotate(k, by=1, encoding=RoPE(8, sides=("query",)))
+
+
+# Other frequencies.
+
+
+OF_FREQUENCIES = {
+    "base": (Frequencies((1.0, 0.1, 0.01)), Frequencies((1.0, 0.3, 0.09))),
+    "magnitude": (Frequencies((1.0, 0.1, 0.01), cos_sin_scale=1.2), Frequencies((1.0, 0.05, 0.002), cos_sin_scale=1.5)),
+    "stands still": (Frequencies((1.0, 0.1, 0.01)), Frequencies((1.0, 0.0, 0.0))),
+}
+
+
+@pytest.mark.parametrize("trailing", [False, True])
+@pytest.mark.parametrize(("layout", "returns"), [("half", "half"), ("interleaved", "interleaved"), ("interleaved", "half")])
+@pytest.mark.parametrize("what", OF_FREQUENCIES)
+def test_keys_of_other_frequencies_are_those_rotated_by_hand(what, layout, returns, trailing):
+    """Positions of each row of its own; a head of 8 channels, of which 6 turn."""
+    before, after = OF_FREQUENCIES[what]
+    k, at = draw(21, 2, 2, 4, 8), [[0, 1, 5, 900], [7, 8, 9, 70000]]
+    part = slice(2, 8) if trailing else slice(0, 6)
+
+    def by_hand(frequencies):
+        out = np.array(k)
+        for b, g, t in np.ndindex(2, 2, 4):
+            angles = [at[b][t] * value for value in frequencies]
+            turn = turned(k[b, g, t, part], angles, layout, [frequencies.cos_sin_scale] * 3)
+            if returns != layout:  # interleaved to half: the first of all pairs, then the second
+                turn = np.concatenate([turn[0::2], turn[1::2]])
+            out[b, g, t, part] = turn
+        return out
+
+    old, new = (RoPE(8, layout=layout, returns=returns, trailing=trailing, frequencies=one) for one in (before, after))
+    where = posenc.Positions.at(torch.tensor(at))
+    close(posenc.rescale_keys(torch.from_numpy(by_hand(before)), where, old, new), by_hand(after), atol=1e-10)
+    cached = torch.from_numpy(by_hand(before)).bfloat16()
+    exact = posenc.rescale_keys(cached.double(), where, old, new)
+    near_once_rounded(posenc.rescale_keys(cached, where, old, new).double().numpy(), exact.numpy(), 8, 4.0)
+
+
+def test_another_yarn_factor_in_the_middle_of_a_conversation():
+    plain, yarn = posenc.create("rope", d_head=16), posenc.create("yarn", d_head=16, factor=4.0, trained_length=32)
+    k = torch.from_numpy(draw(22, 1, 2, 40, 16))
+    first, every = posenc.Positions.arange(1, 30), posenc.Positions.arange(1, 40)
+    cached = plain.rotate(k[:, :, :30], first, "key")
+    later = yarn.rotate(k[:, :, 30:], posenc.Positions.arange(1, 10, 30), "key")
+    whole = torch.cat([posenc.rescale_keys(cached, first, plain, yarn), later], dim=2)
+    close(whole, yarn.rotate(k, every, "key"))
+
+
+def test_keys_that_cannot_be_rescaled_are_refused():
+    k, at, rope = torch.zeros(1, 2, 3, 8), posenc.Positions.arange(1, 3), RoPE(8)
+    with pytest.raises(TypeError, match="old: expected a RoPE, whose rotation can be taken back, got ALiBi"):
+        posenc.rescale_keys(k, at, posenc.create("alibi", n_heads=2), rope)
+    with pytest.raises(TypeError, match="new: expected a RoPE"):
+        posenc.rescale_keys(k, at, rope, XPos(8))
+    for other in (RoPE(8, layout="half"), RoPE(8, rotary_dim=4), RoPE(8, reverse=True)):
+        with pytest.raises(ValueError, match=r"new: expected \w+="):
+            posenc.rescale_keys(k, at, rope, other)
+    with pytest.raises(ValueError, match=r"at: has positions \[1, 4\] for tokens \[1, 3\] of keys"):
+        posenc.rescale_keys(k, posenc.Positions.arange(1, 4), rope, rope)

@@ -1,6 +1,7 @@
-"""Keys that are cached rotated: in another layout, or at other positions.
+"""Keys that are cached rotated: in another layout, at other positions, or with other frequencies.
 
-    R(p + by) k = R(by) R(p) k        rotations of the same pairs add up, so a cached key moves without its original
+    R(p + by) k = R(by) R(p) k             rotations of the same pairs add up, so a cached key moves without its original
+    R'(p) k = R'(p) R(-p) · R(p) k         and one can be taken back, so it gets another model's frequencies
 
 Legend: b batch, g key heads, t tokens, d d_head.
 """
@@ -50,7 +51,7 @@ def rerotate(
     by         positions to move by: one number for all tokens, or a tensor [b, t] (b may be 1), or [b, t, axes]; negative
                moves back, reals are welcome
     encoding   the RoPE, of given or learned frequencies, or xPos that rotated them. One whose frequencies depend on length
-               must be the one of that length: keys of other frequencies cannot be moved, only computed again
+               must be the one of that length; `rescale_keys` gives keys other frequencies
 
     Angles as the encoding has them, fp64; rotation in fp32 (fp64 for fp64), one rounding at the end. A magnitude on cos and
     sin (YaRN, LongRoPE) is in the keys already and is not applied again. Values do not move.
@@ -64,7 +65,10 @@ def rerotate(
     Raises TypeError for an encoding that does not rotate by position, ValueError for shapes that do not fit.
     """
     if not isinstance(encoding, (RoPE, XPos, MixedRoPE)):
-        raise TypeError(f"encoding: expected the RoPE or xPos that rotated the keys, got {type(encoding).__name__}")
+        raise TypeError(
+            f"encoding: expected the RoPE or xPos that rotated the keys, got {type(encoding).__name__}: keys of other "
+            "encodings do not depend on position by a rotation of pairs, and can only be computed again"
+        )
     if keys.ndim != 4 or not keys.is_floating_point():
         raise ValueError(f"keys: expected real numbers [b, g, t, d], got {keys.dtype} {list(keys.shape)}")
     if keys.shape[3] != encoding.d_head:
@@ -83,6 +87,41 @@ def rerotate(
     if scale != 1:
         moved = torch.cat([moved[..., :still], moved[..., turning] / scale, moved[..., turning.stop :]], dim=-1)
     return moved.to(keys.dtype)
+
+
+@checked
+def rescale_keys(
+    keys: Float[Tensor, "b g t d"], at: Positions, old: PositionalEncoding, new: PositionalEncoding
+) -> Float[Tensor, "b g t d"]:
+    """Keys that `old` rotated become the keys that `new` would have rotated: another YaRN factor, or another scaling, while
+    a conversation goes on.
+
+        R_new(p) k = (s_new / s_old) · R_new(p) R_old(-p) · (R_old(p) k),     s the magnitude of cos and sin
+
+    at         the positions of the keys, one row for each row of the batch, or one for all
+    old, new   RoPEs of the same channels, pairs and sides; where frequencies depend on length, each `at_length` of its own
+
+    Exact but for rounding: computed in fp64, rounded once. A cache in bf16 was rounded once before. Values do not change,
+    and the hidden states of the tokens, which the old frequencies shaped, stay what they were.
+
+    Raises TypeError for what is no RoPE, ValueError where the two turn other channels, and for shapes that do not fit.
+    """
+    for name, one in (("old", old), ("new", new)):
+        if not isinstance(one, RoPE):
+            raise TypeError(f"{name}: expected a RoPE, whose rotation can be taken back, got {type(one).__name__}")
+    assert isinstance(old, RoPE)
+    assert isinstance(new, RoPE)
+    for name in ("d_head", "rotary_dim", "trailing", "reverse", "sides", "layout", "returns"):
+        if (mine := getattr(new, name)) != (theirs := getattr(old, name)):
+            raise ValueError(f"new: expected {name}={theirs} as old has, got {mine}")
+    plain = rerotate(keys.double(), by=-at.coords, encoding=old)
+    if old.returns != old.layout:
+        plain = convert_keys(plain, old.returns, old.layout, rotary_dim=old.rotary_dim, trailing=old.trailing)
+    turned = new.rotate(plain, at, "key")
+    still = old.d_head - old.rotary_dim if old.trailing else 0
+    scale = torch.ones(old.d_head, dtype=torch.float64, device=keys.device)
+    scale[still : still + old.rotary_dim] /= old.frequencies.cos_sin_scale
+    return (turned * scale).to(keys.dtype)
 
 
 def _per_token(by: float | Tensor, keys: Tensor, axes: int) -> Tensor:

@@ -52,22 +52,30 @@ def command(
 ) -> None:
     """Score a trained model on longer and longer windows of a text: as it is, and with its positions changed.
 
-    Nothing is trained. One pass over each window gives the perplexity of tokens at its end, the same ones for every length,
-    and that of a passage which stands at the beginning of the window and again at its end. The model as it is comes first;
-    --extend adds others:
+    Nothing is trained. One pass over each window gives two perplexities: that of tokens at its end, the same ones for every
+    length, and that of a copied passage, the last tokens, which repeat the first ones of the window. The model as it is
+    comes first; --extend adds others:
 
-    linear:F ntk:F yarn:F llama3:F   frequencies for F times the trained length
-    dynamic                          NTK for each window, F = n / trained length; dynamic:F as transformers computes it
-    self_extend:F                    groups of positions that reach F times the trained length
-    dual_chunk lm_infinite           chunks, or the near and the first tokens, of the trained length
-    nope:N                           no position in every N-th layer
-    nope, alibi, t5, …               any encoding of posenc list instead, untrained
+    linear:F, ntk:F, yarn:F, llama3:F   frequencies for F × the trained length
+
+    dynamic   NTK for each window by its length; dynamic:F as transformers does
+
+    self_extend:F   groups of positions that reach F × the trained length
+
+    dual_chunk, lm_infinite   of the trained length
+
+    nope:N   no position in every N-th layer
+
+    nope, alibi, t5, …   another encoding of posenc list, untrained
 
     Each score is one line of OUT/scores.jsonl, written at once: the same command goes on where it was stopped, and computes
-    what is missing when lengths, changes or samples are added. bfloat16 is several times faster on processors that have it.
+    what is missing when lengths, changes or samples are added. bfloat16 is several times faster where the processor has it.
 
-    Examples:  posenc lab score my-model/ --text book.txt --lengths 2048,8192,16384 --extend yarn:4   ·
-    posenc lab score model.gguf --text book.txt --extend linear:4,ntk:4,yarn:4,dynamic --dtype bfloat16
+    [bold]Examples[/bold]
+
+    posenc lab score my-model/ --text book.txt --lengths 8192,16384 --extend yarn:4
+
+    posenc lab score model.gguf --text book.txt --extend linear:4,ntk:4,dynamic
     """
     from posenc.transformers import scores
 

@@ -115,6 +115,19 @@ def test_the_others_attach_an_encoding(model):
     assert same(changed(model, Method.parse("nope:2"), 150), some)
 
 
+@pytest.mark.parametrize("model_type", ["llama", "phi", "glm"])  # phi turns half of a head, glm interleaved pairs
+def test_within_the_trained_length_distances_are_the_models_own(model_type):
+    torch.manual_seed(0)
+    config = config_of(model_type, vocab_size=VOCABULARY, max_position_embeddings=TRAINED)
+    made = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32).eval()
+    near, far = TOKENS[None, :16], TOKENS[None, :150]
+    for word in ("dynamic", "self_extend:4", "dual_chunk", "lm_infinite"):
+        twin = changed(made, Method.parse(word), 150 if word != "dynamic" else 16)
+        torch.testing.assert_close(logits(twin, near), logits(made, near), rtol=1e-4, atol=1e-4)
+        if word != "dynamic":
+            assert (logits(twin, far) - logits(made, far)).abs().max() > 1e-3, word
+
+
 def test_a_changed_model_shares_its_weights_and_leaves_the_model_alone(model):
     before, config = logits(model), model.config.to_dict()
     for word in ("plain", "yarn:4", "dynamic", "self_extend:4", "nope:2"):
@@ -197,9 +210,11 @@ def test_what_cannot_be_scored_is_refused_before_the_first_pass(model, tmp_path)
         run(model, TEXT, METHODS, [21], path)
     with pytest.raises(ValueError, match=r"--extend alibo: .*unknown encoding 'alibo'"):
         run(model, TEXT, [*METHODS, Method("alibo")], [40], path)
-    phi = transformers.AutoModelForCausalLM.from_config(config_of("phi", vocab_size=VOCABULARY), dtype=torch.float32).eval()
+    smollm3 = transformers.AutoModelForCausalLM.from_config(
+        config_of("smollm3", vocab_size=VOCABULARY), dtype=torch.float32
+    ).eval()
     with pytest.raises(ValueError, match=r"--extend self_extend:4: .*expected plain RoPE"):
-        run(phi, TEXT, [Method("self_extend", 4.0)], [40], path)
+        run(smollm3, TEXT, [Method("self_extend", 4.0)], [40], path)
     assert not path.exists()
 
 

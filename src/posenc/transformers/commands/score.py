@@ -189,12 +189,13 @@ def shown(console: Console) -> Iterator[Callable[[str, float], None]]:
 
 
 def markdown(tables: Mapping[str, Any], about: Mapping[str, Any], language: Language) -> str:
-    """The tables of perplexity by method and length, one after the other."""
+    """The tables of perplexity by method and length, one after the other; a cell that was not computed is empty."""
     parts = [ABOUT.filled(**about).in_language(language)]
     for of, rows in tables.items():
-        lengths = list(next(iter(rows.values())))
+        lengths = sorted({n for row in rows.values() for n in row})
         head = f"| | {' | '.join(map(str, lengths))} |\n|---|{'--:|' * len(lengths)}"
-        body = [f"| {method} | {' | '.join(map(written, row.values()))} |" for method, row in rows.items()]
+        cells = [[written(row[n]) if n in row else "" for n in lengths] for row in rows.values()]
+        body = [f"| {' | '.join([method, *row])} |" for method, row in zip(rows, cells, strict=True)]
         parts += [TITLES[of].filled(**about).in_language(language), "\n".join([head, *body])]
     return "\n\n".join(parts) + "\n"
 

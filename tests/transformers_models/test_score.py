@@ -15,6 +15,7 @@ import posenc
 import posenc.transformers as pt
 from families.harness import config_of
 from posenc.transformers import scores
+from posenc.transformers.commands import score as score_module
 from posenc.transformers.commands.score import markdown
 from posenc.transformers.scores import Method, Score, Text, changed, own_rope, regional, run, table
 
@@ -296,3 +297,23 @@ def test_the_command_names_a_model_that_is_not_there(folder, tmp_path):
     ended = in_process.posenc("lab", "score", tmp_path / "none", "--text", folder / "tale.txt")
     assert ended.returncode == 1
     assert "there is no such folder or file" in ended.stderr
+
+
+def test_a_model_without_a_trained_length_is_scored_as_it_is_alone(tmp_path):
+    bloom = transformers.AutoModelForCausalLM.from_config(
+        config_of("bloom", vocab_size=VOCABULARY), dtype=torch.float32
+    ).eval()
+    assert scores.trained_length(bloom) is None
+    (one,) = run(bloom, Text(TOKENS, scored=10, copied=6), METHODS[:1], [40], tmp_path / "scores.jsonl")
+    assert one.loss > 0
+    with pytest.raises(ValueError, match=r"--extend dual_chunk: .*does not give max_position_embeddings"):
+        run(bloom, TEXT, [Method("dual_chunk")], [40], tmp_path / "scores.jsonl")
+
+
+def test_a_gguf_file_needs_gguf(folder, tmp_path, monkeypatch):
+    file = tmp_path / "model.gguf"
+    file.write_bytes(b"GGUF" + bytes(20))
+    monkeypatch.setattr(score_module, "find_spec", lambda name: None)
+    ended = in_process.posenc("lab", "score", file, "--text", folder / "tale.txt")
+    assert ended.returncode == 1
+    assert "pip install gguf" in ended.stderr

@@ -125,24 +125,31 @@ def changed(model: Any, method: Method, length: int) -> Any:
     if method.name == PLAIN:
         return twin
     config = text_config(twin)
-    heads, trained = config.num_attention_heads, trained_length(twin)
-    if method.name in EXTENDED:
-        assert method.factor is not None
-        return extend(twin, math.ceil(trained * method.factor), method.name, factor=method.factor)
+    if method.name in (*EXTENDED, *REGIONS, "dynamic"):
+        trained = trained_length(twin)
+        if trained is None:
+            raise Unsupported(f"model: the configuration of {type(model).__name__} does not give max_position_embeddings")
+        return _longer(twin, method, trained, length)
     if method.name == "nope":
         every = int(method.factor or 1)
         return attach(twin, create("nope"), layers=range(every - 1, config.num_hidden_layers, every))
-    if method.name == "dynamic":
-        own = own_rope(twin)
-        frequencies = dynamic(own.frequencies, method.factor or 1.0, trained).at_length(length)
-        return attach(twin, RoPE(own.d_head, layout=own.layout, frequencies=frequencies))
-    if method.name in REGIONS:
-        own = own_rope(twin)
-        arguments = regional(method, trained) | {"layout": own.layout, "frequencies": own.frequencies}
-        return attach(twin, create(method.name, d_head=own.d_head, **arguments))
     torch.manual_seed(0)  # the first values of an encoding that would be trained
+    heads = config.num_attention_heads
     width = getattr(config, "head_dim", None) or config.hidden_size // heads
     return attach(twin, create(method.name, d_model=config.hidden_size, n_heads=heads, d_head=width))
+
+
+def _longer(model: Any, method: Method, trained: int, length: int) -> Any:
+    """The model with rotations for more than `trained` tokens."""
+    if method.name in EXTENDED:
+        assert method.factor is not None
+        return extend(model, math.ceil(trained * method.factor), method.name, factor=method.factor)
+    own = own_rope(model)
+    if method.name == "dynamic":
+        frequencies = dynamic(own.frequencies, method.factor or 1.0, trained).at_length(length)
+        return attach(model, RoPE(own.d_head, layout=own.layout, frequencies=frequencies))
+    arguments = regional(method, trained) | {"layout": own.layout, "frequencies": own.frequencies}
+    return attach(model, create(method.name, d_head=own.d_head, **arguments))
 
 
 def regional(method: Method, trained: int) -> dict[str, Any]:
@@ -157,10 +164,10 @@ def regional(method: Method, trained: int) -> dict[str, Any]:
     return {"trained_length": trained} if method.name == "dual_chunk" else {"near": trained}
 
 
-def trained_length(model: Any) -> int:
-    """The tokens that the model was trained on, as its configuration says."""
-    length: int = text_config(model).max_position_embeddings
-    return length
+def trained_length(model: Any) -> int | None:
+    """The tokens that the model was trained on, as its configuration says; None if it does not."""
+    length = getattr(text_config(model), "max_position_embeddings", None)
+    return length if isinstance(length, int) else None
 
 
 def own_rope(model: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -99,7 +100,8 @@ def command(
         "scored": scored,
         "copied": copied,
     }
-    page = markdown({of: scores.table(found, of) for of in TITLES}, about, language)
+    said = about | {"trained": about["trained"] or "?"}
+    page = markdown({of: scores.table(found, of) for of in TITLES}, said, language)
     (out / PAGE).write_text(page, encoding="utf-8")
     if as_json:
         typer.echo(json.dumps({**about, "scores": [vars(one) for one in found]}, allow_nan=False))
@@ -128,7 +130,7 @@ def _methods(words: list[str]) -> list[Method]:
 def load(model: str, dtype: str) -> tuple[Any, Any]:
     """The model, with what posenc has attached to it, and its tokenizer. Nothing is looked for on a hub.
 
-    Raises FileNotFoundError where there is no such file or folder.
+    Raises FileNotFoundError where there is no such file or folder, ModuleNotFoundError for a GGUF file without gguf.
     """
     path = Path(model)
     if not path.exists():
@@ -145,6 +147,8 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
     if path.is_dir():
         folder, file = path, {}
     elif is_gguf(path):
+        if find_spec("gguf") is None:
+            raise ModuleNotFoundError(f"{model}: transformers reads GGUF files with the package gguf: pip install gguf")
         folder, file = path.parent, {"gguf_file": path.name}
     else:
         raise ValueError(f"{model}: expected a folder that save_pretrained wrote, or a GGUF file")

@@ -30,7 +30,7 @@ TITLES = {
     "loss": say("Perplexity of the same {scored} tokens at the end of a window of n tokens"),
     "copied": say("Perplexity of the last {copied} tokens, which repeat the first {copied} of the window"),
 }
-ABOUT = say("{model} in {dtype} on {text}; {samples} windows of each length; the model was trained on {trained} tokens.")
+ABOUT = say("{model} in {dtype} on {text}; windows of each length: {samples}; the model was trained on {trained} tokens.")
 
 
 def command(

@@ -45,7 +45,7 @@ WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuf
                  model_positions names nonsense one_query reach reference_blocks request_lengths same_rows sampling sliding typing))
 WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
                  kernels read triton_rotation))
-WING_configs  := tests/families tests/transformers_models $(wildcard tests/test_inspect*.py) \
+WING_configs  := tests/families tests/transformers_models tests/real_models $(wildcard tests/test_inspect*.py) \
                  $(addprefix tests/test_,$(addsuffix .py,checkpoint convert spec_attend strict_readers))
 WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,conformance foreign_code mutations recognise))
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py

@@ -13,6 +13,7 @@ from pathlib import Path
 from claims_page import claims_table
 from envelopes import picture
 from PIL import Image
+from scores_table import scores_table
 from which_backend import table
 
 from posenc.catalogue.entry import KINDS, Entry
@@ -36,6 +37,8 @@ def pages() -> dict[Path, str]:
     made = {}
     for language, suffix in LANGUAGES.items():
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
+        recipes = HERE / f"recipes{suffix}"
+        made[recipes] = with_table(recipes, scores_table(language))
         tested = ROOT / "results" / "claims" / f"README{suffix}"
         made[tested] = with_table(tested, claims_table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))

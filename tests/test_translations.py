@@ -129,7 +129,15 @@ def test_a_sentence_and_its_translation_have_the_same_values() -> None:
 def test_every_sentence_of_posenc_is_found() -> None:
     """`make translations` reads the sentences that it should; whether they have a translation is no test's matter."""
     assert len(ENTRIES) > 1500
-    assert {room.name for room in rooms()} == {"catalogue", "checking", "configs", "explorer", "lab", "learn"}
+    assert {room.name for room in rooms()} == {
+        "catalogue",
+        "checking",
+        "configs",
+        "explorer",
+        "lab",
+        "learn",
+        "transformers",
+    }
     for room in rooms():
         assert said(room)
     assert Sentence("", "row p + 1 is read: {rows} frames at most") in said(languages.ROOMS / "configs")

@@ -63,6 +63,7 @@ TARGETS = {
         "tests/test_shipped_results.py",
     ],
     "models": ["tests/transformers_models/test_table.py"],
+    "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
     NEWEST_TRANSFORMERS: ["tests/transformers_models"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],

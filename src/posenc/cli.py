@@ -51,6 +51,7 @@ LAB = {
     "verify": "Run a sample of stored results again and check that the current code gives the same.",
     "repeat": "Run one trial again and compare every score with the stored one.",
     "add": "Add your own encoding to a comparison, after it passes the laws it declares.",
+    "score": "Score a trained model on longer and longer windows of a text, as it is and with its positions changed.",
     "publish": "Write one folder with report, data, configuration and citation, for an archive or a paper.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
@@ -59,6 +60,7 @@ EXTRAS = {
     "safetensors": "convert",
     "ray": "ray",
     "submitit": "slurm",
+    "transformers": "transformers",
     **dict.fromkeys(("starlette", "uvicorn"), "explore"),
     "anywidget": "notebook",
     **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy", "PIL"), "lab"),
@@ -94,7 +96,7 @@ class LazyGroup(TyperGroup):
 
 class LabGroup(LazyGroup):
     lines = LAB
-    rooms = dict.fromkeys(LAB, "lab")
+    rooms = dict.fromkeys(LAB, "lab") | {"score": "transformers"}
 
 
 def _command(name: str, function: Callable[..., None], text: str | None) -> Any:

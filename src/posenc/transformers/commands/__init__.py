@@ -1,0 +1,1 @@
+"""Commands of `posenc`. At module level they import neither torch nor transformers: --help must be quick."""

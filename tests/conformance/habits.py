@@ -340,7 +340,23 @@ def key_bias_both_ways(q, k):
 
 
 ROTATES, EMBEDS, BIASES, ATTENDS = "rotate", "embed", "bias", "attention"
+
+
 # name -> (seam, make, what is expected, the verdict, the name of the diagnosis)
+class AnglesWithoutHeads(Rope):
+    """cos and sin [b, t, d / 2] meet x [b, h, t, d / 2]: right for one row, and for as many rows as heads only by shape."""
+
+    def __call__(self, x, positions):
+        angles = positions[..., None].double() * self.angles_of_one(x)
+        cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+        a, b = x.chunk(2, -1)
+        return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
+
+    @staticmethod
+    def angles_of_one(x):
+        return 10000.0 ** (-torch.arange(0, x.shape[-1], 2, dtype=torch.float64) / x.shape[-1])
+
+
 HABITS = {
     getattr(make, "__name__", ""): (seam, make, expect, verdict, diagnosis)
     for seam, make, expect, verdict, diagnosis in (
@@ -370,6 +386,7 @@ HABITS = {
         (ROTATES, PositionsOverLength, {}, "failed", "length state"),
         (ROTATES, LogitsDtypePositions, {}, "failed", "low precision angles"),
         (ROTATES, TurnsOverHeads, {}, "failed", "wrong axis"),
+        (ROTATES, AnglesWithoutHeads, {}, "failed", "rows over heads"),
         (ROTATES, IndexInTheCall, {}, "failed", "position ignored"),
         (ROTATES, NanBeyond, {}, "failed", "not finite"),
         (EMBEDS, SinusoidHalfExponent, {}, "unusual", "base"),

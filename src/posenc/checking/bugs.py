@@ -47,6 +47,14 @@ BUGS: dict[str, Bug] = {
         "huggingface/transformers/issues/25681 NVIDIA-NeMo/Automodel/pull/2549 deepspeedai/DeepSpeed/issues/5812",
         say("keep frequencies as Python numbers in the configuration and compute the table in float32 when it is used"),
     ),
+    "rows over heads": _bug(
+        say(
+            "angles of [batch, tokens] meet [batch, heads, tokens] without an axis for the heads: each head turns by the "
+            "positions of another row, and a batch of another size than the heads is an error"
+        ),
+        "",
+        say("give the angles an axis for the heads: positions[:, None, :, None] · frequencies, or cos.unsqueeze(1)"),
+    ),
     "autocast": _bug(
         say("autocast turns the product of positions and frequencies into 16 bits"),
         "huggingface/transformers/pull/29285 huggingface/diffusers/pull/13922 keras-team/keras-hub/pull/1497",

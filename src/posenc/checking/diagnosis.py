@@ -88,6 +88,8 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
     if known.bug:
         return known.bug
     try:
+        if subject.seam == "rotate" and "sizes_are_not_confused" in failed and _rows_over_heads(subject):
+            return "rows over heads"
         if _remembers(subject):
             return "cache key"
         if subject.seam in ("rotate", "embed") and _mixes(subject):
@@ -108,6 +110,17 @@ def _remembers(subject: Subject) -> bool:
         return not torch.equal(used.bias(keys[:, 5:], keys), subject.fresh().bias(keys[:, 5:], keys))
     used.sample(4, 0)
     return not torch.equal(used.sample(4, 5), subject.fresh().sample(4, 5))
+
+
+def _rows_over_heads(subject: Subject) -> bool:
+    """Whether, in a batch as large as the heads, head h of a row turns by the positions of row h."""
+    n = subject.n_heads
+    rows = torch.arange(n)
+    x, at = subject.tokens(n, 2), torch.stack([7 * rows + 1, 7 * rows + 4], dim=1)
+    together = subject.rows(x, at).unflatten(-1, (n, -1))  # [b, t, h, d]
+    every = torch.stack([subject.rows(x, one.expand(n, 2)).unflatten(-1, (n, -1)) for one in at])  # by whose positions
+    of_heads, own = every.diagonal(dim1=0, dim2=3).movedim(-1, 2), every.diagonal(dim1=0, dim2=1).movedim(-1, 0)
+    return torch.allclose(together, of_heads, atol=1e-5) and not torch.allclose(together, own, atol=1e-5)
 
 
 def _mixes(subject: Subject) -> bool:

@@ -64,7 +64,7 @@ TARGETS = {
     ],
     "models": ["tests/transformers_models/test_table.py"],
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
-    NEWEST_TRANSFORMERS: ["tests/transformers_models"],
+    NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],

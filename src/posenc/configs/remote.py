@@ -79,7 +79,6 @@ REMOTE = {
     "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
     "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES, also=("position_embedding_type",)),
     "deepseek": Remote("llama", "DeepseekConfig"),
-    "exaone": Remote("llama", "ExaoneConfig", {"num_hidden_layers": "num_layers"}),
     "grok-1": Remote("llama", "Grok1Config"),
     "hunyuan": Remote("hunyuan_v1_moe", "HunYuanConfig", like="hunyuan_v1_moe"),
     "internlm": Remote("internlm", "InternLMConfig"),

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import typer
+from typer.testing import CliRunner
 
 from posenc.configs import PositionSpec
+from posenc.configs.commands import inspect as inspect_
 from posenc.configs.read import spec_of
+from posenc.configs.report.report import report
 
 SIZES = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "num_hidden_layers": 4}
 SCOUT = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0,
@@ -22,6 +28,15 @@ AFM = {"rope_type": "yarn", "factor": 20.0, "original_max_position_embeddings": 
 
 def read(**config: Any) -> PositionSpec:
     return spec_of({**SIZES, **config})
+
+
+def shown(config: dict[str, Any], folder: Path) -> str:
+    """The page of `posenc inspect`, on one line."""
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    app = typer.Typer()
+    app.command()(inspect_.command)
+    printed = CliRunner().invoke(app, [str(folder)], env={"COLUMNS": "300", "NO_COLOR": "1", "LANG": "C"}).stdout
+    return " ".join(printed.split())
 
 
 def frequencies(spec: PositionSpec):
@@ -133,3 +148,27 @@ def test_nomic_v2_s_base_is_the_one_of_its_file():
     assert frequencies(spec)[1] == pytest.approx(10000.0 ** (-2 / 64))
     assert {one.grade for one in spec.remarks} == {"note"}
     assert frequencies(spec_of({"model_type": "nomic_bert"}))[1] == pytest.approx(1000.0 ** (-2 / 64))
+
+
+@pytest.mark.parametrize(("model_type", "pairs", "turning", "share"), [
+    ("gemma4_vision", "half: channel i pairs with i + d/2; all 64 channels", 64, [16, 16]),
+    ("vjepa2", "interleaved: channel 2i pairs with 2i + 1; the first 60 of 64 channels", 60, [10, 10, 10]),
+])  # fmt: skip
+def test_channels_that_turn_by_parts_are_all_counted(model_type, pairs, turning, share, tmp_path):
+    """Gemma4VisionRotaryEmbedding: head_dim // 4 frequencies for x and for y. VJEPA2RopeAttention: 2 · (d // 3 // 2) channels
+    of each of three axes."""
+    part = next(one for one in report(spec_of({"model_type": model_type}))["parts"] if one["groups"])
+    rotation = part["groups"][0]["encodings"][0]["rotation"]
+    assert 2 * len(rotation["frequencies"]) == turning
+    assert [rotation["axes"].count(axis) for axis in range(len(share))] == share
+    assert pairs in shown({"model_type": model_type}, tmp_path)
+
+
+def test_a_scaling_of_one_family_is_named_in_words(tmp_path):
+    factors = {"short_factor": [1.0] * 16, "long_factor": [2.0] * 16, "short_mscale": 1.2, "long_mscale": 1.3}
+    config = {"model_type": "phimoe", "hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2,
+              "max_position_embeddings": 131072, "rope_theta": 10000.0,
+              "rope_scaling": {"type": "longrope", "original_max_position_embeddings": 4096, **factors}}  # fmt: skip
+    page = shown(config, tmp_path)
+    assert "scaling short factors at any length: factor 32" in page
+    assert "configs." not in page

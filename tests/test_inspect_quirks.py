@@ -172,3 +172,64 @@ def test_a_scaling_of_one_family_is_named_in_words(tmp_path):
     page = shown(config, tmp_path)
     assert "scaling short factors at any length: factor 32" in page
     assert "configs." not in page
+
+
+# Families whose code is in their repositories.
+
+
+@pytest.mark.parametrize("mixed_b", [None, 0.1])
+def test_gte_s_ntk_divides_pair_i_by_a_power_of_the_factor(mixed_b):
+    """NTKScalingRotaryEmbedding of new-impl: base·s and 1/s^(2/d) for all pairs, or exp(a·m^b) for the m-th from 1."""
+    d, factor, base = 64, 2.0, 160000.0
+    scaling = {"type": "ntk", "factor": factor} | ({} if mixed_b is None else {"mixed_b": mixed_b})
+    spec = read(model_type="new", head_dim=d, rope_theta=base, rope_scaling=scaling, max_position_embeddings=8192)
+    if mixed_b is None:
+        expected = [(base * factor) ** (-2 * i / d) / factor ** (2 / d) for i in range(d // 2)]
+    else:
+        a = math.log(factor) / (d / 2) ** mixed_b
+        expected = [base ** (-2 * i / d) / math.exp(a * (i + 1) ** mixed_b) for i in range(d // 2)]
+    assert list(frequencies(spec).values) == pytest.approx(expected, rel=1e-14)
+    assert not any(layer.causal for layer in spec.layers)
+
+
+def test_phi_3_small_scales_cos_and_sin_by_the_length():
+    """Phi3SmallConfig: base 10^6; the published 128k file has short_mscale 1 and long_mscale 1.19."""
+    scaling = {"type": "su", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64, "short_mscale": 1.0,
+               "long_mscale": 1.19, "original_max_position_embeddings": 8192}  # fmt: skip
+    spec = read(model_type="phi3small", rope_scaling=scaling, max_position_embeddings=131072)
+    made = spec.layers[0].uses[0].rotation.frequencies()
+    short, long = made.at_length(8192), made.at_length(8193)
+    assert (short.cos_sin_scale, long.cos_sin_scale) == (1.0, 1.19)
+    assert short.values[1] == pytest.approx(1e6 ** (-2 / 128)) == 2 * long.values[1]
+    assert [layer.kind for layer in spec.layers] == ["block_sparse_attention", "full_attention"] * 2
+    halved = read(model_type="phi3small", rope_position_scale=4.0, rope_embedding_base=10000, max_position_embeddings=8192)
+    assert frequencies(halved).values[0] == 0.25
+
+
+def test_moonvit_turns_interleaved_pairs_by_column_and_row():
+    """Rope2DPosEmb: pair 2i turns by the column, pair 2i + 1 by the row, both with 10000^(-4i/d)."""
+    spec = spec_of({"model_type": "kimi_vl", "text_config": {"model_type": "deepseek_v3"}, "vision_config": {
+        "model_type": "moonvit", "hidden_size": 1152, "num_attention_heads": 16, "num_hidden_layers": 27}})  # fmt: skip
+    grid, turn = spec["vision_config"].layers[0].uses
+    made = turn.rotation.frequencies()
+    assert dict(turn.arguments)["layout"] == "interleaved"
+    assert made.axes[:4] == (1, 0, 1, 0)
+    assert list(made.values) == pytest.approx([10000 ** (-4 * (pair // 2) / 72) for pair in range(36)], rel=1e-14)
+    assert {name: dict(grid.arguments)[name] for name in ("height", "width", "mode")} == {
+        "height": 64, "width": 64, "mode": "bicubic"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "side", "width", "layers"), [
+    ("siglip_large_patch16_384", 24, 1024, 24), ("siglip_so400m_patch14_384.webli", 27, 1152, 27), ("clip-l-14-224", 0, 0, 0),
+])  # fmt: skip
+def test_deepseek_s_encoders_are_timm_s_siglip(name, side, width, layers):
+    """SigLIP_MODEL_CONFIG of Janus' siglip_vit.py."""
+    vision = {"model_type": "vision", "params": {"image_size": 384, "model_name": name}}
+    spec = spec_of({"model_type": "multi_modality", "language_config": {"model_type": "llama"}, "vision_config": vision})
+    tower = spec["vision_config"]
+    assert len(tower.layers) == layers
+    if layers:
+        grid = dict(tower.layers[0].uses[0].arguments)
+        assert (grid["height"], grid["width"], grid["d_model"]) == (side, side, width)
+    else:
+        assert any("not read" in remark.text for remark in tower.remarks)

@@ -61,6 +61,7 @@ OLMO_NAMES = {
     "num_attention_heads": "n_heads",
     "max_position_embeddings": "max_sequence_length",
 }
+MOLMO_NAMES = {ours: theirs for theirs, ours in OLMO_NAMES.items()}  # either is in published files
 ELM_NAMES = {
     "hidden_size": "model_dim",
     "num_hidden_layers": "num_transformer_layers",
@@ -76,9 +77,12 @@ REMOTE = {
     "arctic": Remote("llama", "ArcticConfig", base=1000000.0),
     "baichuan": Remote("baichuan", "BaichuanConfig"),
     "bailing_moe": Remote("llama", "BailingMoeConfig"),
+    "bailing_moe_v2": Remote("bailing_moe_v2", "BailingMoeV2Config", base=600000.0),
     "chatglm": Remote("chatglm", "ChatGLMConfig", GLM_NAMES, also=("original_rope",)),
     "codeshell": Remote("llama", "CodeShellConfig", GPT2_NAMES, also=("position_embedding_type",)),
     "deepseek": Remote("llama", "DeepseekConfig"),
+    "deepseek_vl_v2": Remote("deepseek_vl_v2", "DeepseekVLV2Config", also=("global_view_pos",)),
+    "deepseek_vl_v2_text": Remote("deepseek_vl_v2_text", "DeepseekV2Config", like="deepseek_v2"),
     "grok-1": Remote("llama", "Grok1Config"),
     "hunyuan": Remote("hunyuan_v1_moe", "HunYuanConfig", like="hunyuan_v1_moe"),
     "internlm": Remote("internlm", "InternLMConfig"),
@@ -93,8 +97,10 @@ REMOTE = {
         like="xlm-roberta",
         also=("position_embedding_type",),
     ),
+    "kimi_vl": Remote("kimi_vl", "KimiVLConfig"),
     "kimi_k2": Remote("deepseek_v3", "DeepseekV3Config", like="deepseek_v3"),
     "llada": Remote("llada", "LLaDAConfig", OLMO_NAMES, also=("rope_full_precision",)),
+    "mimo": Remote("qwen2", "MiMoConfig", like="qwen2", also=("use_mrope",)),
     "minicpm": Remote("llama", "MiniCPMConfig"),
     "minimax_m1": Remote("minimax_m1", "MiniMaxM1Config"),
     "minimax_text_01": Remote("minimax_m1", "MiniMaxText01Config"),
@@ -106,9 +112,16 @@ REMOTE = {
         like="nomic_bert",
         also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
     ),
+    "molmo": Remote(
+        "molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision", "rope_impl")
+    ),
+    "moonvit": Remote("moonvit", "MoonViTConfig"),
+    "multi_modality": Remote("multi_modality", "MultiModalityConfig"),
     "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
+    "new": Remote("new", "NewConfig"),
     "openelm": Remote("openelm", "OpenELMConfig", ELM_NAMES),
     "orion": Remote("llama", "OrionConfig"),
+    "phi3small": Remote("phi3small", "Phi3SmallConfig", {"rope_theta": "rope_embedding_base"}, base=1000000.0),
     "phi-msft": Remote("phi-msft", "PhiConfig", GPT2_NAMES),
     "qwen": Remote("qwen", "QWenConfig"),
     "skywork": Remote("llama", "SkyworkConfig"),

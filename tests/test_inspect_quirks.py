@@ -155,8 +155,8 @@ def test_nomic_v2_s_base_is_the_one_of_its_file():
     ("vjepa2", "interleaved: channel 2i pairs with 2i + 1; the first 60 of 64 channels", 60, [10, 10, 10]),
 ])  # fmt: skip
 def test_channels_that_turn_by_parts_are_all_counted(model_type, pairs, turning, share, tmp_path):
-    """Gemma4VisionRotaryEmbedding: head_dim // 4 frequencies for x and for y. VJEPA2RopeAttention: 2 · (d // 3 // 2) channels
-    of each of three axes."""
+    """Gemma4VisionRotaryEmbedding: head_dim // 4 frequencies for x and for y. VJEPA2RopeAttention: 2 · (d // 3 // 2)
+    channels of each of three axes."""
     part = next(one for one in report(spec_of({"model_type": model_type}))["parts"] if one["groups"])
     rotation = part["groups"][0]["encodings"][0]["rotation"]
     assert 2 * len(rotation["frequencies"]) == turning
@@ -220,7 +220,7 @@ def test_moonvit_turns_interleaved_pairs_by_column_and_row():
 
 
 @pytest.mark.parametrize(("name", "side", "width", "layers"), [
-    ("siglip_large_patch16_384", 24, 1024, 24), ("siglip_so400m_patch14_384.webli", 27, 1152, 27), ("clip-l-14-224", 0, 0, 0),
+    ("siglip_large_patch16_384", 24, 1024, 24), ("siglip_so400m_patch14_384.webli", 27, 1152, 27), ("clip", 0, 0, 0),
 ])  # fmt: skip
 def test_deepseek_s_encoders_are_timm_s_siglip(name, side, width, layers):
     """SigLIP_MODEL_CONFIG of Janus' siglip_vit.py."""

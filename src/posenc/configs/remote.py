@@ -113,7 +113,7 @@ REMOTE = {
         also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
     ),
     "molmo": Remote(
-        "molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision", "rope_impl")
+        "molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision")
     ),
     "moonvit": Remote("moonvit", "MoonViTConfig"),
     "multi_modality": Remote("multi_modality", "MultiModalityConfig"),

@@ -182,9 +182,7 @@ def bailing_moe_v2(keys: Keys) -> PositionSpec:
 @family("molmo")
 def molmo(keys: Keys) -> PositionSpec:
     """RoPE, half pairs; the image encoder's sizes are constants of the code."""
-    keys.note(
-        "model_type", say("images: CLIP's encoder of 336 × 336 pixels, with a learned vector for each patch: not read")
-    )
+    keys.note("model_type", say("images: CLIP's encoder of 336 × 336 pixels, a learned vector for each patch: not read"))
     return llama(keys)
 
 
@@ -241,12 +239,13 @@ def new(keys: Keys) -> PositionSpec:
         use = rope(keys, d_head=head_width(keys))
     else:
         plain = rope(keys.replaced(without=("rope_scaling",)), d_head=head_width(keys))
-        assert plain is not None and plain.rotation is not None
+        assert plain is not None
+        assert plain.rotation is not None
         inner = Keys(settings, "", keys.where("rope_scaling"))
-        given = (("factor", inner.number("factor")), ("mixed_b", inner.number("mixed_b", None)))
-        kind = "configs.short_factors.mixed_ntk"
-        said = {name: keys.where(f"rope_scaling.{name}") for name, value in given if value is not None}
-        use = _said(with_rotation(plain, replace(plain.rotation, kind=kind, parameters=given)), **said)
+        given = {"factor": inner.number("factor"), "mixed_b": inner.number("mixed_b", None)}
+        given = {name: value for name, value in given.items() if value is not None}
+        made = replace(plain.rotation, kind="configs.short_factors.mixed_ntk", parameters=tuple(given.items()))
+        use = _said(with_rotation(plain, made), **{name: keys.where(f"rope_scaling.{name}") for name in given})
     return bidirectional(decoder(keys, use, kinds=[FULL] * layers))
 
 

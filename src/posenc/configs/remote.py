@@ -62,6 +62,7 @@ OLMO_NAMES = {
     "max_position_embeddings": "max_sequence_length",
 }
 MOLMO_NAMES = {ours: theirs for theirs, ours in OLMO_NAMES.items()}  # either is in published files
+MISTRAL_NAMES = {"hidden_size": "dim", "num_hidden_layers": "n_layers", "num_attention_heads": "n_heads"}
 ELM_NAMES = {
     "hidden_size": "model_dim",
     "num_hidden_layers": "num_transformer_layers",
@@ -112,15 +113,14 @@ REMOTE = {
         like="nomic_bert",
         also=("max_trained_positions", "rotary_emb_fraction", "rotary_emb_interleaved", "rotary_emb_scale_base"),
     ),
-    "molmo": Remote(
-        "molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision")
-    ),
+    "molmo": Remote("molmo", "MolmoConfig", MOLMO_NAMES, also=("use_position_ids", "rope", "rope_full_precision")),
     "moonvit": Remote("moonvit", "MoonViTConfig"),
     "multi_modality": Remote("multi_modality", "MultiModalityConfig"),
     "nemotron-nas": Remote("nemotron-nas", "DeciLMConfig"),
     "new": Remote("new", "NewConfig"),
     "openelm": Remote("openelm", "OpenELMConfig", ELM_NAMES),
     "orion": Remote("llama", "OrionConfig"),
+    "params.json": Remote("params.json", "TransformerArgs of mistral-inference", MISTRAL_NAMES, base=1000000.0),
     "phi3small": Remote("phi3small", "Phi3SmallConfig", {"rope_theta": "rope_embedding_base"}, base=1000000.0),
     "phi-msft": Remote("phi-msft", "PhiConfig", GPT2_NAMES),
     "qwen": Remote("qwen", "QWenConfig"),

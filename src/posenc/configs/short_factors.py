@@ -45,7 +45,9 @@ def with_scales(
     )
 
 
-def mixed_ntk(width: int, base: float, *, arithmetic: Arithmetic, factor: float, mixed_b: float | None = None) -> Frequencies:
+def mixed_ntk(
+    width: int, base: float, *, arithmetic: Arithmetic, factor: float, mixed_b: float | None = None
+) -> Frequencies:
     """ω_i / factor^(2(i+1)/d), or with mixed_b = β: ω_i / exp(a·(i+1)^β), a = ln factor / (d/2)^β; ω_i = base^(-2i/d).
 
     Su Jianlin's NTK-RoPE-fixed and NTK-RoPE-mixed, in Alibaba's GTE. Computed in fp64 for either `arithmetic`.

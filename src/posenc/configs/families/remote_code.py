@@ -21,7 +21,7 @@ from posenc.configs.keys import Keys
 from posenc.configs.patches import RASTER, grid, tower
 from posenc.configs.rotary import rope
 from posenc.configs.say import say
-from posenc.configs.schedule import FULL, RECURRENT, attention_among
+from posenc.configs.schedule import FULL, RECURRENT, SLIDING, attention_among
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 
@@ -170,6 +170,49 @@ def intern_vit_6b(keys: Keys) -> PositionSpec:
         size=keys.whole("patch_size", 14),
     )
     return PositionSpec(keys.family, coordinates=said)
+
+
+@family("params.json")
+def params_json(keys: Keys) -> PositionSpec:
+    """Mistral's own format, beside consolidated.safetensors: RoPE with interleaved pairs. The class assumes base 10^6."""
+    if keys.has("qk_rope_head_dim"):
+        raise ConfigError(f"{keys.where('qk_rope_head_dim')}: latent attention is read from config.json of this model only")
+    for name in ("vision_encoder", "multimodal"):
+        if keys.has(name):
+            keys.note(name, say("an encoder of images or sound: read from config.json of this model only"))
+    count, window = keys.whole("num_hidden_layers"), keys.get("sliding_window", None)
+    windows = window if isinstance(window, list) else [window]
+    if count % len(windows) or not all(one is None or (type(one) is int and one > 0) for one in windows):
+        raise ConfigError(
+            f"{keys.where('sliding_window')}: expected tokens or null, for all layers or in turn, got {window}"
+        )
+    use = rope(_with_yarn(keys), d_head=head_width(keys), layout="interleaved", also_read=("beta", "alpha", "apply_scale"))
+    uses = (*((use,) if use else ()), *_growing(keys))
+    layers = [Layer(uses, SLIDING if one else FULL, one) for one in windows * (count // len(windows))]
+    trained = keys.whole("max_position_embeddings", None) or keys.whole("max_seq_len", None)
+    return stack_of(keys, layers, d_head=head_width(keys), length=trained)
+
+
+def _with_yarn(keys: Keys) -> Keys:
+    """The same keys with `yarn` as rotary settings: beta and alpha are beta_fast and beta_slow, apply_scale false is a
+    scale of 1."""
+    given = keys.table("yarn")
+    if not given:
+        return keys
+    names = {"beta": "beta_fast", "alpha": "beta_slow"}
+    known = {names.get(key, key): value for key, value in given.items() if key != "apply_scale"}
+    once = {} if Keys(given, "", keys.where("yarn")).flag("apply_scale", True) else {"attention_factor": 1.0}
+    return keys.replaced({"rope_parameters": {"rope_type": "yarn"} | known | once})
+
+
+def _growing(keys: Keys) -> tuple[Use, ...]:
+    """Queries × 1 + β·ln(1 + ⌊p/length⌋), as in Ministral 3."""
+    given = Keys(keys.table("llama_4_scaling"), "", keys.where("llama_4_scaling"))
+    if not given.data or not given.number("beta", positive=False):
+        return ()
+    arguments = {"scale": given.number("beta"), "length": given.whole("original_max_position_embeddings"), "offset": 0}
+    said = {"scale": given.where("beta"), "length": given.where("original_max_position_embeddings")}
+    return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said.items())),)
 
 
 @family("bailing_moe_v2")

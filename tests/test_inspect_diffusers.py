@@ -71,7 +71,8 @@ def test_other_classes_of_diffusers_are_refused_by_name():
 
 MINISTRAL = {"dim": 4096, "n_layers": 34, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
              "norm_eps": 1e-5, "vocab_size": 131072, "rope_theta": 1000000.0, "max_position_embeddings": 262144,
-             "yarn": {"original_max_position_embeddings": 16384, "factor": 16, "apply_scale": False, "beta": 32, "alpha": 1},
+             "yarn": {"original_max_position_embeddings": 16384, "factor": 16, "apply_scale": False, "beta": 32,
+                      "alpha": 1},
              "llama_4_scaling": {"original_max_position_embeddings": 16384, "beta": 0.1}}  # fmt: skip
 NEMO = {"dim": 5120, "n_layers": 40, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "norm_eps": 1e-5,
         "vocab_size": 131072, "rope_theta": 1000000.0, "max_seq_len": 128000}  # fmt: skip

@@ -66,8 +66,8 @@ def CogVideoXTransformer3DModel(keys: Keys) -> PositionSpec:
         d_head = keys.whole("attention_head_dim", 64)
         side = d_head // 8 * 3
         where = say(
-            "(frame, row, column) of the patch, rows and columns scaled to the grid of the trained size; text tokens do not "
-            "rotate"
+            "(frame, row, column) of the patch, rows and columns scaled to the grid of the trained size; text tokens do "
+            "not rotate"
         )
         if keys.flag("use_learned_positional_embeddings", False):
             keys.note("use_learned_positional_embeddings", say("a learned table is added to the patches as well: not read"))
@@ -137,8 +137,8 @@ def _turning(
     d_head = keys.whole("attention_head_dim", heads[1])
     if sum(sizes) != d_head or any(size % 2 for size in sizes):
         raise ConfigError(
-            f"{keys.where('attention_head_dim')}: {d_head} channels, but the axes have {list(sizes)}; expected even numbers "
-            "that sum to it"
+            f"{keys.where('attention_head_dim')}: {d_head} channels, but the axes have {list(sizes)}; expected even "
+            "numbers that sum to it"
         )
     rotation = Rotation(d_head, base, "configs.by_axis.by_axis", (("sizes", sizes),))
     said = (("d_head", keys.said_by("attention_head_dim")), ("layout", "constant of the code"))

@@ -69,7 +69,7 @@ TARGETS = {
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "servers": [
-        "tests/test_gguf_round_trip.py",
+        "tests/test_inspect_round_trip.py",
         "tests/test_inspect_diffusers.py",
         "tests/test_inspect_servers.py",
         "tests/test_inspect_gguf_package.py",

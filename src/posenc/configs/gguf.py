@@ -33,7 +33,8 @@ WARM = {  # architectures whose file has a temperature: the key of its step
     "mistral3": "rope.scaling.original_context_length",
     "mistral4": "attention.temperature_length",
 }
-NO_CLASS = {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None}  # transformers may have one of that name
+# In place of the class of transformers that may have the name of an architecture.
+NO_CLASS: dict[str, Any] = {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None}
 MOST_PARTS = 1024  # files of a split model
 
 

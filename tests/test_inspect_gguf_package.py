@@ -406,3 +406,57 @@ def test_a_published_file_reads_as_its_model_s_configuration(tmp_path):
     spec = read_config(path)
     assert (len(spec.layers), spec.n_heads, spec.d_head, spec.trained_length) == (30, 9, 64, 8192)
     assert spec.layers[0].uses[0].rotation.frequencies().at_length(1)[1] == pytest.approx(100000.0 ** (-2 / 64))
+
+
+# What llama.cpp does with what its converter writes (src/models/*.cpp, src/llama-hparams.cpp).
+
+LATENT = {
+    "rope.dimension_count": 64,
+    "attention.key_length": 576,
+    "attention.key_length_mla": 192,
+    "rope.scaling.yarn_log_multiplier": 0.0707,
+    **YARN,
+}
+
+
+def test_yarn_leaves_deepseek_s_pairs_interleaved_and_its_positions_one(tmp_path):
+    spec = read_config(write(tmp_path / "m.gguf", "deepseek2", sizes(**LATENT)))
+    arguments = dict(spec.layers[0].uses[0].arguments)
+    assert (arguments["layout"], arguments["trailing"]) == ("interleaved", True)
+    assert spec.coordinates.en == "0, 1, 2, … along the sequence"
+
+
+def test_latent_attention_is_scaled_by_its_own_width(tmp_path):
+    """n_embd_head_k_mla, not the 576 channels of compressed keys."""
+    encoding = read_config(write(tmp_path / "m.gguf", "deepseek2", sizes(**LATENT))).encoding(0)
+    assert encoding.d_head == 192
+    mscale = 1 + 0.1 * 0.707 * np.log(4.0)
+    assert encoding.softmax_scale(192) == pytest.approx(192**-0.5 * mscale**2, rel=1e-6)
+
+
+@pytest.mark.parametrize(("window", "seen"), [(128, 129), (127, 127)])
+def test_a_window_to_both_sides_has_half_on_either(tmp_path, window, seen):
+    """LLAMA_SWA_TYPE_SYMMETRIC hides keys farther than n_swa / 2, an integer division."""
+    spec = read_config(write(tmp_path / "m.gguf", "modern-bert", sizes(**{"attention.sliding_window": window})))
+    assert {layer.window for layer in spec.layers if layer.window} == {seen}
+
+
+def test_layers_that_predict_further_tokens_are_not_run(tmp_path):
+    """n_layer() is n_layer_all - n_layer_nextn."""
+    assert len(read_config(write(tmp_path / "m.gguf", "glm4moe", sizes(nextn_predict_layers=1))).layers) == 7
+    with pytest.raises(ConfigError, match="nextn_predict_layers"):
+        read_config(write(tmp_path / "n.gguf", "glm4moe", sizes(nextn_predict_layers=8)))
+
+
+def test_grok_s_share_of_extrapolation(tmp_path):
+    betas = {"rope.scaling.yarn_beta_fast": 8.0, "rope.scaling.yarn_beta_slow": 1.0}
+    whole = sizes(**YARN, **betas, **{"rope.scaling.yarn_ext_factor": 1.0})
+    rotation = read_config(write(tmp_path / "m.gguf", "grok", whole)).layers[0].uses[0].rotation
+    assert dict(rotation.parameters)["beta_fast"] == 8.0
+    with pytest.raises(ConfigError, match=r"yarn_ext_factor: expected 1, .* got 0\.5"):
+        read_config(write(tmp_path / "n.gguf", "grok", whole | {"rope.scaling.yarn_ext_factor": 0.5}))
+
+
+def test_an_architecture_named_as_a_class_has_none_of_its_defaults(tmp_path):
+    with pytest.raises(ConfigError, match="embedding_length: missing, and mistral3 has no default"):
+        read_config(write(tmp_path / "m.gguf", "mistral3", sizes(embedding_length=None)))

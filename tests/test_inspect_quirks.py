@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+import typer
+from typer.testing import CliRunner
 
 from posenc.configs import PositionSpec
+from posenc.configs.commands import inspect as inspect_
 from posenc.configs.read import spec_of
+from posenc.configs.report.report import report
 
 SIZES = {"hidden_size": 1024, "num_attention_heads": 8, "head_dim": 128, "num_hidden_layers": 4}
 SCOUT = {"rope_type": "llama3", "factor": 16.0, "low_freq_factor": 1.0, "high_freq_factor": 1.0,
@@ -22,6 +28,15 @@ AFM = {"rope_type": "yarn", "factor": 20.0, "original_max_position_embeddings": 
 
 def read(**config: Any) -> PositionSpec:
     return spec_of({**SIZES, **config})
+
+
+def shown(config: dict[str, Any], folder: Path) -> str:
+    """The page of `posenc inspect`, on one line."""
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    app = typer.Typer()
+    app.command()(inspect_.command)
+    printed = CliRunner().invoke(app, [str(folder)], env={"COLUMNS": "300", "NO_COLOR": "1", "LANG": "C"}).stdout
+    return " ".join(printed.split())
 
 
 def frequencies(spec: PositionSpec):
@@ -133,3 +148,88 @@ def test_nomic_v2_s_base_is_the_one_of_its_file():
     assert frequencies(spec)[1] == pytest.approx(10000.0 ** (-2 / 64))
     assert {one.grade for one in spec.remarks} == {"note"}
     assert frequencies(spec_of({"model_type": "nomic_bert"}))[1] == pytest.approx(1000.0 ** (-2 / 64))
+
+
+@pytest.mark.parametrize(("model_type", "pairs", "turning", "share"), [
+    ("gemma4_vision", "half: channel i pairs with i + d/2; all 64 channels", 64, [16, 16]),
+    ("vjepa2", "interleaved: channel 2i pairs with 2i + 1; the first 60 of 64 channels", 60, [10, 10, 10]),
+])  # fmt: skip
+def test_channels_that_turn_by_parts_are_all_counted(model_type, pairs, turning, share, tmp_path):
+    """Gemma4VisionRotaryEmbedding: head_dim // 4 frequencies for x and for y. VJEPA2RopeAttention: 2 · (d // 3 // 2)
+    channels of each of three axes."""
+    part = next(one for one in report(spec_of({"model_type": model_type}))["parts"] if one["groups"])
+    rotation = part["groups"][0]["encodings"][0]["rotation"]
+    assert 2 * len(rotation["frequencies"]) == turning
+    assert [rotation["axes"].count(axis) for axis in range(len(share))] == share
+    assert pairs in shown({"model_type": model_type}, tmp_path)
+
+
+def test_a_scaling_of_one_family_is_named_in_words(tmp_path):
+    factors = {"short_factor": [1.0] * 16, "long_factor": [2.0] * 16, "short_mscale": 1.2, "long_mscale": 1.3}
+    config = {"model_type": "phimoe", "hidden_size": 128, "num_attention_heads": 4, "num_hidden_layers": 2,
+              "max_position_embeddings": 131072, "rope_theta": 10000.0,
+              "rope_scaling": {"type": "longrope", "original_max_position_embeddings": 4096, **factors}}  # fmt: skip
+    page = shown(config, tmp_path)
+    assert "scaling short factors at any length: factor 32" in page
+    assert "configs." not in page
+
+
+# Families whose code is in their repositories.
+
+
+@pytest.mark.parametrize("mixed_b", [None, 0.1])
+def test_gte_s_ntk_divides_pair_i_by_a_power_of_the_factor(mixed_b):
+    """NTKScalingRotaryEmbedding of new-impl: base·s and 1/s^(2/d) for all pairs, or exp(a·m^b) for the m-th from 1."""
+    d, factor, base = 64, 2.0, 160000.0
+    scaling = {"type": "ntk", "factor": factor} | ({} if mixed_b is None else {"mixed_b": mixed_b})
+    spec = read(model_type="new", head_dim=d, rope_theta=base, rope_scaling=scaling, max_position_embeddings=8192)
+    if mixed_b is None:
+        expected = [(base * factor) ** (-2 * i / d) / factor ** (2 / d) for i in range(d // 2)]
+    else:
+        a = math.log(factor) / (d / 2) ** mixed_b
+        expected = [base ** (-2 * i / d) / math.exp(a * (i + 1) ** mixed_b) for i in range(d // 2)]
+    assert list(frequencies(spec).values) == pytest.approx(expected, rel=1e-14)
+    assert not any(layer.causal for layer in spec.layers)
+
+
+def test_phi_3_small_scales_cos_and_sin_by_the_length():
+    """Phi3SmallConfig: base 10^6; the published 128k file has short_mscale 1 and long_mscale 1.19."""
+    scaling = {"type": "su", "short_factor": [1.0] * 64, "long_factor": [2.0] * 64, "short_mscale": 1.0,
+               "long_mscale": 1.19, "original_max_position_embeddings": 8192}  # fmt: skip
+    spec = read(model_type="phi3small", rope_scaling=scaling, max_position_embeddings=131072)
+    made = spec.layers[0].uses[0].rotation.frequencies()
+    short, long = made.at_length(8192), made.at_length(8193)
+    assert (short.cos_sin_scale, long.cos_sin_scale) == (1.0, 1.19)
+    assert short.values[1] == pytest.approx(1e6 ** (-2 / 128)) == 2 * long.values[1]
+    assert [layer.kind for layer in spec.layers] == ["block_sparse_attention", "full_attention"] * 2
+    halved = read(model_type="phi3small", rope_position_scale=4.0, rope_embedding_base=10000, max_position_embeddings=8192)
+    assert frequencies(halved).values[0] == 0.25
+
+
+def test_moonvit_turns_interleaved_pairs_by_column_and_row():
+    """Rope2DPosEmb: pair 2i turns by the column, pair 2i + 1 by the row, both with 10000^(-4i/d)."""
+    spec = spec_of({"model_type": "kimi_vl", "text_config": {"model_type": "deepseek_v3"}, "vision_config": {
+        "model_type": "moonvit", "hidden_size": 1152, "num_attention_heads": 16, "num_hidden_layers": 27}})  # fmt: skip
+    grid, turn = spec["vision_config"].layers[0].uses
+    made = turn.rotation.frequencies()
+    assert dict(turn.arguments)["layout"] == "interleaved"
+    assert made.axes[:4] == (1, 0, 1, 0)
+    assert list(made.values) == pytest.approx([10000 ** (-4 * (pair // 2) / 72) for pair in range(36)], rel=1e-14)
+    assert {name: dict(grid.arguments)[name] for name in ("height", "width", "mode")} == {
+        "height": 64, "width": 64, "mode": "bicubic"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "side", "width", "layers"), [
+    ("siglip_large_patch16_384", 24, 1024, 24), ("siglip_so400m_patch14_384.webli", 27, 1152, 27), ("clip", 0, 0, 0),
+])  # fmt: skip
+def test_deepseek_s_encoders_are_timm_s_siglip(name, side, width, layers):
+    """SigLIP_MODEL_CONFIG of Janus' siglip_vit.py."""
+    vision = {"model_type": "vision", "params": {"image_size": 384, "model_name": name}}
+    spec = spec_of({"model_type": "multi_modality", "language_config": {"model_type": "llama"}, "vision_config": vision})
+    tower = spec["vision_config"]
+    assert len(tower.layers) == layers
+    if layers:
+        grid = dict(tower.layers[0].uses[0].arguments)
+        assert (grid["height"], grid["width"], grid["d_model"]) == (side, side, width)
+    else:
+        assert any("not read" in remark.text for remark in tower.remarks)

@@ -65,11 +65,13 @@ TARGETS = {
     "models": ["tests/transformers_models/test_table.py"],
     "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
-    NEWEST_TRANSFORMERS: ["tests/transformers_models"],
+    NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],
     "export": ["tests/test_export.py"],
     "servers": [
+        "tests/test_inspect_round_trip.py",
+        "tests/test_inspect_diffusers.py",
         "tests/test_inspect_servers.py",
         "tests/test_inspect_gguf_package.py",
     ],  # downloads the releases that servers.json names

@@ -24,7 +24,7 @@ import transformers
 from torch import Tensor
 from transformers import AttentionInterface, AttentionMaskInterface
 from transformers.masking_utils import eager_mask
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers.models.auto.configuration_auto import CONFIG_MAPPING, CONFIG_MAPPING_NAMES
 
 import posenc
 from posenc.configs import PositionSpec, read_config
@@ -78,10 +78,10 @@ PROOFS: dict[str, Callable[[str], Proof]] = {}
 
 
 def proof(*model_types: str) -> Callable[[Callable[[str], Proof]], Callable[[str], Proof]]:
-    """Registers the comparison of model types; it gets one and returns its Proof."""
+    """Registers the comparison of the model types that the installed release has; it gets one and returns its Proof."""
 
     def register(compare: Callable[[str], Proof]) -> Callable[[str], Proof]:
-        for model_type in model_types:
+        for model_type in (name for name in model_types if name in CONFIG_MAPPING_NAMES):
             assert model_type not in PROOFS, f"{model_type} is proven twice"
             PROOFS[model_type] = compare
         return compare

@@ -1,6 +1,8 @@
 """Writes src/posenc/configs/defaults.json: what each configuration class of transformers assumes where a file is silent.
 
     python tests/families/make_defaults.py [--check]
+    python tests/families/make_defaults.py --newer     with a later release: the types that defaults.json lacks, in
+                                                       defaults_newer.json
 
 One line per model type: the class, its folder, other names of its keys (`names`: its attribute_map; `legacy`: what its
 constructor takes besides, and prefers), and the defaults of every key that has to do with position or size. Facts of the
@@ -20,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 OUT = Path(__file__).parents[2] / "src" / "posenc" / "configs" / "defaults.json"
+NEWER = OUT.with_name("defaults_newer.json")
 POSITIONAL = re.compile(
     r"rope|rotary|position|alibi|theta|relative|rel_pos|pos_|_pos|temperature|attn_scale|floor|window|layer_type|patch"
     r"|image_size|bucket|distance|freq|context|ctx|max_.*len|sinus|interleav|qk_|cross_attention|axial|grid|temporal|hashes"
@@ -27,7 +30,7 @@ POSITIONAL = re.compile(
 SIZES = re.compile(
     r"hidden_size|d_model|n_embd|embed_dim|emb_dim|dim$|head|d_kv|kv_channels|layers|n_layer|depth|is_decoder|stride|scal|causal"
     r"|bidirectional|norm_before|pad_token_id|padding_idx|embedding_size|kernel|model_type|use_cls|register|merge|num_channels"
-    r"|block_types|d_rel|rel_l2|sample|second|expansion|stages|class_embed|abs_pos|add_bos|attn_|attention|per_layer_config|type_vocab|_extent|hybrid|num_frames|tubelet|cls_tokens|detection_tokens|encode_proj|feature_levels|num_queries|featmap|feature_size|encoder_width|eval_size|projection_indices|n_attn_blocks|gnn_layers"
+    r"|block_types|d_rel|rel_l2|sample|second|expansion|stages|class_embed|abs_pos|add_bos|attn_|attention|per_layer_config|type_vocab|_extent|hybrid|num_frames|tubelet|cls_tokens|detection_tokens|encode_proj|feature_levels|num_queries|featmap|feature_size|encoder_width|eval_size|projection_indices|n_attn_blocks|gnn_layers|loop_|recurrent_loops"
 )
 NEVER = re.compile(
     r"dropout|drop_path|token_id$(?<!pad_token_id)|_loss|_act$|activation|init|vocab_size|^output_|classifier|_cost"
@@ -132,12 +135,19 @@ def _small(value: Any) -> bool:
     return value is None or isinstance(value, (bool, int, float, str, list, tuple, dict))
 
 
-def written() -> str:
-    lines = [f"{json.dumps(name)}: {json.dumps(about, ensure_ascii=False, default=str)}" for name, about in facts().items()]
+def newer() -> dict[str, dict[str, Any]]:
+    """The types of the installed release that defaults.json lacks."""
+    known = json.loads(OUT.read_text())
+    return {name: about for name, about in facts().items() if name not in known}
+
+
+def written(found: dict[str, dict[str, Any]]) -> str:
+    lines = [f"{json.dumps(name)}: {json.dumps(about, ensure_ascii=False, default=str)}" for name, about in found.items()]
     return "{\n" + ",\n".join(lines) + "\n}\n"
 
 
 if __name__ == "__main__":
+    out, found = (NEWER, newer()) if "--newer" in sys.argv else (OUT, facts())
     if "--check" in sys.argv:
-        sys.exit(OUT.read_text() != written() and f"{OUT.name} is not what the installed transformers says")
-    OUT.write_text(written())
+        sys.exit(out.read_text() != written(found) and f"{out.name} is not what the installed transformers says")
+    out.write_text(written(found))

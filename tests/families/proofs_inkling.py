@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -39,26 +40,40 @@ def inkling_text(model_type: str) -> Proof:
     config = config_of(model_type, **{name: value for name, value in sizes.items() if value is not None})
     model = build(config, {"inkling_text": "InklingTextModel", "inkling2_text": "Inkling2TextModel"}[model_type])
     spec = spec_of(config)
-    _compare(result, model, spec)
+    same_bias(result, model, spec)
     if model_type == "inkling_text":
         plain = config_of(
             model_type, **{**sizes, "log_scaling_n_floor": None, "local_layer_ids": [1], "num_hidden_layers": 2}
         )
-        _compare(result, build(plain, "InklingTextModel"), spec_of(plain))
+        same_bias(result, build(plain, "InklingTextModel"), spec_of(plain))
     return result
 
 
-def _compare(result: Proof, model: Any, spec: Any) -> None:
+def untempered(attention: Any, x: Tensor) -> Tensor:
+    """Queries before temperature, from their own projection and norm."""
+    q = attention.q_proj(x).view(*x.shape[:2], -1, attention.head_dim)
+    norm = attention.q_norm if hasattr(attention, "q_norm") else attention.q_l2_clip
+    return norm(q).transpose(1, 2)
+
+
+def same_bias(
+    result: Proof,
+    model: Any,
+    spec: Any,
+    names: tuple[str, ...] = ("rel_logits_proj.proj", "r_proj.weight", "rel_l2_clip.scale"),
+    queries: Callable[[Any, Tensor], Tensor] = untempered,
+) -> None:
     """Of every layer: its bias, and its queries against those of the same layer without temperature."""
     for name, parameter in model.named_parameters():
-        if name.endswith(("rel_logits_proj.proj", "r_proj.weight", "rel_l2_clip.scale")):
+        if name.endswith(names):
             torch.nn.init.normal_(parameter, std=0.5)
     entered: list[Tensor] = []
     for layer in model.layers:
         layer.self_attn.register_forward_pre_hook(_keep(entered), with_kwargs=True)
     n = 12
     ids = torch.arange(n).expand(2, -1)
-    found = calls(model, fixed=False, input_ids=tokens((2, n)), position_ids=ids)
+    every = calls(model, fixed=False, input_ids=tokens((2, n)), position_ids=ids)
+    found = [call for call in every if "position_bias" in call.options]  # not attention over the depth of the model
     assert len(found) == len(spec.layers) == len(entered)
     for number, (call, x, layer) in enumerate(zip(found, entered, spec.layers, strict=True)):
         encoding = with_weights(spec, number, model.state_dict())
@@ -76,20 +91,14 @@ def _compare(result: Proof, model: Any, spec: Any) -> None:
         assert call.options["sliding_window"] == layer.window
         mine = encoding.softmax_scale(call.q.shape[-1])
         assert abs(mine - call.scaling) < 1e-12, (mine, call.scaling)
-        _temperature(result, model.layers[number].self_attn, encoding, x, call, at)
+        with torch.no_grad():
+            q = encoding.rotate(queries(model.layers[number].self_attn, x), at, "query")
+        result.close("queries of every layer", q, call.q, 2.0)
     result.equal("softmax scale, windows", True, True)
 
 
 def _keep(entered: list[Tensor]) -> Any:
     return lambda module, args, keywords: entered.append(args[0] if args else keywords["hidden_states"])
-
-
-def _temperature(result: Proof, attention: Any, encoding: Any, x: Tensor, call: Any, at: Any) -> None:
-    """Their queries before temperature, from their own projection and norm, sharpened by ours."""
-    with torch.no_grad():
-        q = attention.q_proj(x).view(*x.shape[:2], -1, attention.head_dim)
-        norm = attention.q_norm if hasattr(attention, "q_norm") else attention.q_l2_clip
-        result.close("queries of every layer", encoding.rotate(norm(q).transpose(1, 2), at, "query"), call.q, 2.0)
 
 
 @proof("inkling2_vision")

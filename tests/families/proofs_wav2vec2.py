@@ -43,12 +43,12 @@ def frames() -> Tensor:
     return torch.randn(2, FRAMES, 64, generator=torch.Generator().manual_seed(2))
 
 
-def drawn(module: torch.nn.Module) -> torch.nn.Module:
+def drawn(module: torch.nn.Module, path: str = "pos_conv_embed") -> torch.nn.Module:
     """Every weight of the positional convolution and of batch norms random, statistics as well."""
     generator = torch.Generator().manual_seed(3)
     with torch.no_grad():
         for name, value in (*module.named_parameters(), *module.named_buffers()):
-            if "pos_conv_embed" in name and value.is_floating_point():
+            if path in name and value.is_floating_point():
                 positive = "running_var" in name or "original0" in name
                 new = torch.randn(value.shape, generator=generator) * 0.3
                 value.copy_(new.abs() + 0.1 if positive else new)

@@ -52,7 +52,7 @@ def test_at_least_ninety_five_of_a_hundred_are_proven():
 def test_the_defaults_are_those_of_the_installed_classes():
     from families import make_defaults
 
-    assert make_defaults.OUT.read_text() == make_defaults.written()
+    assert make_defaults.OUT.read_text() == make_defaults.written(make_defaults.facts())
 
 
 def test_every_model_type_has_a_reader():

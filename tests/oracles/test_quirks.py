@@ -14,7 +14,7 @@ from posenc import Positions, frequencies
 from posenc.checking import laws
 from posenc.configs import float32, quirks
 from posenc.encodings.rope import RoPE
-from posenc.frequencies import Frequencies, rotary
+from posenc.frequencies import Frequencies, axial, rotary
 
 from .by_hand import close, draw, each
 
@@ -93,16 +93,16 @@ def test_tiled_is_v_jepa_2s():
         x = torch.from_numpy(draw(4, 1, 2, 36, d_head)).float()
         theirs = layer.apply_rotary_embeddings(x, layer.get_position_ids(x[:, 0]))
         places = torch.tensor([[(t, h, w) for t in range(4) for h in range(3) for w in range(3)]])
-        encoding = quirks.tiled(d_head, float32.default(2 * (d_head // 3 // 2), 10000.0))
+        encoding = quirks.tiled(d_head, axial(float32.default(2 * (d_head // 3 // 2), 10000.0), (0, 1, 2)))
         assert torch.equal(encoding.rotate(x, Positions.at(places), "query"), theirs)
-        exact = quirks.tiled(d_head, rotary(2 * (d_head // 3 // 2)))
+        exact = quirks.tiled(d_head, axial(rotary(2 * (d_head // 3 // 2)), (0, 1, 2)))
         torch.testing.assert_close(exact.rotate(x, Positions.at(places), "query"), theirs, atol=1e-5, rtol=0)
         assert exact.traits == {"local"}
 
 
 def test_tiled_is_no_rotation():
     """The linear map of one token has singular values far from one."""
-    encoding = quirks.tiled(16, rotary(16), axes=1)
+    encoding = quirks.tiled(16, rotary(16))
     spread = []
     for p in range(1, 40):
         at = Positions.at(torch.full((1, 16), p))
@@ -117,7 +117,7 @@ def test_in_each_part_is_gemma_4s_vision():
         module = modeling_gemma4.Gemma4VisionRotaryEmbedding(config(d_head, "axial", 100.0))
         ids = coords(2, rows=2)
         cos, sin = module(NOTHING, ids)
-        encoding, here = quirks.in_each_part(d_head, float32.default(d_head // 2, 100.0)), Positions.at(ids)
+        encoding, here = quirks.in_each_part(d_head, axial(float32.default(d_head // 2, 100.0))), Positions.at(ids)
         ours = encoding.tables(here, torch.float32)
         assert torch.equal(ours[0], cos)
         assert torch.equal(ours[1], sin)
@@ -134,11 +134,11 @@ QUICK = [law for law in laws.LAWS if law not in ("gradients", "transforms", "one
 def test_the_laws_and_the_scale():
     """Heads of 12: tables as wide as the shortest sequence is long, 8, are two sizes in one for torch.compile."""
     yarn = frequencies.yarn(rotary(12), 4.0, 64)
-    laws.check(quirks.in_each_part(12, yarn, axes=1), laws.Setting(d_model=48, dtype=torch.float64))
-    for made in (quirks.in_each_part(12, rotary(12), axes=1), quirks.tiled(12, rotary(12), axes=1)):
+    laws.check(quirks.in_each_part(12, yarn), laws.Setting(d_model=48, dtype=torch.float64))
+    for made in (quirks.in_each_part(12, rotary(12)), quirks.tiled(12, rotary(12))):
         laws.check(made, laws.Setting(d_model=48, dtype=torch.float32), QUICK)
     scaled = frequencies.softmax_mscale(rotary(8), 40.0, 1.0)
-    assert quirks.in_each_part(8, scaled, axes=1).softmax_scale(8) == RoPE(8, frequencies=scaled).softmax_scale(8)
+    assert quirks.in_each_part(8, scaled).softmax_scale(8) == RoPE(8, frequencies=scaled).softmax_scale(8)
 
 
 def test_channels_that_cannot_be_paired_are_refused():
@@ -154,7 +154,7 @@ def test_channels_that_cannot_be_paired_are_refused():
     ):
         with pytest.raises(ValueError, match=words):
             call()
-    encoding = quirks.tiled(8, rotary(8), axes=1)
+    encoding = quirks.tiled(8, rotary(8))
     with pytest.raises(ValueError, match="built for d_head=8, got a tensor with 6"):
         encoding.rotate(torch.zeros(1, 1, 2, 6), Positions.at(torch.zeros(1, 2)), "query")
     with pytest.raises(ValueError, match="for tokens"):

@@ -75,14 +75,53 @@ class HuggingFaceRotary:
 
 
 class ByOffset:
-    """An object that rotates tokens counted from an offset, the same for all rows: method(x, offset=n)."""
+    """An object that rotates tokens counted from an offset, the same for all rows: method(x, offset=n).
+
+    takes_length  whether the number of tokens comes before it: method(x, length, offset=n)
+    """
 
     @checked
-    def __init__(self, module: Any, method: str = "rotate_queries_or_keys", argument: str = "offset") -> None:
-        self.module, self.method, self.argument = module, method, argument
+    def __init__(
+        self, module: Any, method: str = "rotate_queries_or_keys", argument: str = "offset", *, takes_length: bool = False
+    ) -> None:
+        self.module, self.method, self.argument, self.takes_length = module, method, argument, takes_length
 
     def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
-        return _first(getattr(self.module, self.method)(x, **{self.argument: offset_of(positions)}))
+        length = [positions.shape[1]] * self.takes_length
+        return _first(getattr(self.module, self.method)(x, *length, **{self.argument: offset_of(positions)}))
+
+
+class TableByOffset:
+    """A function that makes the rows of a table from a length and the first position: function(length, offset=n)."""
+
+    @checked
+    def __init__(self, function: Callable[..., Any], argument: str = "offset") -> None:
+        self.function, self.argument, self.module = function, argument, function
+
+    def __call__(self, positions: Tensor) -> Any:
+        return self.function(positions.shape[1], **{self.argument: offset_of(positions)})
+
+
+class TokensFirst:
+    """A module that rotates x [b, t, h, d] with its positions by name: torchtune's module(x, input_pos=positions)."""
+
+    @checked
+    def __init__(self, module: Callable[..., Tensor], argument: str = "input_pos") -> None:
+        self.module, self.argument = module, argument
+
+    def __call__(self, x: Tensor, positions: Tensor) -> Tensor:
+        return self.module(x.transpose(1, 2), **{self.argument: positions}).transpose(1, 2)
+
+
+class CosSinTable:
+    """The tables alone of a module of transformers: module(x, position_ids) -> (cos, sin)."""
+
+    @checked
+    def __init__(self, module: Callable[..., Any]) -> None:
+        self.module = module
+
+    def __call__(self, positions: Tensor) -> Any:
+        return self.module(torch.zeros(*positions.shape, 1), positions)
 
 
 class Slopes:
@@ -165,6 +204,7 @@ LENGTHS = frozenset(
 )
 OFFSETS = frozenset(
     {"offset", "start", "start_pos", "start_index", "past_length", "past_key_values_length", "cache_length"}
+    | {"seq_offset", "pos_offset", "position_offset", "past_len", "past_seq_len", "cache_len", "cache_offset"}
 )
 
 
@@ -181,16 +221,21 @@ def of_positions(
     except (TypeError, ValueError):
         return function, "positions"
     names = [one.name for one in given if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
+    needed = [one.name for one in given if one.default is one.empty and one.name in names]
+    offset = next((one.name for one in given if one.name in OFFSETS), None)
     if not names or any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
         return function, "positions"
+    if seam == "table" and offset and names[0] in LENGTHS and set(needed) <= {names[0], offset}:
+        return TableByOffset(function, offset), "offset"
     if seam in ("bias", "table"):
         if not LENGTHS.issuperset(names) or len(names) > 2:
             return function, "positions"
         return ByLengths(function) if len(names) == 2 else Counting(function, seam, True), "none"
+    lengths = [name for name in needed[1:] if name in LENGTHS]
+    if offset and names[0] != offset and set(needed[1:]) <= {*lengths[:1], offset}:
+        return ByOffset(function, "__call__", offset, takes_length=bool(lengths)), "offset"
     if len(names) == 1 or names[1] in LENGTHS:
         return Counting(function, seam, len(names) > 1), "none"
-    if names[1] in OFFSETS:
-        return ByOffset(function, "__call__", names[1]), "offset"
     return function, "positions"
 
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 from torch import nn
 
+from posenc.checking.adapters import LENGTHS, CosSinTable, HuggingFaceRotary, TokensFirst
 from posenc.checking.errors import Unusable
 from posenc.checking.subject import Seam
 from posenc.encoding import PositionalEncoding
@@ -20,7 +21,7 @@ SEAMS: tuple[str, ...] = get_args(Seam)
 
 
 def load(target: str, seam: str | None) -> tuple[str, Any]:
-    """(seam, callable). A class is constructed without arguments; a posenc encoding has the seam "encoding".
+    """(seam, callable). Classes, and functions that take nothing, are called; a posenc encoding has the seam "encoding".
 
     Without NAME, the names of the seams (rotate, embed, table, bias, attention) are looked for in the file; without `seam`,
     the name decides, or the names of its arguments. Raises ValueError for what names no implementation.
@@ -43,11 +44,43 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
             found = found()
         except TypeError as error:
             raise ValueError(f"{target}: a class is made without arguments, and {name} needs some ({error})") from error
+    if name not in SEAMS and not isinstance(found, nn.Module):
+        found = _built(target, found)
     if isinstance(found, PositionalEncoding):
         return "encoding", found
+    if isinstance(found, nn.Module) and not seam:
+        return _of_module(target, name, found, getattr(module, "apply_rotary_pos_emb", None))
     if not callable(found):
         raise ValueError(f"{target}: expected a callable, got {type(found).__name__}")
     return seam or _seam(target, name, found), found
+
+
+def _built(target: str, found: Any) -> Any:
+    """What a function without arguments returns; anything else as it is."""
+    if not inspect.isfunction(found) or inspect.signature(found).parameters:
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise Unusable(f"{target}: {type(error).__name__}: {error}") from error
+
+
+def _of_module(target: str, name: str, module: nn.Module, apply: Any) -> tuple[str, Any]:
+    """The seam of a loaded module by the arguments of its forward, and what calls it there.
+
+    (x, position_ids) -> (cos, sin), as in transformers, is a table; with apply_rotary_pos_emb in the file, a rotation.
+    """
+    parameters = inspect.signature(module.forward).parameters
+    arguments = [one for one in parameters if one != "self"]
+    if "input_ids" in parameters:
+        raise ValueError(f"{target}: {name} is a whole model; posenc.transformers.check(model) tries the laws of one")
+    if "input_pos" in parameters:
+        return "rotate", TokensFirst(module)
+    if len(arguments) >= 2 and arguments[1] == "position_ids":
+        if callable(apply):
+            return "rotate", HuggingFaceRotary(module, apply)
+        return "table", CosSinTable(module)
+    return _seam(target, name, module), module
 
 
 def _seam(target: str, name: str, function: Callable[..., Any]) -> str:
@@ -65,6 +98,8 @@ def _seam(target: str, name: str, function: Callable[..., Any]) -> str:
     ):
         if arguments[: len(wanted)] == wanted:
             return seam
+    if arguments and arguments[0] in LENGTHS:
+        return "bias" if len(arguments) == 2 and arguments[1] in LENGTHS else "table"
     raise ValueError(f"{target}: which seam is {name}? say it with --as: {', '.join(SEAMS)}")
 
 

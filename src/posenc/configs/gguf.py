@@ -33,6 +33,8 @@ WARM = {  # architectures whose file has a temperature: the key of its step
     "mistral3": "rope.scaling.original_context_length",
     "mistral4": "attention.temperature_length",
 }
+# In place of the class of transformers that may have the name of an architecture.
+NO_CLASS: dict[str, Any] = {"class": "", "names": {}, "defaults": {}, "parts": {}, "base": None}
 MOST_PARTS = 1024  # files of a split model
 
 
@@ -56,6 +58,7 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     _check(architecture, f"{path}: general.architecture")
     start = f"{architecture}."
     keys = Keys({name.removeprefix(start): value for name, value in found.keys.items()}, architecture, architecture)
+    keys.facts = dict(NO_CLASS)
     if absent:
         count = found.keys["split.count"]
         keys.warning(
@@ -78,12 +81,14 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     use, sliding = _uses(found, keys, architecture)
     spec = PositionSpec(
         architecture,
-        layers=tuple(_tempered(keys, architecture, _layers(keys, architecture, use, sliding))),
+        layers=tuple(_tempered(keys, architecture, _layers(keys, architecture, use, sliding)))[: _run(keys)],
         n_heads=_heads(keys),
         d_head=dict(use.arguments).get("d_head") if use else None,
         **about,
     )
-    return _finished(replace(spec, coordinates=THREE_AXES) if use and _has_axes(use) else spec, keys)
+    if use and use.rotation and _has_axes(use.rotation):
+        spec = replace(spec, coordinates=THREE_AXES)
+    return _finished(spec, keys)
 
 
 def _whole(path: Path, first: GGUF) -> tuple[GGUF, int]:
@@ -128,8 +133,8 @@ def _finished(spec: PositionSpec, keys: Keys) -> PositionSpec:
     return replace(spec, remarks=tuple(keys.remarks), keys=tuple(keys.read.items()))
 
 
-def _has_axes(use: Use) -> bool:
-    return use.rotation is not None and bool(use.rotation.maps)
+def _has_axes(rotation: Rotation) -> bool:
+    return any(name.endswith("sections") for name, _ in rotation.maps)
 
 
 # Layers.
@@ -142,6 +147,14 @@ def _heads(keys: Keys) -> int | None:
         return int(said[0]) if said and len(set(said)) == 1 else None
     found: int | None = keys.whole("attention.head_count", None)
     return found
+
+
+def _run(keys: Keys) -> int:
+    """How many layers predict the next token; those after them, of block_count, predict further tokens only."""
+    count, further = keys.whole("block_count"), keys.whole("nextn_predict_layers", 0, least=0)
+    if further >= count:
+        raise ConfigError(f"{keys.where('nextn_predict_layers')}: expected less than block_count={count}, got {further}")
+    return int(count - further)
 
 
 def _layers(keys: Keys, architecture: str, use: Use | None, sliding: Use | None) -> list[Layer]:
@@ -203,6 +216,8 @@ def _windowed(keys: Keys, architecture: str, full: Layer, use: Use | None, count
     window = keys.whole("attention.sliding_window", None, least=0)
     if not window:
         return [full] * count
+    if architecture in llama_cpp.SYMMETRIC:
+        window = 2 * (window // 2) + 1
     sliding = replace(full, uses=(use,) if use else (), kind="sliding_attention", window=window)
     code, pattern = llama_cpp.WINDOWS.get(architecture), keys.get("attention.sliding_window_pattern", None)
     if isinstance(pattern, list) and len(pattern) == count:
@@ -258,7 +273,8 @@ def _uses(found: GGUF, keys: Keys, architecture: str) -> tuple[Use | None, Use |
 
 
 def _d_head(keys: Keys, key: str = "attention.key_length") -> int:
-    said = keys.whole(key, None) or keys.whole("attention.key_length", None)
+    """The channels of a head; of latent attention those before its keys are compressed, by which llama.cpp scales."""
+    said = keys.whole("attention.key_length_mla", None) or keys.whole(key, None) or keys.whole("attention.key_length", None)
     if said:
         return int(said)
     heads = _heads(keys)
@@ -281,7 +297,7 @@ def _base(keys: Keys) -> float:
 
 def _rope(keys: Keys, architecture: str, rotation: Rotation, head: str = "attention.key_length") -> Use:
     said_by = {"base": keys.said_by("rope.freq_base"), "rotary_dim": keys.said_by("rope.dimension_count")}
-    layout = "interleaved" if architecture in llama_cpp.NEIGHBOURS and not rotation.maps else "half"
+    layout = "interleaved" if architecture in llama_cpp.NEIGHBOURS and not _has_axes(rotation) else "half"
     said_by["layout"] = PERMUTES if architecture in llama_cpp.PERMUTED else f"llama.cpp's code for {architecture}"
     arguments: tuple[tuple[str, Any], ...] = (
         ("d_head", _d_head(keys, head)),
@@ -329,6 +345,11 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
     cos and sin     mscale_of(factor, m) / mscale_of(factor, w)   w = yarn_log_multiplier, m = 1; deepseek2: m = w
     softmax         (cos and sin · (1 + 0.1·w·ln factor))², of latent attention
     """
+    share = keys.number("rope.scaling.yarn_ext_factor", 1.0) if keys.family in llama_cpp.EXTRAPOLATED else 1.0
+    if share != 1:
+        raise ConfigError(
+            f"{keys.where('rope.scaling.yarn_ext_factor')}: expected 1, fast pairs that are not scaled, got {share:g}"
+        )
     said = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
     given: dict[str, Any] = {"factor": factor, "trained_length": original}
     if keys.family in llama_cpp.BETAS:

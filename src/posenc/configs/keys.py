@@ -33,9 +33,10 @@ MOST = {  # sizes beyond are slips
 
 @functools.cache
 def facts() -> dict[str, dict[str, Any]]:
-    """The defaults of each configuration class of transformers (defaults.json, generated)."""
-    text = resources.files("posenc.configs").joinpath("defaults.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, Any]] = json.loads(text)
+    """The defaults of each configuration class of transformers, and of what only its next release has (both generated)."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in ("defaults.json", "defaults_newer.json"):
+        found |= json.loads(resources.files("posenc.configs").joinpath(name).read_text(encoding="utf-8"))
     return found
 
 

@@ -41,6 +41,7 @@ SCALED_SOFTMAX = frozenset(["deepseek2", "deepseek2-ocr", "glm-dsa", "mistral4"]
 # What yarn_log_multiplier of the file is divided by; other architectures do not read it.
 LOG_MULTIPLIER = {"deepseek2": 0.1, "deepseek2-ocr": 0.1, "mistral3": 1.0, "mistral4": 0.1}
 BETAS = frozenset(["grok", "mistral3"])  # those that read YaRN's betas from the file; 32 and 1 elsewhere
+EXTRAPOLATED = frozenset(["grok"])  # those that read yarn_ext_factor, the share of fast pairs' own frequencies
 ALIBI = frozenset(["bloom", "jais", "jina-bert-v2", "mpt", "refact"])
 ALIBI_BY_SIZE = {"baichuan": 40}  # ALiBi in the model with this number of layers, RoPE in the others
 LEARNED = frozenset(["bert", "gpt2", "starcoder"])
@@ -51,6 +52,7 @@ NO_POSITIONS = frozenset(["jamba", "kimi-linear", "nemotron_h", "nemotron_h_moe"
 BOTH_WAYS = _names(
     """bert eurobert gemma-embedding jina-bert-v2 jina-bert-v3 modern-bert neo-bert nomic-bert nomic-bert-moe"""
 )
+SYMMETRIC = frozenset(["gemma-embedding", "modern-bert"])  # half of the window, rounded down, on either side of a token
 NO_ROTATION_EVERY = {"llama4": 4, "smollm3": 4}  # every n-th layer has no positions
 FULL_EVERY = {"qwen3next": 4, "qwen35": 4, "qwen35moe": 4}  # all other layers are recurrent
 REFUSED = {

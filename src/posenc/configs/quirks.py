@@ -96,22 +96,27 @@ def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "h
     return ChannelRotation(d_head, replace(f, values=f.values * 2, axes=axes, values_from=said), layout=layout)
 
 
-def tiled(d_head: int, f: Frequencies, axes: int = 3) -> ChannelRotation:
+def tiled(d_head: int, f: Frequencies, *, layout: Layout = "interleaved") -> ChannelRotation:
     """V-JEPA 2's map: interleaved pairs with angles in half order; channel c of an axis has the frequency of pair c mod n.
 
     The channels 2i and 2i + 1 so rotate by different angles: singular values are 0.05 to 1.4, where a rotation has ones.
-    `f` holds the n frequencies of one axis; the channels beyond axes·2n pass through.
+    `f` holds the pairs of one axis after the other, n each; the channels beyond 2 len(f) pass through.
     """
-    values, of_channel = f.values * 2 * axes, tuple(axis for axis in range(axes) for _ in range(2 * len(f)))
-    said = f"{f.values_from}, tiled(axes={axes}), one for each channel"
-    return ChannelRotation(d_head, replace(f, values=values, axes=of_channel, values_from=said), layout="interleaved")
+    return ChannelRotation(d_head, _twice_each_axis(f, "tiled"), layout=layout)
 
 
-def in_each_part(d_head: int, f: Frequencies, axes: int = 2) -> ChannelRotation:
+def in_each_part(d_head: int, f: Frequencies, *, layout: Layout = "half") -> ChannelRotation:
     """Gemma 4's vision encoder: the head is split into one part for each axis, and each part has its own half pairs.
 
-    h0 h1 h0 h1 | w0 w1 w0 w1: a rotation, in a layout that is "half" within each part. `f` holds one axis' frequencies.
+    h0 h1 h0 h1 | w0 w1 w0 w1: a rotation, in a layout that is "half" within each part. `f` holds the pairs of one axis
+    after the other.
     """
-    values, of_channel = f.values * 2 * axes, tuple(axis for axis in range(axes) for _ in range(2 * len(f)))
-    said = f"{f.values_from}, in_each_part(axes={axes}), one for each channel"
-    return ChannelRotation(d_head, replace(f, values=values, axes=of_channel, values_from=said), layout="half", parts=axes)
+    return ChannelRotation(d_head, _twice_each_axis(f, "in_each_part"), layout=layout, parts=f.n_axes)
+
+
+def _twice_each_axis(f: Frequencies, name: str) -> Frequencies:
+    """The frequencies of each channel: those of one axis twice in a row, then those of the next."""
+    every = list(zip(f.values, f.axes or (0,) * len(f), strict=True))
+    pairs = [[pair for pair in every if pair[1] == axis] for axis in range(f.n_axes)]
+    values, axes = zip(*(pair for own in pairs for pair in own * 2), strict=True)
+    return replace(f, values=values, axes=axes, values_from=f"{f.values_from}, {name}(), one for each channel")

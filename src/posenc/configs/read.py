@@ -46,7 +46,7 @@ def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool =
     if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
         return gguf.spec_of_gguf(config)
     found, entry = attached.own(source.load(config))
-    model_type = found.get("model_type", "" if found.get("architectures") else None)
+    model_type = source.family(found)
     if not isinstance(model_type, str):
         raise ConfigError(
             f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "

@@ -13,6 +13,8 @@ from posenc.configs.errors import ConfigError
 from posenc.support import strict_json
 
 LARGEST = 16 * 2**20  # bytes: a configuration with long factors is some kilobytes
+NAMES = ("config.json", "params.json")  # the second is Mistral's own format
+MISTRAL = {"dim", "n_layers", "n_heads", "head_dim", "hidden_dim"}
 CONSTANTS = {"Infinity": math.inf}  # time_step_limit of Mamba 2 and its hybrids; no key that posenc reads
 
 
@@ -27,13 +29,24 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
         return parsed(sys.stdin.buffer.read(LARGEST + 1), "standard input")
     path = Path(source)
     if path.is_dir():
-        path = path / "config.json"
+        path = next((path / name for name in NAMES if (path / name).exists()), path / NAMES[0])
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file; give a config.json, a folder with one, or -")
     if not path.is_file():
         raise ConfigError(f"{path}: not a regular file; give a config.json, a folder with one, or -")
     with path.open("rb") as file:
         return parsed(file.read(LARGEST + 1), str(path))
+
+
+def family(found: Mapping[str, Any]) -> Any:
+    """The model type, or what says as much: diffusers' _class_name, the keys of Mistral's params.json.
+
+    "" if only architectures can tell; None if nothing does.
+    """
+    if found.get("model_type") in (None, "transformer") and found.keys() >= MISTRAL:
+        return "params.json"
+    said = found.get("model_type", found.get("_class_name"))
+    return "" if said is None and found.get("architectures") else said
 
 
 def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:

@@ -43,10 +43,12 @@ def command(
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 
     The file is executed, in a process of its own; what it prints goes to the standard error. A class is made without
-    arguments. The function is called with PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions),
-    table(positions), bias(q_positions, k_positions) or attention(q, k, v, q_positions, k_positions). Exit codes: 0 passed,
-    or unusual: it keeps every law and is nothing known; 1 a law failed, or the code ended Python, crashed or hung, or with
-    --strict it is unusual; 2 wrong usage.
+    arguments, and a function without arguments is called for what it builds: modules with transformers' forward(x,
+    position_ids) -> (cos, sin) or torchtune's forward(x, input_pos=…) are known by them. The function is called with
+    PyTorch tensors, or NumPy arrays: rotate(x, positions), embed(x, positions), table(positions), bias(q_positions,
+    k_positions) or attention(q, k, v, q_positions, k_positions); in place of positions it may take offset=n or a length.
+    Exit codes: 0 passed, or unusual: it keeps every law and is nothing known; 1 a law failed, or the code ended Python,
+    crashed or hung, or with --strict it is unusual; 2 wrong usage.
 
     Examples:  posenc check my_rope.py   ·   posenc check my_package.rope:rotate --as rotate --expect layout=half,base=10000
     """

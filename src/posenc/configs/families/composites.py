@@ -13,13 +13,14 @@ from posenc.support.languages import clauses
 DRAWN = clauses(three_axes(say("patches")), say("images to generate follow, one grid each, the last one first"))
 # Model types, the sections of their file, how tokens are numbered.
 TABLE = (
-    ("audioflamingo3 glmasr moss_transcribe_diarize qwen2_audio voxtral", "audio_config text_config", LIKE_TEXT),
+    ("apertus1p5", "text_config vision_config audio_config", LIKE_TEXT),
+    ("audioflamingo3 glmasr moss_transcribe_diarize omniasr qwen2_audio voxtral", "audio_config text_config", LIKE_TEXT),
     ("canary", "encoder_config decoder_config", SEQUENCE),
     ("chmv2 depth_anything pp_ocrv6_tiny_rec prompt_depth_anything slanet", "backbone_config", EACH_PART),
     ("clap pe_audio", "text_config audio_config", EACH_PART),
     ("colmodernvbert colpali colqwen2", "vlm_config", EACH_PART),
     ("cosmos3_edge glm46v glm4v glm4v_moe glm_ocr glmga", "text_config vision_config", VIDEO_FRAMES),
-    ("diffusion_gemma inkling2 llama4 mistral_large4", "text_config vision_config", SEQUENCE),
+    ("diffusion_gemma inkling2 inkling2_loop llama4 mistral_large4", "text_config vision_config", SEQUENCE),
     ("edgetam sam2 sam3_tracker", "vision_config prompt_encoder_config mask_decoder_config", EACH_PART),
     ("emu3", "text_config vq_config", LIKE_TEXT),
     ("ernie4_5_vl_moe", "text_config vision_config", VIDEO_MERGED),
@@ -36,7 +37,7 @@ TABLE = (
     ("musicgen musicgen_melody", "text_encoder audio_encoder decoder", SEQUENCE),
     ("nemotron3_5_asr nemotron_asr_streaming parakeet_rnnt parakeet_tdt", "encoder_config", SEQUENCE),
     ("nemotron3_5_transcribe_audio", "asr_config diarization_config", SEQUENCE),  # its sinusoids number speakers
-    ("nemotron3_diarization", "audio_config", SEQUENCE),
+    ("nemotron3_diarization omniasr_ctc", "audio_config", SEQUENCE),
     ("pe_audio_video", "text_config audio_video_config", EACH_PART),
     ("pe_video", "text_config video_config", EACH_PART),
     (

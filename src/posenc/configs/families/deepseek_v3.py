@@ -16,8 +16,13 @@ from posenc.configs.rotary import rope
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Rotation, Use
 
+HALVES = {"layout": "half"}
+PAIRS = {"layout": "interleaved", "returns": "half"}
 
-def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, **options: Any) -> Use | None:
+
+def latent(
+    keys: Keys, *, interleave: bool | None = None, whole: bool = False, also_read: tuple[str, ...] = (), **options: Any
+) -> Use | None:
     """RoPE over the last qk_rope_head_dim channels.
 
     whole       as in Mistral 4: frequencies are computed for a fraction of the whole head, not for the rotated channels
@@ -28,8 +33,8 @@ def latent(keys: Keys, *, interleave: bool | None = None, whole: bool = False, *
         raise ConfigError(f"{keys.where('qk_rope_head_dim')}: expected an even number of channels, got {rotary_dim}")
     if not options:
         pairs = keys.flag("rope_interleave") if interleave is None else interleave
-        options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
-    also: tuple[str, ...] = ("mscale_all_dim",)
+        options = dict(PAIRS if pairs else HALVES)
+    also = ("mscale_all_dim", *also_read)
     if whole:
         keys = without_fraction(keys, rotary_dim, still + rotary_dim)
         also += ("llama_4_scaling_beta", "max_position_embeddings")
@@ -138,6 +143,16 @@ def wide_enough(keys: Keys, use: Use | None) -> int:
 def deepseek_v3(keys: Keys) -> PositionSpec:
     """rope_interleave: interleaved pairs in, half pairs out; otherwise half pairs."""
     return stack(keys, latent(keys), ["full_attention"] * keys.whole("num_hidden_layers"))
+
+
+@family("sarvam_mla")
+def sarvam_mla(keys: Keys) -> PositionSpec:
+    """DeepSeek-V3's code. Published files call YaRN "deepseek_yarn"."""
+    settings = keys.table("rope_scaling")
+    if "deepseek_yarn" in (settings.get("type"), settings.get("rope_type")):
+        rest = {key: value for key, value in settings.items() if key != "type"}
+        keys = keys.replaced({"rope_scaling": rest | {"rope_type": "yarn"}})
+    return deepseek_v3(keys)
 
 
 @family("deepseek_v2")

@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from posenc.configs.families.deepseek_v3 import latent, stack, wide_enough
+from posenc.configs.families.deepseek_v3 import HALVES, PAIRS, latent, stack, wide_enough
+from posenc.configs.families.qwen2_vl import COORDINATES, dealt, interleaved
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 
-def indexer(keys: Keys, use: Use | None, layers: Sequence[int], *, pairs: bool, trailing: bool) -> PositionSpec:
+def indexer(
+    keys: Keys, use: Use | None, layers: Sequence[int], layout: Mapping[str, str], *, trailing: bool
+) -> PositionSpec:
     """The indexer that selects keys for sparse attention: index_head_dim channels, rotated with the same frequencies.
 
     layers   those with an indexer; the others use the selection of the layer before
-    pairs    interleaved pairs in and half pairs out, otherwise half pairs
+    layout   PAIRS, HALVES or other layouts of pairs in and out
     """
     width = wide_enough(keys, use)
-    options = {"layout": "interleaved", "returns": "half"} if pairs else {"layout": "half"}
     rotation = use.rotation if use else None
     uses: tuple[Use, ...] = ()
     if rotation is not None:
         plain = replace(rotation, maps=tuple(made for made in rotation.maps if made[0] != "softmax_mscale"))
         said = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
-        arguments = (("d_head", width), *options.items(), ("frequencies", plain), ("trailing", trailing))
+        arguments = (("d_head", width), *layout.items(), ("frequencies", plain), ("trailing", trailing))
         uses = (Use("encodings.rope.RoPE", arguments, said),)
     made = [
         Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
@@ -58,7 +61,7 @@ def deepseek_v32(keys: Keys) -> PositionSpec:
             "the indexer rotates its first channels in half pairs; attention rotates its last channels in interleaved pairs"
         ),
     )
-    return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), pairs=False, trailing=False),))
+    return stack(keys, use, kinds, parts=(indexer(keys, use, range(count), HALVES, trailing=False),))
 
 
 @family("glm_moe_dsa")
@@ -73,16 +76,27 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
         "index_head_dim", say("the indexer rotates its first channels, attention its last; both in interleaved pairs")
     )
     own = [n for n, kind in enumerate(types) if kind != "shared"]
-    return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=True, trailing=False),))
+    return stack(keys, use, kinds, parts=(indexer(keys, use, own, PAIRS, trailing=False),))
 
 
 @family("hy_v4")
 def hy_v4(keys: Keys) -> PositionSpec:
     """Half pairs in attention and in the indexer, both over the last channels; four layers share one indexer."""
+    return _four_share(keys, latent(keys, interleave=False), HALVES)
+
+
+@family("hy_v4_vl_text")
+def hy_v4_vl_text(keys: Keys) -> PositionSpec:
+    """As HY 4 but for the pairs, which are interleaved, and read time, row and column in turn, as Qwen3-VL's."""
+    use = latent(keys, also_read=("mrope_section",), layout="interleaved")
+    use = dealt(keys, use, interleaved, (12, 10, 10))
+    return _four_share(keys, use, {"layout": "interleaved"}, coordinates=COORDINATES)
+
+
+def _four_share(keys: Keys, use: Use | None, layout: Mapping[str, str], **about: Any) -> PositionSpec:
     count = keys.whole("num_hidden_layers")
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = keys.names("indexer_types", None, length=count)
     types = types or ["full" if n == 0 or (n - 1) % 4 == 0 else "shared" for n in range(count)]
-    use = latent(keys, interleave=False)
     own = [n for n, kind in enumerate(types) if kind != "shared"]
-    return stack(keys, use, kinds, parts=(indexer(keys, use, own, pairs=False, trailing=True),))
+    return stack(keys, use, kinds, parts=(indexer(keys, use, own, layout, trailing=True),), **about)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from posenc.configs.errors import ConfigError
-from posenc.configs.families.deepseek_v3 import without_fraction
+from posenc.configs.families.deepseek_v3 import PAIRS, without_fraction
 from posenc.configs.families.deepseek_v32 import indexer
 from posenc.configs.family import decoder, family, parts
 from posenc.configs.keys import Keys, facts
@@ -60,7 +60,7 @@ def dots3_note_text(keys: Keys) -> PositionSpec:
     ]
     spec = decoder(keys, None, kinds=kinds, by_kind=dict.fromkeys(labels), d_head=keys.whole("head_dim"))
     own = [n for n, kind in enumerate(kinds) if kind == "indexed_attention"]
-    inside = (indexer(keys, uses["indexed_attention"], own, pairs=True, trailing=False),) if own else ()
+    inside = (indexer(keys, uses["indexed_attention"], own, PAIRS, trailing=False),) if own else ()
     return replace(spec, layers=tuple(layers), parts=inside)
 
 

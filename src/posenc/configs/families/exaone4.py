@@ -10,7 +10,7 @@ from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
 from posenc.configs.say import say
-from posenc.configs.schedule import FULL, SLIDING, schedule, sliding_where
+from posenc.configs.schedule import FULL, RECURRENT, SLIDING, attention_among, schedule, sliding_where
 from posenc.configs.spec import PositionSpec, Use
 
 
@@ -71,6 +71,15 @@ def flint(keys: Keys) -> PositionSpec:
     if keys.whole("sliding_window", None) is None:
         keys.warning("sliding_window", say("null: RoPE is used only with a window, so no layer has positions"))
         return decoder(keys, None, kinds=kinds)
+    return rope_where_sliding(keys, kinds)
+
+
+@family("lara_mini")
+def lara_mini(keys: Keys) -> PositionSpec:
+    """RoPE in sliding layers only; of five layers two are recurrent and one is full, without positions."""
+    period = (RECURRENT, SLIDING, RECURRENT, FULL, SLIDING)
+    kinds = schedule(keys, lambda n: period[n % len(period)], (FULL, SLIDING, RECURRENT))
+    attention_among(keys, kinds, (RECURRENT,), say("linear attention (gated delta rule)"))
     return rope_where_sliding(keys, kinds)
 
 

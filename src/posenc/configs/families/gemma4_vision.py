@@ -5,7 +5,7 @@ from __future__ import annotations
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
-from posenc.configs.patches import tower
+from posenc.configs.patches import ROWS_COLUMNS, tower
 from posenc.configs.say import say
 from posenc.configs.spec import Layer, PositionSpec, Rotation, Use, Weight
 
@@ -27,8 +27,8 @@ def gemma4_vision(keys: Keys) -> PositionSpec:
     said = "rope_parameters.rope_theta" if inner.has("rope_theta") else f"default of {keys.facts['class']}"
     turn = Use(
         "configs.quirks.in_each_part",
-        (("d_head", d_head), ("f", Rotation(d_head // 2, base)), ("axes", 2)),
-        (("base", said), ("d_head", keys.said_by("head_dim"))),
+        (("d_head", d_head), ("f", Rotation(d_head // 2, base, maps=ROWS_COLUMNS)), ("layout", "half")),
+        (("base", said), ("d_head", keys.said_by("head_dim")), ("layout", "constant of the code")),
         note=say("in two parts: pairs (c, c + d_head/4) within each half of the head"),
     )
     rows = keys.whole("position_embedding_size")

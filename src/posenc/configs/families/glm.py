@@ -15,6 +15,12 @@ def glm(keys: Keys) -> PositionSpec:
     return decoder(keys, rope(keys, d_head=head_width(keys), layout="interleaved", partial=True, partial_default=0.5))
 
 
+@family("sarvam_moe")
+def sarvam_moe(keys: Keys) -> PositionSpec:
+    """GLM-4.5's code; the whole head rotates unless partial_rotary_factor is set."""
+    return decoder(keys, rope(keys, d_head=head_width(keys), partial=True))
+
+
 @family("glm4_moe")
 def glm4_moe(keys: Keys) -> PositionSpec:
     """GLM-4.5: as GLM-4, but half pairs."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import decoder, family, head_width, parts, stack_of
 from posenc.configs.keys import Keys, facts
@@ -59,10 +61,27 @@ def hunyuan_vl_text(keys: Keys) -> PositionSpec:
 @family("hunyuan_vl_vision")
 def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
     """A learned grid, no rotation; the table's first row is for a class token that does not exist."""
+    return _gridded(keys)
+
+
+@family("hy_v4_vl_vision")
+def hy_v4_vl_vision(keys: Keys) -> PositionSpec:
+    """As HunYuan-VL's; the grid is read as for a tenth of a patch more than the image has."""
+    return _gridded(keys, surplus=0.1)
+
+
+def _gridded(keys: Keys, **options: Any) -> PositionSpec:
     side = keys.whole("max_image_size") // keys.whole("patch_size")
     mode = keys.text("interpolate_mode", "bilinear", among=("bilinear", "bicubic", "nearest"))
     table = grid(
-        keys, "position_embedding.weight", side, side, f"{keys.said_by('max_image_size')} / patch_size", mode=mode, prefix=1
+        keys,
+        "position_embedding.weight",
+        side,
+        side,
+        f"{keys.said_by('max_image_size')} / patch_size",
+        mode=mode,
+        prefix=1,
+        **options,
     )
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(
@@ -73,6 +92,17 @@ def hunyuan_vl_vision(keys: Keys) -> PositionSpec:
         d_head=keys.whole("head_dim", None),
         coordinates=say("(row, column, height, width) of the patch and its image, from 0, row by row"),
     )
+
+
+@family("hy_v4_vl")
+def hy_v4_vl(keys: Keys) -> PositionSpec:
+    """Images and frames are blocks of rows that each end with one more token."""
+    where = say(
+        "text: (time, row, column) are equal and increase by one per token; an image or frame of H × W merged patches "
+        "starts at the next position, its rows and columns counted from there, each row with one token more at its "
+        "end; what follows starts after the larger of H and W + 1"
+    )
+    return PositionSpec(keys.family, parts=parts(keys, "text_config", "vision_config"), coordinates=where)
 
 
 @family("hunyuan_vl")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from posenc.configs.errors import ConfigError
@@ -14,6 +15,12 @@ from posenc.configs.schedule import schedule
 from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 
 FULL, SLIDING = "hybrid", "hybrid_sliding"
+NAMES = {"project": "r_proj.weight", "bank": "rel_logits_proj.proj", "mixing": "rel_l2_clip.scale"}
+LATER = {
+    "project": "relative_position_bias.linear.weight",
+    "bank": "relative_position_bias.proj",
+    "mixing": "relative_position_bias.norm.scale",
+}
 
 
 @family("inkling_text")
@@ -24,29 +31,51 @@ def inkling_text(keys: Keys) -> PositionSpec:
         keys, lambda n: SLIDING if (n in local if local is not None else (n + 1) % 6) else FULL, (FULL, SLIDING)
     )
     keys.note("log_scaling_n_floor", say("distances and temperature count cached tokens, not position_ids"))
-    return _stack(keys, kinds, squared=True)
+    return _stack(keys, kinds, {name: NAMES[name] for name in ("project", "bank")}, squared=True)
+
+
+@family("inkling2_loop_text")
+def inkling2_loop_text(keys: Keys) -> PositionSpec:
+    """As Inkling 2; the layers in the middle run several times."""
+    names = {"core_start": "loop_layer_index_start", "core_end": "loop_layer_index_end", "num_passes": "loop_num_passes"}
+    inside = keys.table("loop_config")
+    keys = keys.replaced({ours: inside[theirs] for theirs, ours in names.items() if theirs in inside})
+    keys.note(
+        "loop_config" if inside else "loop_num_passes",
+        say(
+            "layers {first} to {last} run {loops} times, each time with the same positions",
+            first=keys.whole("loop_layer_index_start"),
+            last=keys.whole("loop_layer_index_end") - 1,
+            loops=keys.whole("loop_num_passes"),
+        ),
+    )
+    return _limited(keys, LATER)
 
 
 @family("inkling2_text")
 def inkling2_text(keys: Keys) -> PositionSpec:
     """Full layers always scale queries; the norm of each token's mixing vector is limited."""
+    return _limited(keys, NAMES)
+
+
+def _limited(keys: Keys, names: Mapping[str, str]) -> PositionSpec:
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
     keys.note("log_scaling_n_floor", say("distances count cached tokens, the temperature counts position_ids"))
     limit = keys.number("rel_l2_clip_threshold")
     said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
-    return _stack(keys, kinds, squared=False, more={"limit": limit}, said=said, mixing="rel_l2_clip.scale")
+    return _stack(keys, kinds, names, squared=False, more={"limit": limit}, said=said)
 
 
 def _stack(
     keys: Keys,
     kinds: tuple[str, ...],
+    names: Mapping[str, str],
     *,
     squared: bool,
     more: dict[str, Any] | None = None,
     said: tuple[tuple[str, str], ...] = (),
-    mixing: str | None = None,
 ) -> PositionSpec:
-    """`squared`: q·k is divided by d_head instead of its root."""
+    """`names`: the weights of each parameter; `squared`: q·k is divided by d_head instead of its root."""
     window = keys.whole("sliding_window_size")
     floor = keys.whole("log_scaling_n_floor", None)
     if floor is None and not squared:
@@ -76,10 +105,11 @@ def _stack(
         if squared:
             arguments["scale"] = 1 / d_head
             sources.append(("scale", f"1 / {keys.said_by(width)}"))
-        stem = "layers.{layer}.self_attn"
-        weights = [Weight("project", f"{stem}.r_proj.weight", reshape=True), Weight("bank", f"{stem}.rel_logits_proj.proj")]
-        weights += [Weight("mixing", f"{stem}.{mixing}")] if mixing else []
-        use = Use("encodings.bases.distance_bank.DistanceBank", tuple(arguments.items()), tuple(sources), tuple(weights))
+        weights = tuple(
+            Weight(parameter, f"layers.{{layer}}.self_attn.{name}", reshape=parameter == "project")
+            for parameter, name in names.items()
+        )
+        use = Use("encodings.bases.distance_bank.DistanceBank", tuple(arguments.items()), tuple(sources), weights)
         found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
     widths = {found[kind][1] for kind in kinds}
     spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)

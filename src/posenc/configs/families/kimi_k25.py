@@ -7,10 +7,12 @@ from posenc.configs.errors import ConfigError
 from posenc.configs.families.qwen2_vl import with_section_type
 from posenc.configs.family import family, parts
 from posenc.configs.keys import Keys
-from posenc.configs.patches import RASTER, axial, even_head, grid, tower
+from posenc.configs.patches import RASTER, SIZED, axial, even_head, grid, tower
 from posenc.configs.say import say
 from posenc.configs.spec import PositionSpec, Use
 from posenc.support.languages import clauses
+
+COLUMNS_FIRST = (("axial", (("alternating", True), ("order", (1, 0)))),)
 
 
 @family("kimi_k25")
@@ -19,6 +21,23 @@ def kimi_k25(keys: Keys) -> PositionSpec:
     inner = keys.table("text_config")
     named = with_section_type(keys, "text_config", "deepseek_v3") if inner.get("model_type") == "kimi_k2" else keys
     return PositionSpec(keys.family, parts=parts(named, "text_config", "vision_config"), coordinates=LIKE_TEXT)
+
+
+@family("kimi_vl")
+def kimi_vl(keys: Keys) -> PositionSpec:
+    """DeepSeek-V3's text model, and MoonViT."""
+    inner = {"text_config": "deepseek_v3", "vision_config": "moonvit"}
+    return PositionSpec(keys.family, parts=parts(keys, **inner), coordinates=LIKE_TEXT)
+
+
+@family("moonvit")
+def moonvit(keys: Keys) -> PositionSpec:
+    """As Kimi K2.5's encoder without frames; interleaved pairs, columns before rows for each frequency."""
+    height, width = keys.whole("init_pos_emb_height", 64), keys.whole("init_pos_emb_width", 64)
+    said = f"{keys.said_by('init_pos_emb_height')}, {keys.said_by('init_pos_emb_width')}"
+    table = grid(keys, "pos_emb.weight", height, width, said, reshape=True, mode="bicubic")
+    turn = axial(keys, even_head(keys), maps=COLUMNS_FIRST, layout="interleaved")
+    return tower(keys, [turn], embedding=[table], coordinates=clauses(RASTER, SIZED))
 
 
 @family("kimi_k25_vision")
@@ -48,7 +67,6 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
             frames=frames,
         ),
     )
-    maps = (("axial", (("alternating", True), ("order", (1, 0)))),)
     where = clauses(
         RASTER,
         say(
@@ -56,4 +74,4 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
             "single images, rotation (row, column)"
         ),
     )
-    return tower(keys, [axial(keys, even_head(keys), maps=maps)], embedding=[table, times], coordinates=where)
+    return tower(keys, [axial(keys, even_head(keys), maps=COLUMNS_FIRST)], embedding=[table, times], coordinates=where)

@@ -21,6 +21,7 @@ NORMALISED = say("queries and keys are normalised after the rotation, so a scale
     "bitnet",
     "diffllama",
     "emu3_text_model",
+    "exaone",
     "flex_olmo",
     "granite",
     "granite4_vision_text",
@@ -58,7 +59,7 @@ def nanochat(keys: Keys) -> PositionSpec:
     return decoder(keys, rope(keys, d_head=head_width(keys), reverse=True), kinds=same_kind(keys))
 
 
-@family("apertus")
+@family("apertus", "apertus1p5_text")
 def apertus(keys: Keys) -> PositionSpec:
     """By default scaled as Llama 3.1 with base 12 000 000."""
     llama3 = {

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from posenc.configs.assumed import with_assumed
 from posenc.configs.errors import ConfigError
-from posenc.configs.families.deepseek_v3 import latent, stack
+from posenc.configs.families.deepseek_v3 import PAIRS, latent, stack
 from posenc.configs.families.deepseek_v32 import indexer, indexer_types
 from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
@@ -114,7 +114,7 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
 
 
 def _indexer_uses(keys: Keys, use: Use) -> tuple[Use, ...]:
-    return indexer(keys, use, [0], pairs=True, trailing=False).layers[0].uses
+    return indexer(keys, use, [0], PAIRS, trailing=False).layers[0].uses
 
 
 def _sharper(keys: Keys, heads: str, module: str) -> Use:

@@ -10,13 +10,14 @@ from posenc.configs.spec import Grade, Layer, PositionSpec
 # Where order comes from, and the model types.
 TABLE = {
     say("convolutions"): """
-        align_vision_model bit chameleon_vqgan convnext convnextv2 dac dinov3_convnext efficientnet emu3_vqgan
+        align_vision_model apertus1p5_vision_tokenizer bit chameleon_vqgan convnext convnextv2 dac dinov3_convnext
+        efficientnet emu3_vqgan
         fastspeech2_conformer_hifigan flava_image_codebook focalnet glm_image_vqmodel hgnet_v2 janus_vqgan mobilenet_v1
         mobilenet_v2 muse_spark_audio poolformer pp_lcnet pp_lcnet_v3 pp_lcnet_v4 pp_ocrv5_mobile_det pp_ocrv5_server_det
         pp_ocrv6_medium_det pp_ocrv6_small_det qwen2_5_omni_bigvgan regnet resnet rt_detr_resnet sapiens2_head
         speecht5_hifigan superpoint textnet univnet uvdoc uvdoc_backbone vibevoice_acoustic_tokenizer
         vibevoice_acoustic_tokenizer_decoder vibevoice_acoustic_tokenizer_encoder""",
-    say("convolutions and recurrent layers"): "encodec",
+    say("convolutions and recurrent layers"): "encodec wavtokenizer wavtokenizer_encoder",
     say("the input features, which learned queries attend to"): "idefics_perciever",
     say("linear layers that merge the pixels of each patch in order"): "inkling_vision",
     say("each token is processed alone"): "gemma4_unified_audio inkling_audio vibevoice_diffusion",

@@ -82,6 +82,19 @@ def mrope(
     knows_mrope  whether the class reads rope_type "mrope" as "default"; others fail
     """
     use = rope(keys, d_head=head_width(keys), also_read=READ, label=label, labels=labels, **options)
+    return dealt(keys, use, deal, default, knows_mrope=knows_mrope, label=label)
+
+
+def dealt(
+    keys: Keys,
+    use: Use | None,
+    deal: Dealing,
+    default: tuple[int, int, int],
+    *,
+    knows_mrope: bool = False,
+    label: str | None = None,
+) -> Use | None:
+    """The same rotation with its pairs assigned to axes, as in `mrope`."""
     if use is None or use.rotation is None:
         return None
     name = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
@@ -98,7 +111,7 @@ def mrope(
         raise ConfigError(f"{place}: expected three whole numbers from 1, got {list(sizes)}")
     _check_names(keys, settings, name, deal is not bands, knows_mrope)
     rotation = use.rotation
-    rotation = replace(rotation, maps=deal(keys, place, sizes, (rotation.width + 1) // 2))
+    rotation = replace(rotation, maps=(*rotation.maps, *deal(keys, place, sizes, (rotation.width + 1) // 2)))
     arguments = tuple((key, rotation if isinstance(value, Rotation) else value) for key, value in use.arguments)
     return replace(use, arguments=arguments, said_by=(*use.said_by, ("axes", said)))
 

@@ -5,17 +5,23 @@ Each reader states what the published modelling code does with position; posenc.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from posenc.configs.coordinates import LIKE_TEXT
 from posenc.configs.errors import ConfigError
+from posenc.configs.families.bert import BERT_TABLE, learned_table
 from posenc.configs.families.bloom import linear
+from posenc.configs.families.deepseek_v3 import latent, stack, with_rotation
 from posenc.configs.families.gpt2 import gpt2
 from posenc.configs.families.llama import llama, same_kind
+from posenc.configs.families.qwen2_vl import with_section_type
 from posenc.configs.family import bidirectional, decoder, family, head_width, parts, stack_of
 from posenc.configs.keys import Keys
+from posenc.configs.patches import RASTER, grid, tower
 from posenc.configs.rotary import rope
 from posenc.configs.say import say
-from posenc.configs.schedule import FULL, RECURRENT, attention_among
+from posenc.configs.schedule import FULL, RECURRENT, SLIDING, attention_among
 from posenc.configs.spec import Layer, PositionSpec, Use
 
 
@@ -164,6 +170,178 @@ def intern_vit_6b(keys: Keys) -> PositionSpec:
         size=keys.whole("patch_size", 14),
     )
     return PositionSpec(keys.family, coordinates=said)
+
+
+@family("params.json")
+def params_json(keys: Keys) -> PositionSpec:
+    """Mistral's own format, beside consolidated.safetensors: RoPE with interleaved pairs. The class assumes base 10^6."""
+    if keys.has("qk_rope_head_dim"):
+        raise ConfigError(f"{keys.where('qk_rope_head_dim')}: latent attention is read from config.json of this model only")
+    for name in ("vision_encoder", "multimodal"):
+        if keys.has(name):
+            keys.note(name, say("an encoder of images or sound: read from config.json of this model only"))
+    count, window = keys.whole("num_hidden_layers"), keys.get("sliding_window", None)
+    windows = window if isinstance(window, list) else [window]
+    if count % len(windows) or not all(one is None or (type(one) is int and one > 0) for one in windows):
+        raise ConfigError(
+            f"{keys.where('sliding_window')}: expected tokens or null, for all layers or in turn, got {window}"
+        )
+    use = rope(_with_yarn(keys), d_head=head_width(keys), layout="interleaved", also_read=("beta", "alpha", "apply_scale"))
+    uses = (*((use,) if use else ()), *_growing(keys))
+    layers = [Layer(uses, SLIDING if one else FULL, one) for one in windows * (count // len(windows))]
+    trained = keys.whole("max_position_embeddings", None) or keys.whole("max_seq_len", None)
+    return stack_of(keys, layers, d_head=head_width(keys), length=trained)
+
+
+def _with_yarn(keys: Keys) -> Keys:
+    """The same keys with `yarn` as rotary settings: beta and alpha are beta_fast and beta_slow, apply_scale false is a
+    scale of 1."""
+    given = keys.table("yarn")
+    if not given:
+        return keys
+    names = {"beta": "beta_fast", "alpha": "beta_slow"}
+    known = {names.get(key, key): value for key, value in given.items() if key != "apply_scale"}
+    once = {} if Keys(given, "", keys.where("yarn")).flag("apply_scale", True) else {"attention_factor": 1.0}
+    return keys.replaced({"rope_parameters": {"rope_type": "yarn"} | known | once})
+
+
+def _growing(keys: Keys) -> tuple[Use, ...]:
+    """Queries × 1 + β·ln(1 + ⌊p/length⌋), as in Ministral 3."""
+    given = Keys(keys.table("llama_4_scaling"), "", keys.where("llama_4_scaling"))
+    if not given.data or not given.number("beta", positive=False):
+        return ()
+    arguments = {"scale": given.number("beta"), "length": given.whole("original_max_position_embeddings"), "offset": 0}
+    said = {"scale": given.where("beta"), "length": given.where("original_max_position_embeddings")}
+    return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said.items())),)
+
+
+@family("bailing_moe_v2")
+def bailing_moe_v2(keys: Keys) -> PositionSpec:
+    """Ling and Ring 2.0: RoPE, half pairs, over half of the head unless partial_rotary_factor says otherwise."""
+    use = rope(keys, d_head=head_width(keys), partial=True, partial_default=0.5)
+    return decoder(keys, use, kinds=same_kind(keys))
+
+
+@family("molmo")
+def molmo(keys: Keys) -> PositionSpec:
+    """RoPE, half pairs; the image encoder's sizes are constants of the code."""
+    keys.note("model_type", say("images: CLIP's encoder of 336 × 336 pixels, a learned vector for each patch: not read"))
+    return llama(keys)
+
+
+@family("phi3small")
+def phi3small(keys: Keys) -> PositionSpec:
+    """RoPE, half pairs; LongRoPE has a scale of cos and sin of its own for each set of factors.
+
+    Every dense_attention_every_n_layers-th layer sees all tokens; the others see blocks of them, which differ by head.
+    """
+    count, every = keys.whole("num_hidden_layers"), keys.whole("dense_attention_every_n_layers", 2)
+    kinds = [FULL if (n + 1) % every == 0 else "block_sparse_attention" for n in range(count)]
+    near = keys.whole("blocksparse_num_local_blocks", 16) * keys.whole("blocksparse_block_size", 64)
+    keys.note(
+        "dense_attention_every_n_layers",
+        say(
+            "{sparse} of {layers} layers see their last {near} tokens, in blocks, and of those before every {stride}th "
+            "block, another one for each head",
+            sparse=count - kinds.count(FULL),
+            layers=count,
+            near=near,
+            stride=keys.whole("blocksparse_vert_stride", 8),
+        ),
+    )
+    if keys.flag("mup_use_scaling", True):
+        keys.note("mup_attn_multiplier", say("logits are q·k · mup_attn_multiplier / d_head, not q·k / √d_head"))
+    return decoder(keys, _phi3small_rotation(keys), kinds=kinds)
+
+
+def _phi3small_rotation(keys: Keys) -> Use | None:
+    scale, settings = keys.number("rope_position_scale", 1.0), keys.table("rope_scaling")
+    if not settings:
+        linear = {} if scale == 1 else {"rope_scaling": {"type": "linear", "factor": scale}}
+        return rope(keys.replaced(linear), d_head=head_width(keys))
+    use = rope(keys, d_head=head_width(keys), also_read=("short_mscale", "long_mscale"))
+    if use is None or use.rotation is None or use.rotation.kind != "longrope":
+        raise ConfigError(f"{keys.where('rope_scaling')}.type: expected 'su', the only one of Phi-3-small's code")
+    inner = Keys(settings, "", keys.where("rope_scaling"))
+    scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
+    made = replace(use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales))
+    return with_rotation(use, made)
+
+
+@family("new")
+def new(keys: Keys) -> PositionSpec:
+    """Alibaba's GTE 1.5 and multilingual: RoPE, half pairs, bidirectional; NTK scaling is fixed from the start."""
+    if keys.flag("logn_attention_scale", False):
+        keys.warning("logn_attention_scale", say("queries are multiplied by a logarithm of the length; not read here"))
+    layers = keys.whole("num_hidden_layers")
+    if keys.text("position_embedding_type", "rope", among=("rope", "absolute")) == "absolute":
+        table = learned_table(keys.replaced(without=("position_embedding_type",)), BERT_TABLE)
+        return stack_of(keys, [Layer(causal=False)] * layers, embedding=[table])
+    settings = keys.table("rope_scaling")
+    if settings.get("type") != "ntk":
+        use = rope(keys, d_head=head_width(keys))
+    else:
+        plain = rope(keys.replaced(without=("rope_scaling",)), d_head=head_width(keys))
+        assert plain is not None
+        assert plain.rotation is not None
+        inner = Keys(settings, "", keys.where("rope_scaling"))
+        given = {"factor": inner.number("factor"), "mixed_b": inner.number("mixed_b", None)}
+        given = {name: value for name, value in given.items() if value is not None}
+        made = replace(plain.rotation, kind="configs.short_factors.mixed_ntk", parameters=tuple(given.items()))
+        use = _said(with_rotation(plain, made), **{name: keys.where(f"rope_scaling.{name}") for name in given})
+    return bidirectional(decoder(keys, use, kinds=[FULL] * layers))
+
+
+@family("deepseek_vl_v2")
+def deepseek_vl_v2(keys: Keys) -> PositionSpec:
+    """DeepSeek-VL2 and DeepSeek-OCR: DeepSeek-V2 as language_config, with latent attention or, in small ones, Llama's."""
+    named = with_section_type(keys, "language_config", "deepseek_vl_v2_text")
+    named = with_section_type(named, "vision_config", "siglip_of_timm")
+    return PositionSpec(keys.family, parts=parts(named, "language_config", "vision_config"), coordinates=LIKE_TEXT)
+
+
+@family("deepseek_vl_v2_text")
+def deepseek_vl_v2_text(keys: Keys) -> PositionSpec:
+    """Latent attention, interleaved pairs in and half pairs out, unless use_mla is false."""
+    if keys.flag("use_mla", True):
+        return stack(keys, latent(keys, interleave=True), same_kind(keys))
+    for unused in ("qk_nope_head_dim", "qk_rope_head_dim"):
+        keys.get(unused, None)
+    return llama(keys)
+
+
+@family("multi_modality")
+def multi_modality(keys: Keys) -> PositionSpec:
+    """Janus and DeepSeek-VL: Llama as language_config."""
+    named = with_section_type(keys, "vision_config", "siglip_of_timm")
+    return PositionSpec(
+        keys.family, parts=parts(named, vision_config="siglip_of_timm", language_config="llama"), coordinates=LIKE_TEXT
+    )
+
+
+SIGLIP = {  # model_name of DeepSeek's files: width, layers, heads
+    "siglip_large_patch16_384": (1024, 24, 16),
+    "siglip_so400m_patch14_384": (1152, 27, 16),
+}
+
+
+@family("siglip_of_timm")
+def siglip_of_timm(keys: Keys) -> PositionSpec:
+    """SigLIP as the timm library has it: a learned grid, one image size; others than SigLIP are not read."""
+    given = keys.table("params") if keys.has("params") else keys.data
+    inner = Keys(dict(given), "", keys.where("params") if keys.has("params") else keys.path)
+    name, image = inner.text("model_name", ""), inner.whole("image_size", 384)
+    known = SIGLIP.get(name.removesuffix(".webli"))
+    patch = re.search(r"patch(\d+)", name)
+    if known is None or patch is None:
+        keys.note("model_name", say("{name}: this image encoder is not read", name=name or "vision_config"))
+        return PositionSpec(keys.family, coordinates=say("not read"))
+    width, layers, heads = known
+    side = image // int(patch[1])
+    sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
+    made = keys.replaced(sizes)
+    said = f"{inner.where('image_size')} / {inner.where('model_name')}"
+    return tower(made, [], embedding=[grid(made, "pos_embed", side, side, said, reshape=True)], coordinates=RASTER)
 
 
 def _said(use: Use | None, **said: str) -> Use | None:

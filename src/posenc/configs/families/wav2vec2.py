@@ -13,11 +13,17 @@ from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 CONVOLUTION = say("none: neighbours within the convolution's reach; padding is zeroed if an attention mask is given")
 
 
-def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bool = False) -> Use:
-    """wav2vec 2.0's convolution with weight norm, or without it after a batch norm (some HuBERT models)."""
-    activation = keys.text("feat_extract_activation", "gelu")
-    if activation != "gelu":
-        raise ConfigError(f"{keys.where('feat_extract_activation')}: expected 'gelu', got {activation!r}")
+def convolution(
+    keys: Keys,
+    path: str = "pos_conv_embed",
+    *,
+    normed_by_batch: bool = False,
+    plain: bool = False,
+    activation: str = "feat_extract_activation",
+) -> Use:
+    """wav2vec 2.0's convolution with weight norm; without it if `plain`, or after a batch norm (some HuBERT models)."""
+    if keys.text(activation, "gelu") != "gelu":
+        raise ConfigError(f"{keys.where(activation)}: expected 'gelu', got {keys.get(activation)!r}")
     sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
     said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
@@ -42,6 +48,10 @@ def convolution(keys: Keys, path: str = "pos_conv_embed", *, normed_by_batch: bo
                 "last frames; posenc takes padding as absent"
             ),
         )
+    elif plain:
+        weights = [Weight("layers.0.weight", f"{inside}weight")]
+        arguments |= {"weight_norm": False}
+        said |= {"weight_norm": "constant of the code"}
     else:
         weights = [
             Weight("layers.0.gain", f"{inside}parametrizations.weight.original0"),
@@ -59,6 +69,19 @@ def _convolved(keys: Keys, *, normed_by_batch: bool = False, inside: Use | None 
     """The convolution, then bidirectional layers with `inside` in each."""
     use = convolution(keys, normed_by_batch=normed_by_batch)
     layers = [Layer((inside,) if inside else (), causal=False)] * keys.whole("num_hidden_layers")
+    return stack_of(keys, layers, embedding=[use], length=None, coordinates=CONVOLUTION)
+
+
+@family("omniasr_audio")
+def omniasr_audio(keys: Keys) -> PositionSpec:
+    """A plain convolution, without weight norm."""
+    if keys.whole("num_conv_pos_embeddings") % 2:
+        raise ConfigError(
+            f"{keys.where('num_conv_pos_embeddings')}: expected an even number, got "
+            f"{keys.get('num_conv_pos_embeddings')}; the code drops the last frame and fails with an odd one"
+        )
+    use = convolution(keys, "encode_positions", activation="hidden_act", plain=True)
+    layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")
     return stack_of(keys, layers, embedding=[use], length=None, coordinates=CONVOLUTION)
 
 

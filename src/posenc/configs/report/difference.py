@@ -16,6 +16,7 @@ from typing import Any
 from posenc.configs import ConfigError, Layer, PositionSpec, Rotation, Use, spec_of
 from posenc.configs.gguf import CLASS as GGUF
 from posenc.configs.gguf import PERMUTES
+from posenc.configs.report.labels import scaling_name
 from posenc.configs.report.names import kind
 from posenc.configs.report.report import main_part
 from posenc.frequencies import Frequencies
@@ -207,7 +208,9 @@ def _pairs(frequencies: Frequencies) -> str:
 
 def _unlike(a: Rotation, b: Rotation) -> str:
     """The parameters in which two rotations differ: "base 10,000 against 500,000; factor 8 against 32"."""
-    mine, theirs = ({"base": r.base, "scaling": r.kind, "width": r.width, **dict(r.parameters)} for r in (a, b))
+    mine, theirs = (
+        {"base": r.base, "scaling": scaling_name(r.kind), "width": r.width, **dict(r.parameters)} for r in (a, b)
+    )
     return (
         "; ".join(
             f"{name} {_short(mine.get(name))} against {_short(theirs.get(name))}"

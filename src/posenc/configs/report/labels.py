@@ -90,3 +90,9 @@ LABELS = {
     "other methods": say("   (others: --method)"),
     "shortened": say("long lists are shortened here; --json and --out have them in full"),
 }
+
+
+def scaling_name(kind: str) -> str:
+    """The name of a scaling for readers: of a function of another module its words, "short factors at any length"."""
+    module, _, name = kind.rpartition(".")
+    return name.replace("_", " ") if module else name

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from posenc.configs.attached import GIVEN
 from posenc.configs.report.extension import Extension
-from posenc.configs.report.labels import LABELS
+from posenc.configs.report.labels import LABELS, scaling_name
 from posenc.configs.report.names import kind as kind_in_words
 from posenc.configs.report.remarks import listed
 from posenc.configs.report.runtimes import runtimes
@@ -143,7 +143,7 @@ class Page:
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
                 )
-                yield self.say("scaling"), f"{rotation['kind']}: {numbers}", ", ".join(keys)
+                yield self.say("scaling"), f"{scaling_name(rotation['kind'])}: {numbers}", ", ".join(keys)
             if rotation["axes"]:
                 shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
                 yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""

@@ -20,6 +20,7 @@ from importlib import resources
 from typing import Any
 
 from posenc.configs import Rotation
+from posenc.configs.remote import REMOTE
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
 from posenc.configs.say import say
@@ -79,6 +80,8 @@ def _settings(keys: dict[str, Any]) -> dict[str, Any]:
 
 def _transformers(extension: Extension) -> tuple[str, Words]:
     given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
+    if extension.family in REMOTE or extension.family.endswith("Model"):  # code of its own reads its own keys
+        return "", _unknown(extension.family)
     if not given:
         return "", FILE_ONLY
     every = say("{nothing}; every request gets the scaled angles, short ones too", nothing=NOTHING)

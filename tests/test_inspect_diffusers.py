@@ -1,0 +1,182 @@
+"""Transformers of diffusers, and Mistral's params.json: files that have no model_type.
+
+The expected numbers are formulas of the classes' code; the acceptance test runs that code, which pip downloads.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import zipfile
+from typing import Any
+
+import pytest
+import torch
+
+import posenc
+from posenc.configs import ConfigError, PositionSpec, read_config
+from posenc.configs.read import spec_of
+
+VERSION = "0.42.1"
+PUBLISHED = {  # class, keys of a published file: layers, base, channels of each axis
+    "FLUX.1-dev": ("FluxTransformer2DModel", {"num_layers": 19, "num_single_layers": 38, "attention_head_dim": 128,
+        "num_attention_heads": 24, "patch_size": 1, "guidance_embeds": True}, 57, 10000, (16, 56, 56)),
+    "FLUX.2-dev": ("Flux2Transformer2DModel", {"num_layers": 8, "num_single_layers": 48, "attention_head_dim": 128,
+        "num_attention_heads": 48, "axes_dims_rope": [32, 32, 32, 32], "rope_theta": 2000}, 56, 2000, (32, 32, 32, 32)),
+    "Qwen-Image": ("QwenImageTransformer2DModel", {"num_layers": 60, "attention_head_dim": 128, "num_attention_heads": 24,
+        "axes_dims_rope": [16, 56, 56]}, 60, 10000, (16, 56, 56)),
+    "Wan2.1-T2V-14B": ("WanTransformer3DModel", {"num_layers": 40, "attention_head_dim": 128, "num_attention_heads": 40,
+        "rope_max_seq_len": 1024, "patch_size": [1, 2, 2]}, 40, 10000, (44, 42, 42)),
+    "HunyuanVideo": ("HunyuanVideoTransformer3DModel", {"num_layers": 20, "num_single_layers": 40, "rope_theta": 256.0,
+        "rope_axes_dim": [16, 56, 56], "attention_head_dim": 128, "num_attention_heads": 24}, 60, 256, (16, 56, 56)),
+    "CogVideoX-5b": ("CogVideoXTransformer3DModel", {"num_layers": 42, "attention_head_dim": 64, "num_attention_heads": 48,
+        "use_rotary_positional_embeddings": True}, 42, 10000, (16, 24, 24)),
+}  # fmt: skip
+
+
+def read(name: str, **more: Any) -> PositionSpec:
+    return spec_of({"_class_name": PUBLISHED[name][0], "_diffusers_version": VERSION, **PUBLISHED[name][1], **more})
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_each_axis_has_a_spectrum_of_its_own(name):
+    _, _, layers, base, sizes = PUBLISHED[name]
+    spec = read(name)
+    (use,) = spec.layers[-1].uses
+    made = use.rotation.frequencies()
+    assert (len(spec.layers), dict(use.arguments)["layout"]) == (layers, "interleaved")
+    assert [made.axes.count(axis) for axis in range(len(sizes))] == [size // 2 for size in sizes]
+    expected = [base ** (-2 * pair / size) for size in sizes for pair in range(size // 2)]
+    assert list(made.values) == pytest.approx(expected, rel=1e-14)
+    assert not any(layer.causal for layer in spec.layers)
+
+
+def test_what_no_encoding_expresses_is_said():
+    ltx, cog = (spec_of({"_class_name": name}) for name in ("LTXVideoTransformer3DModel", "CogVideoXTransformer3DModel"))
+    assert "not built here" in ltx.coordinates.en
+    assert "not built here" in cog.coordinates.en
+    assert not any(layer.uses for layer in (*ltx.layers, *cog.layers))
+
+
+def test_axes_that_do_not_fill_the_head_are_refused():
+    with pytest.raises(ConfigError, match="attention_head_dim: 128 channels, but the axes have"):
+        read("FLUX.1-dev", axes_dims_rope=[16, 56, 48])
+
+
+def test_other_classes_of_diffusers_are_refused_by_name():
+    with pytest.raises(ConfigError, match="'UNet2DConditionModel' is not a known family"):
+        spec_of({"_class_name": "UNet2DConditionModel"})
+
+
+MINISTRAL = {"dim": 4096, "n_layers": 34, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8,
+             "norm_eps": 1e-5, "vocab_size": 131072, "rope_theta": 1000000.0, "max_position_embeddings": 262144,
+             "yarn": {"original_max_position_embeddings": 16384, "factor": 16, "apply_scale": False, "beta": 32,
+                      "alpha": 1},
+             "llama_4_scaling": {"original_max_position_embeddings": 16384, "beta": 0.1}}  # fmt: skip
+NEMO = {"dim": 5120, "n_layers": 40, "head_dim": 128, "hidden_dim": 14336, "n_heads": 32, "n_kv_heads": 8, "norm_eps": 1e-5,
+        "vocab_size": 131072, "rope_theta": 1000000.0, "max_seq_len": 128000}  # fmt: skip
+
+
+def test_params_json_is_read_from_its_folder(tmp_path):
+    (tmp_path / "params.json").write_text(json.dumps(NEMO))
+    spec = read_config(tmp_path)
+    (use,) = spec.layers[0].uses
+    assert (len(spec.layers), spec.d_model, spec.trained_length) == (40, 5120, 128000)
+    assert (use.rotation.base, dict(use.arguments)["layout"]) == (1e6, "interleaved")
+
+
+def test_params_json_has_the_positions_of_the_model_s_config_json():
+    """Ministral 3: the same frequencies, scale and temperature as its config.json, whose rows of q and k are permuted."""
+    rope = {"type": "yarn", "rope_theta": 1e6, "factor": 16.0, "original_max_position_embeddings": 16384, "beta_fast": 32.0,
+            "beta_slow": 1.0, "mscale": 1.0, "mscale_all_dim": 1.0, "llama_4_scaling_beta": 0.1}  # fmt: skip
+    other = spec_of({"model_type": "ministral3", "hidden_size": 4096, "num_attention_heads": 32, "head_dim": 128,
+                     "num_hidden_layers": 34, "max_position_embeddings": 262144, "rope_parameters": rope})  # fmt: skip
+    mine, theirs = spec_of(MINISTRAL).encoding(0), other.encoding(0)
+    at = posenc.Positions.at(torch.tensor([[0, 1, 16383, 16384, 100000]]))
+    x = torch.randn(1, 2, 5, 128, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    q, k = (mine.rotate(x, at, side) for side in ("query", "key"))
+    halves = torch.cat([x[..., 0::2], x[..., 1::2]], -1)  # the same pairs in the other layout
+    q_, k_ = (theirs.rotate(halves, at, side) for side in ("query", "key"))
+    assert torch.allclose(q @ k.mT * mine.softmax_scale(128), q_ @ k_.mT * theirs.softmax_scale(128), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("window", "expected"), [(4096, [4096] * 4), ([None, 1024], [None, 1024] * 2), (None, [None] * 4)])
+def test_windows_of_params_json(window, expected):
+    spec = spec_of({**NEMO, "n_layers": 4, "sliding_window": window})
+    assert [layer.window for layer in spec.layers] == expected
+
+
+@pytest.mark.parametrize(("more", "why"), [({"qk_rope_head_dim": 64}, "latent attention"),
+                                           ({"sliding_window": [1024] * 3}, "sliding_window")])  # fmt: skip
+def test_what_params_json_says_beyond_this_is_refused(more, why):
+    with pytest.raises(ConfigError, match=why):
+        spec_of({**NEMO, **more})
+
+
+@pytest.fixture(scope="session")
+def diffusers(tmp_path_factory):
+    """The package, on the path, from the wheel that pip downloads."""
+    folder = tmp_path_factory.mktemp("diffusers")
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+    subprocess.run([*pip, f"diffusers=={VERSION}"], check=True)
+    with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+        wheel.extractall(folder)
+    sys.path.insert(0, str(folder))
+    yield folder
+    sys.path.remove(str(folder))
+
+
+FRAMES = torch.stack([torch.arange(24) // 12, torch.arange(24) // 4 % 3, torch.arange(24) % 4], -1)  # 2 × 3 × 4 patches
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_the_class_rotates_as_its_file_is_read(name, diffusers):
+    from diffusers.models import embeddings
+    from diffusers.models.transformers import (
+        transformer_flux,
+        transformer_flux2,
+        transformer_hunyuan_video,
+        transformer_wan,
+    )
+    from diffusers.models.transformers import transformer_qwenimage as qwen
+
+    coords, latents, sizes = FRAMES, torch.zeros(1, 16, 2, 6, 8), list(PUBLISHED[name][4])
+    x = torch.randn(1, 2, 24, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    rotated = embeddings.apply_rotary_emb
+    if name == "FLUX.1-dev":
+        tables = transformer_flux.FluxPosEmbed(10000, sizes)(coords)
+    elif name == "FLUX.2-dev":
+        coords = torch.randint(0, 40, (24, 4), generator=torch.Generator().manual_seed(1))
+        tables = transformer_flux2.Flux2PosEmbed(2000, sizes)(coords)
+    elif name == "Qwen-Image":
+        made = qwen.QwenEmbedRope(10000, sizes, scale_rope=True)
+        tables = torch.cat(made([(1, 5, 4)], torch.device("cpu"), max_txt_seq_len=4))
+        image = torch.stack([torch.zeros(20).long(), torch.arange(20) // 4 - 3, torch.arange(20) % 4 - 2], -1)
+        coords = torch.cat([image, (2 + torch.arange(4))[:, None].expand(4, 3)])  # text follows
+
+        def rotated(x, tables):
+            return qwen.apply_rotary_emb_qwen(x.transpose(1, 2), tables, use_real=False).transpose(1, 2)
+
+    elif name.startswith("Wan"):
+        tables = [table[0, :, 0] for table in transformer_wan.WanRotaryPosEmbed(128, (1, 2, 2), 1024)(latents)]
+    elif name == "HunyuanVideo":
+        tables = transformer_hunyuan_video.HunyuanVideoRotaryPosEmbed(2, 1, sizes, 256.0)(latents)
+    else:
+        tables = embeddings.get_3d_rotary_pos_embed(64, ((0, 0), (3, 4)), (3, 4), 2)
+    got = read(name).encoding(0).rotate(x, posenc.Positions.at(coords[None]), "query")
+    assert torch.allclose(got, rotated(x, tables).double(), atol=1e-6)  # their tables and products are fp32
+
+
+@pytest.mark.acceptance
+def test_the_class_adds_the_sinusoids_of_its_file(diffusers):
+    from diffusers.models.embeddings import PatchEmbed
+
+    made = PatchEmbed(height=128, width=128, patch_size=2, in_channels=16, embed_dim=1536, pos_embed_max_size=192)
+    keys = {"sample_size": 128, "patch_size": 2, "num_layers": 24, "attention_head_dim": 64, "num_attention_heads": 24}
+    spec = spec_of({"_class_name": "SD3Transformer2DModel", "pos_embed_max_size": 192, **keys})
+    rows, columns = torch.meshgrid(torch.arange(6) + 93, torch.arange(10) + 91, indexing="ij")
+    at = posenc.Positions.at(torch.stack([rows, columns], -1).reshape(1, 60, 2))
+    got = spec.encoding(0).embed(torch.zeros(1, 60, 1536, dtype=torch.float64), at)
+    assert torch.allclose(got, made.cropped_pos_embed(12, 20).double(), atol=1e-5)

@@ -172,11 +172,11 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
     best = (min if measure["unit"] == "bits" else max)(figures, key=lambda name: figures[name][1])
     names = [name for name in dict.fromkeys((*take, best, "rope")) if name in figures]
     form = ".2f" if measure["unit"] == "bits" else "g"
-    shown = "; ".join(f"{name} {figures[name][0]:{form}}, {figures[name][1]:{form}}" for name in names)
+    shown = "; ".join(f"{name} {figures[name][0]:{form}} → {figures[name][1]:{form}}" for name in names)
     return say(
-        "{of}, {unit} at {near} (trained) and {far}: {shown} ({source})",
+        "{of}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
         of=Words(measure["of"], measure["zh"]),
-        unit=say("bits") if measure["unit"] == "bits" else say("% right"),
+        unit=say("bits a byte (fewer is better)") if measure["unit"] == "bits" else say("% right"),
         near=measure["at"][0],
         far=measure["at"][1],
         shown=shown,
@@ -214,7 +214,7 @@ def cost(name: str) -> Words | None:
     found = costs.measured().get(name)
     known = [(words, found.median(what)) for what, words in costs.MEASURES.items()] if found else []
     parts = [say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known if ratio is not None]
-    return say("time relative to NoPE: {times}", times=joined(parts, ", ", "，")) if parts else None
+    return say("time relative to NoPE: {times}", times=joined(parts, "; ", "；")) if parts else None
 
 
 def as_json(answers: Answers, advice: Advice) -> dict[str, Any]:

@@ -271,15 +271,8 @@ def test_it_prints_a_few_lines_in_both_languages():
     assert english.returncode == 0, english.stderr
     assert english.stdout.startswith("kerple  KERPLE\n")
     assert "\nsource    Chi et al. 2022, arXiv 2205.09921" in english.stdout
-    for part in (
-        "why",
-        "measured",
-        "kerple 0.82 → 0.82; alibi",
-        "breaks",
-        "or        alibi, t5, fire",
-        'posenc.create("kerple"',
-        "results/study)",
-    ):
+    assert "100→98;" in english.stdout
+    for part in ("why", "measured", "breaks", "or        alibi, t5, fire", 'posenc.create("kerple"', "results/study)"):
         assert part in english.stdout
     assert len(english.stdout.splitlines()) <= 24
     chinese = run("--domain", "graph", "--lang", "zh").stdout
@@ -317,6 +310,7 @@ def test_it_takes_less_than_half_a_second_of_processor_time():
         ({"trained": 0}, "trained: expected a whole number from 1"),
         ({"wanted": 1.5}, "wanted: expected a whole number from 1"),
         ({"of": "zzzz"}, "of: no model and no encoding is called 'zzzz'"),
+        ({"of": "HunyuanVideo"}, "of: no model and no encoding is called 'HunyuanVideo'"),  # RIFLEx is not its own
     ],
 )
 def test_wrong_answers_are_refused_by_name(wrong, said):

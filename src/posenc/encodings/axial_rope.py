@@ -43,5 +43,5 @@ ENTRY = Entry(
     both_ways=True,
     formula="R(y)q on one half, R(x)q on the other",
     also_called=("rope_2d", "2d_rope", "axial", "vision_rope", "VisionRotaryEmbedding", "FluxPosEmbed", "二维旋转"),
-    used_by=("EVA-02", "Qwen2-VL", "SAM 2", "Kimi-VL", "FLUX", "Qwen-Image", "Wan", "HunyuanVideo", "CogVideoX"),
+    used_by=("EVA-02", "Qwen2-VL", "SAM 2", "Kimi-VL", "FLUX", "Qwen-Image", "Wan"),
 )

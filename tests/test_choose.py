@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from choose_page import cells
 from typer.testing import CliRunner
 
 import posenc
@@ -31,14 +32,14 @@ the same, a plain kernel                          | rope                        
 the same, a kernel with slopes                    | rope                        | slopes
 used at less than it was trained                  | rope                        | 8192>1024
 short training, long use                          | kerple alibi                | 1024>8192
-far beyond training                               | kerple alibi                | 512>65536
-the same, slopes in the kernel                    | alibi                       | 1024>8192 slopes
+far beyond training                               | rope alibi                  | 512>65536
+short training, long use, slopes in the kernel    | alibi                       | 1024>8192 slopes
 4k to 131k, a plain kernel                        | rope rnope_swa              | 4096>131072 plain
-4k to 131k, any kernel                            | kerple alibi                | 4096>131072
+4k to 131k, any kernel                            | rope alibi                  | 4096>131072
 encoder                                           | rope modernbert             | encoder
 encoder, plain kernel                             | rope modernbert             | encoder plain
 encoder, longer in use                            | alibi randomized            | encoder 512>4096
-encoder, longer in use, plain kernel              | randomized rope             | encoder 512>4096 plain
+encoder, longer in use, plain kernel              | rope modernbert randomized  | encoder 512>4096 plain
 encoder-decoder                                   | t5                          | encoder-decoder
 encoder-decoder, longer in use                    | t5                          | encoder-decoder 512>2048
 encoder-decoder, plain kernel                     | rope                        | encoder-decoder plain
@@ -48,15 +49,19 @@ trained RoPE, 4 times, fine-tuned                 | yarn                        
 trained RoPE, 4 times, fine-tuned, plain kernel   | yarn                        | trained 4096>16384 plain
 trained RoPE, 16 times, fine-tuned                | yarn llama3                 | trained 8192>131072
 trained RoPE, 256 times, fine-tuned               | longrope                    | trained 4096>1048576
-trained RoPE, 4 times, no training                | self_extend yarn            | trained 4096>16384 untuned
+trained RoPE, 4 times, no training                | yarn self_extend            | trained 4096>16384 untuned
+trained RoPE, 16 times, no training               | dual_chunk self_extend      | trained 4096>65536 untuned
 trained RoPE, 4 times, no training, plain kernel  | yarn dynamic                | trained 4096>16384 untuned plain
 trained RoPE, 8 times, no training, slopes        | yarn dynamic                | trained 4096>32768 untuned slopes
 trained RoPE, an endless stream, no training      | streaming_llm lm_infinite   | trained 4096>4000000 untuned
+trained RoPE, 64 times, no training, plain kernel | streaming_llm lm_infinite   | trained 4096>262144 untuned plain
 Llama, its own length                             | rope                        | of=llama
 Llama 3.1, its own length                         | llama3                      | of=Llama_3.1
 GPT-2, its own length                             | learned                     | of=gpt2
 T5, its own length                                | t5                          | of=t5
 BLOOM, its own length                             | alibi                       | of=bloom
+Phi-2, its own length                             | partial                     | of=phi-2
+Qwen2, its own length                             | rope                        | of=qwen2
 Gemma 3, its own length                           | gemma3                      | of=Gemma_3
 ModernBERT, its own length                        | modernbert                  | of=modernbert encoder
 DeepSeek-V3, its own length                       | decoupled_rope              | of=deepseek-v3
@@ -68,31 +73,36 @@ BERT, longer, no training                         | learned                     
 ALiBi model, longer                               | alibi                       | of=alibi 2048>8192
 T5, longer                                        | t5                          | of=t5 512>2048
 sinusoids, longer, no training                    | sinusoidal                  | of=sinusoidal 512>2048 untuned
+sinusoids, longer, fine-tuned                     | sinusoidal                  | of=sinusoidal 512>2048
 NoPE model, longer, fine-tuned                    | ssmax                       | of=nope 512>2048
 NoPE model, longer, no training                   | log_n                       | of=nope 512>2048 untuned
 contextual encoding, longer                       | cope                        | of=cope 512>2048
 trained encoder with RoPE, longer, fine-tuned     | adjusted_base               | trained encoder 1024>8192
-trained encoder with RoPE, longer, no training    | yarn                        | trained encoder 1024>4096 untuned
+trained encoder with RoPE, longer, no training    | ntk dynamic                 | trained encoder 1024>4096 untuned
 ViT, one size                                     | axial_rope rope_mixed vit   | image
 ViT, one size, plain kernel                       | axial_rope rope_mixed vit   | image plain
 ViT, larger images in use                         | axial_rope rope_mixed       | image 196>1024
 ViT, smaller images in use                        | axial_rope rope_mixed       | image 1024>196
 trained ViT, its own size                         | -                           | image trained
 trained ViT, another size                         | vit                         | image trained 196>576
-trained Swin, another window                      | swin_v2                     | image of=swin 49>144
+trained Swin v2, another window                   | swin_v2                     | image of=swin_v2 49>144
+trained Swin, another window                      | swin                        | image of=swin 49>144
 trained EVA-02, another size                      | axial_rope                  | image of=eva-02 196>576
 image generation                                  | axial_rope                  | diffusion
-trained FLUX, larger images                       | dype                        | diffusion trained 4096>16384
-trained FLUX, its own size                        | -                           | diffusion trained
+trained FLUX, larger images                       | dype yarn                   | diffusion of=flux 4096>16384
+trained FLUX, its own size                        | axial_rope                  | diffusion of=flux
+trained image generator, its own size             | -                           | diffusion trained
 video                                             | axial_rope                  | video
 trained video model, twice as long                | riflex                      | video trained 50>100
+trained Wan, its own length                       | axial_rope                  | video of=wan
 trained video model, ten times as long            | -                           | video trained 50>500
 words and images in one sequence                  | interleaved_mrope mrope     | multimodal
-speech recognition                                | transformer_xl rope         | audio
+speech recognition                                | rope convolutional          | audio
+speech recognition, longer recordings             | transformer_xl rope         | audio 500>2000
 speech recognition, plain kernel                  | rope convolutional          | audio plain
 Whisper's kind                                    | sinusoidal                  | audio encoder-decoder
 audio tokens generated                            | rope sinusoidal             | audio decoder
-trained speech model with RoPE, longer, no training| yarn                        | audio trained 500>1000 untuned
+trained speech model with RoPE, longer, no training| ntk                        | audio trained 500>1000 untuned
 time series                                       | rope                        | series
 time series, longer in use                        | t5 alibi                    | series 512>4096
 graphs                                            | rwse lappe                  | graph
@@ -260,6 +270,8 @@ def test_it_prints_a_few_lines_in_both_languages():
     english = run("--trained", "1024", "--wanted", "8192", "--lang", "en")
     assert english.returncode == 0, english.stderr
     assert english.stdout.startswith("kerple  KERPLE\n")
+    assert "\nsource    Chi et al. 2022, arXiv 2205.09921" in english.stdout
+    assert "100→98;" in english.stdout
     for part in ("why", "measured", "breaks", "or        alibi, t5, fire", 'posenc.create("kerple"', "results/study)"):
         assert part in english.stdout
     assert len(english.stdout.splitlines()) <= 24
@@ -268,6 +280,12 @@ def test_it_prints_a_few_lines_in_both_languages():
     assert "未测" in chinese
     nothing = run("--start", "trained", "--lang", "en").stdout
     assert "Nothing to do" in nothing
+
+
+def test_the_page_says_up_to_what_length_a_row_holds():
+    up_to = [(cells(rule, "en")[3], rule["when"]["factor"]) for rule in table()["rule"] if "factor" in rule["when"]]
+    assert up_to
+    assert all(f"≤ {factor} ×" in length for length, factor in up_to)
 
 
 def test_it_takes_less_than_half_a_second_of_processor_time():
@@ -292,6 +310,7 @@ def test_it_takes_less_than_half_a_second_of_processor_time():
         ({"trained": 0}, "trained: expected a whole number from 1"),
         ({"wanted": 1.5}, "wanted: expected a whole number from 1"),
         ({"of": "zzzz"}, "of: no model and no encoding is called 'zzzz'"),
+        ({"of": "HunyuanVideo"}, "of: no model and no encoding is called 'HunyuanVideo'"),  # RIFLEx is not its own
     ],
 )
 def test_wrong_answers_are_refused_by_name(wrong, said):

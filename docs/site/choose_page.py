@@ -48,9 +48,7 @@ def choose_page(language: Language) -> str:
 
 def cells(rule: dict[str, Any], language: Language) -> list[str]:
     when = rule["when"]
-    length = [when[key] for key in ("length",) if key in when] + [
-        f"≤ {when[key]:g} ×" for key in ("factor",) if key in rule
-    ]
+    length = [*([when["length"]] if "length" in when else []), *([f"≤ {when['factor']} ×"] if "factor" in when else [])]
     tuned = [TUNED[language][when[key]] for key in ("tuned",) if key in when]
     start = [when.get("start", "scratch"), *when.get("of", ()), *tuned]
     take = (f"[{name}](encodings/{name}.md)" for name in rule["take"])

@@ -42,6 +42,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width)",
     both_ways=True,
     formula="R(y)q on one half, R(x)q on the other",
-    also_called=("rope_2d", "2d_rope", "axial", "rope2d", "vision_rope", "VisionRotaryEmbedding", "二维旋转"),
-    used_by=("EVA-02", "Qwen2-VL", "SAM 2", "Kimi-VL"),
+    also_called=("rope_2d", "2d_rope", "axial", "vision_rope", "VisionRotaryEmbedding", "FluxPosEmbed", "二维旋转"),
+    used_by=("EVA-02", "Qwen2-VL", "SAM 2", "Kimi-VL", "FLUX", "Qwen-Image", "Wan"),
 )

@@ -83,5 +83,5 @@ ENTRY = Entry(
     arguments={"trained_length": "length // 2"},
     formula="chunks back: R(min(p mod s + s, c-1))q · R(p' mod s)k",
     also_called=("dual_chunk_attention", "DCA", "ChunkLlama", "chunk_llama", "dual_chunk_flash_attn", "双块注意力"),
-    used_by=("Qwen2.5-1M", "Qwen2", "ChunkLlama", "vLLM"),
+    used_by=("Qwen2.5-1M", "Qwen2 (beyond 32k tokens)", "ChunkLlama", "vLLM"),
 )

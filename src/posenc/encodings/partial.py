@@ -37,5 +37,5 @@ ENTRY = Entry(
     published="2021-06",
     formula="R(p)q on the first ⌊f·d⌋ channels",
     also_called=("partial_rotary", "partial_rotary_factor", "rotary_pct", "partial_rope"),
-    used_by=("GPT-NeoX", "GPT-J", "Phi", "StableLM", "GLM-4.5", "Pythia"),
+    used_by=("GPT-NeoX", "GPT-J", "Phi", "Phi-2", "StableLM", "GLM-4.5", "Pythia"),
 )

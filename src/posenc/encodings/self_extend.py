@@ -72,5 +72,5 @@ ENTRY = Entry(
     arguments={"window": "length // 4"},
     formula="far: R(⌊p/G⌋ + w - ⌊w/G⌋)q · R(⌊p'/G⌋)k",
     also_called=("selfextend", "longlm", "LLM_Maybe_LongLM", "grouped_attention", "自扩展"),
-    used_by=("LLaMA", "Mistral", "Phi-2", "llama.cpp"),
+    used_by=("trained LLaMA, Mistral and Phi-2 models, by its authors", "llama.cpp"),
 )

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
 from posenc.catalogue.entry import Entry, Kind
-from posenc.catalogue.lookup import BY_NAME, entry_of, hint
+from posenc.catalogue.lookup import BY_NAME, find, hint
 from posenc.catalogue.say import say
 from posenc.support.languages import Words, joined
 
@@ -33,6 +33,11 @@ TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
 Rule = dict[str, Any]
+
+
+def own_of(word: str) -> Entry | None:
+    """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own."""
+    return next((found.entry for found in find(word) if found.term.role != "topic"), None)
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class Answers:
             got = getattr(self, name)
             if not (got is None and name == "wanted") and (type(got) is not int or got < 1):
                 raise ValueError(f"{name}: expected a whole number from 1, got {got!r}")
-        if self.of and entry_of(self.of) is None:
+        if self.of and own_of(self.of) is None:
             raise ValueError(
                 f"of: no model and no encoding is called {self.of!r}{hint(self.of)}; posenc list shows all names"
             )
@@ -87,7 +92,7 @@ class Answers:
     @property
     def own(self) -> Entry:
         """The encoding of the trained model."""
-        found = entry_of(self.of) if self.of else None
+        found = own_of(self.of) if self.of else None
         return found or BY_NAME["vit" if self.domain == "image" else "rope"]
 
     @property
@@ -172,11 +177,11 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
     best = (min if measure["unit"] == "bits" else max)(figures, key=lambda name: figures[name][1])
     names = [name for name in dict.fromkeys((*take, best, "rope")) if name in figures]
     form = ".2f" if measure["unit"] == "bits" else "g"
-    shown = "; ".join(f"{name} {figures[name][0]:{form}}, {figures[name][1]:{form}}" for name in names)
+    shown = "; ".join(f"{name} {figures[name][0]:{form}}→{figures[name][1]:{form}}" for name in names)
     return say(
-        "{of}, {unit} at {near} (trained) and {far}: {shown} ({source})",
+        "{of}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
         of=Words(measure["of"], measure["zh"]),
-        unit=say("bits") if measure["unit"] == "bits" else say("% right"),
+        unit=say("bits a byte (fewer is better)") if measure["unit"] == "bits" else say("% right"),
         near=measure["at"][0],
         far=measure["at"][1],
         shown=shown,
@@ -214,7 +219,7 @@ def cost(name: str) -> Words | None:
     found = costs.measured().get(name)
     known = [(words, found.median(what)) for what, words in costs.MEASURES.items()] if found else []
     parts = [say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known if ratio is not None]
-    return say("time relative to NoPE: {times}", times=joined(parts, ", ", "，")) if parts else None
+    return say("time relative to NoPE: {times}", times=joined(parts, "; ", "；")) if parts else None
 
 
 def as_json(answers: Answers, advice: Advice) -> dict[str, Any]:

@@ -135,12 +135,10 @@ def show(console: Console, advice: Advice, language: Language) -> None:
     from posenc.catalogue.lookup import BY_NAME
     from posenc.terminal.wrapped import Wrapped
 
-    lines = [(say("why"), f"{advice.why.in_language(language)} ({advice.source})")]
+    lines = [(say("why"), advice.why.in_language(language)), (say("source"), advice.source)]
     lines += [(say("measured"), words.in_language(language)) for words in advice.measured]
     lines += [(say("not measured"), ", ".join(advice.lacking))] * bool(advice.lacking)
-    lines += [(say("not measured"), say("nothing of this").in_language(language))] * (
-        not advice.measured and not advice.take
-    )
+    lines += [(say("measured"), say("nothing").in_language(language))] * (not advice.measured and not advice.take)
     told = ((say("breaks"), advice.breaks), (say("costs"), advice.costs))
     lines += [(label, words.in_language(language)) for label, words in told if words is not None]
     lines += [(say("or"), ", ".join(advice.take[1:]))] * bool(advice.take[1:])

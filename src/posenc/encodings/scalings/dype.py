@@ -53,6 +53,6 @@ ENTRY = Entry(
     kind="scaled",
     published="2025-10",
     formula="base' = base·s^(2t²·d/(d-2)), or YaRN at t²·β",
-    also_called=("dynamic_position_extrapolation", "dy_yarn", "dy_ntk", "FluxPosEmbed"),
-    used_by=("FLUX", "Qwen-Image"),
+    also_called=("dynamic_position_extrapolation", "dy_yarn", "dy_ntk"),
+    used_by=("trained FLUX and Qwen-Image models, by its authors",),
 )

@@ -53,6 +53,6 @@ ENTRY = Entry(
     published="2025-02",
     formula="ω' = 2π/L for one pair of the time axis",
     also_called=("riflex_rope", "intrinsic_frequency", "get_1d_rotary_pos_embed_riflex"),
-    used_by=("HunyuanVideo", "CogVideoX", "Wan", "video models beyond their length"),
+    used_by=("trained HunyuanVideo and CogVideoX models, by its authors",),
     domains=("image",),
 )

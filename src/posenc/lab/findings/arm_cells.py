@@ -109,6 +109,7 @@ def arm(of: TaskResults, word: str) -> Json:
         "curve": curve,
         "oracle": oracle if any(cell["seeds"] for cell in oracle.values()) else None,
         "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
+        "options": next((dict(about["trial"].get("options", ())) for about in trials.values()), {}),
         "seconds": mean([about["seconds"]["training"] for about in trials.values()]),
     }
 

@@ -51,8 +51,8 @@ THEY_CUT = say("theirs cuts the text into windows side by side; here every lengt
 
 def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -> Judge:
     """Judges the scores of windows side by side, as Press et al. have them, at these multiples of the trained length (None:
-    every scored length from it on): of the text cut up into such windows if all of these encodings were scored so, otherwise
-    of the first bytes of the longest window, at the published multiples. Without either, the scores on the same targets.
+    every scored length from it on). They are those of the text cut up into such windows; where it was not cut up, of the
+    first bytes of the longest window at exactly these multiples. Without either, the scores on the same targets are judged.
     """
 
     def judged(found: Found) -> Ours:

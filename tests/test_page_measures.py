@@ -16,7 +16,10 @@ import posenc
 
 REPORT = Path(__file__).parent.parent / "results" / "study" / "report"
 BREAKING = (("breaks", "quality falls", "nothing was learned there", "spreads out"), ("失效", "质量", "没有学到", "分散"))
-STAYING = (("it breaks", "quality falls", "cannot be recalled"), ("文本任务上，稍超训练长度就失效", "质量随即", "质量立即", "都找不回"))
+STAYING = (
+    ("it breaks", "quality falls", "cannot be recalled"),
+    ("文本任务上，稍超训练长度就失效", "质量随即", "质量立即", "都找不回"),
+)
 MEASURED = {
     "alibi": "flat",
     "t5": "flat",
@@ -56,7 +59,7 @@ def said(name: str) -> tuple[str, str]:
 
 def test_the_table_is_the_studys() -> None:
     study = {row["encoding"]: row["behaviour"] for row in column("summary.csv") if row["behaviour"]}
-    assert MEASURED == {name: word for name, word in study.items() if name in posenc.catalogue.BY_NAME}
+    assert {name: word for name, word in study.items() if name in posenc.catalogue.BY_NAME} == MEASURED
 
 
 @pytest.mark.parametrize("name", MEASURED)

@@ -211,8 +211,8 @@ def _gain(task: Json) -> Words | None:
     if round(most, 3) == 0:
         more = say("anything")
     return say(
-        "On the same targets, mean over seeds, no encoding gains {more} from the trained length to {at}: these models do not "
-        "use the added context, whatever the text offers, and staying as good shows only that nothing breaks.",
+        "On the same targets, mean over seeds, no encoding gains {more} from the trained length to {at}: these models do "
+        "not use the added context, whatever the text offers, and staying as good shows only that nothing breaks.",
         more=more,
         at=at,
     )

@@ -149,8 +149,8 @@ PROSE = {
         "compare these scores with encodings that were trained in the form in which they are scored."
     ),
     "after best": say(
-        "{task}: at {times} the trained length, {change} has the best mean, {value} {unit}{undecided}; without a change the "
-        "score is {none}."
+        "{task}: at {times} the trained length, {change} has the best mean, {value} {unit}{undecided}; without a change "
+        "the score is {none}."
     ),
     "after undecided": say(", undecided against {change}"),
     # Cost

@@ -1,7 +1,7 @@
 """What a longer window is worth to a predictor that does find far repetitions: a measure of the text, not of a model.
 
-    near    p(byte | the ORDER bytes before) from counts in the training documents, smoothed order by order (Witten and Bell)
-    match   the longest run of bytes before the target, LEAST or more, that occurred earlier in the window; the byte after it
+    near    p(byte | the ORDER bytes before) from counts in the training documents, smoothed by Witten and Bell
+    match   the longest run of bytes before the target, LEAST or more, that occurred earlier in the window; its next byte
     both    w · [byte is the one after the match] + (1 - w) · near, with a weight w for each length of the match, fitted to
             windows of the training documents (expectation maximisation)
 

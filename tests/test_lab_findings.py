@@ -1055,7 +1055,7 @@ def test_many_pairs_are_corrected(tmp_path: Path) -> None:
 
 
 def test_what_belongs_to_an_encoding_is_said_where_models_differ(plain_found: dict[str, Any]) -> None:
-    assert "The models differ by the encoding only. All have 2 layers, d_model 64 and 4 heads." in said_of(plain_found)
+    assert "The models differ by the encoding only. All have 2 layers, d_model 128 and 4 heads." in said_of(plain_found)
     task = plain_found["tasks"][0]
     arms_of(plain_found)["t5"]["learning_rate"] *= 4
     arms_of(plain_found)["alibi"]["options"] = {"bias_max": 5.0}
@@ -1065,11 +1065,11 @@ def test_what_belongs_to_an_encoding_is_said_where_models_differ(plain_found: di
     usual = task["training"]["learning_rate"]
     assert f"by what belongs to it (learning rate {4 * usual:g} of T5, {usual:g} of the others" in said
     assert "RoPE with base 500; ALiBi with bias_max 5)" in said
-    assert "All have 1 layer, d_model 64 and 1 head." in said
+    assert "All have 1 layer, d_model 128 and 1 head." in said
 
 
 def test_a_verdict_of_models_that_still_improved_is_marked(tmp_path: Path) -> None:
-    found = found_in(tmp_path, curve=lambda encoding, seed: [(100 * n, 5 - 0.5 * n) for n in range(1, 6)])
+    found = found_in(tmp_path, curve=lambda encoding, seed: [(25 * n, 5 - 0.1 * n) for n in range(1, 21)])
     rows = [row for row in found["published"] if row["verdict"] in ("agree", "disagree") and "RoPE" in row["ours"]["en"]]
     assert rows
     assert all(row["unconverged"] for row in rows if "bits" in row["ours"]["en"])

@@ -20,9 +20,6 @@ STAYING = (
     ("it breaks", "quality falls", "cannot be recalled"),
     ("文本任务上，稍超训练长度就失效", "质量随即", "质量立即", "都找不回"),
 )
-    ("it breaks", "quality falls", "cannot be recalled"),
-    ("文本任务上，稍超训练长度就失效", "质量随即", "质量立即", "都找不回"),
-)
 MEASURED = {
     "alibi": "flat",
     "t5": "flat",

@@ -6,7 +6,7 @@ import csv
 from collections.abc import Iterator
 from pathlib import Path
 
-from posenc.lab.report.cells import source
+from posenc.lab.report.cells import source, verdict
 from posenc.lab.report.words import phrase, same
 from posenc.support.languages import Language, Words, clauses
 
@@ -42,7 +42,7 @@ def claims_table(language: Language) -> str:
     lines = [_line(head), _line(["---"] * len(head))]
     for row, folder, study in rows():
         told = [source(row).in_language(language), row[f"claim_{language}"], row[f"ours_{language}"]]
-        told += [phrase(row["verdict"]).in_language(language), _why(row, language)]
+        told += [_verdict(row, language), _why(row, language)]
         report = "report.md" if language == "en" else "report.zh-CN.md"
         place = f"../{folder}" if folder in (STANDARD, STUDY) else folder
         told += [f"[{folder}]({place}/report/{report})", _beside(study, folder, language)]
@@ -64,6 +64,10 @@ def _told(row: Row | None) -> bool:
     return row is not None and bool(row["verdict"] != "not tested" or row["ours_en"])
 
 
+def _verdict(row: Row, language: Language) -> str:
+    return verdict({**row, "unconverged": row["unconverged"] == "True"}).in_language(language)
+
+
 def _why(row: Row, language: Language) -> str:
     """The reasons of a verdict, and what would decide it unless that is the study: the column beside it has its result."""
     why = Words(row["why_en"], row["why_zh"])
@@ -76,7 +80,7 @@ def _beside(row: Row | None, folder: str, language: Language) -> str:
     """Verdict and scores of the study; a dash where it tests nothing of the claim, or the row itself is of the study."""
     if row is None or folder == STUDY or not _told(row):
         return "–"
-    verdict, colon = phrase(row["verdict"]).in_language(language), ": " if language == "en" else "："
+    verdict, colon = _verdict(row, language), ": " if language == "en" else "："
     return verdict + (f"{colon}{row[f'ours_{language}']}" if row[f"ours_{language}"] else "")
 
 

@@ -41,7 +41,7 @@ def all_learnt(experiment: Experiment) -> dict[str, Any]:
         task, lengths = plan.task, list(map(str, plan.task.lengths))
         arms = [
             {"name": word, "learnt": True, "converged": True, "state": None, "cells": dict.fromkeys(lengths, cell),
-             "rise": dict.fromkeys(lengths, cell), "non_overlapping": dict.fromkeys(lengths, cell)}
+             "rise": dict.fromkeys(lengths, cell), "non_overlapping": dict.fromkeys(lengths, cell), "windows": {}}
             for word in experiment.of(plan)
         ]  # fmt: skip
         after = [{"change": change, "cells": dict.fromkeys(lengths, cell)} for change in ("", *plan.after)]

@@ -76,7 +76,7 @@ def an_arm(name: str, task: Json, random: random.Random, *, learnt: bool = True,
         rise[far] = {"mean": sum(lost.values()) / seeds, "seeds": lost, "interval": None}
     return {
         "name": name, "learnt": learnt, "converged": True, "slopes": {}, "contiguous": None,
-        "state": state, "cells": cells, "non_overlapping": {}, "rise": rise,
+        "state": state, "cells": cells, "non_overlapping": {}, "windows": {}, "options": {}, "rise": rise,
         "factor": {"value": 2.0, "low": 1.0, "high": 4.0, "censored": False} if learnt and far != home else None,
         "area": random.uniform(2, 4) if bits and learnt else random.uniform(0.2, 0.9) if learnt else None,
         "rank": 1.5 if learnt else None, "behaviour": "fades" if learnt else None,
@@ -170,7 +170,7 @@ def made_up() -> Json:
         "cost": {"rounds": 9, "sizes": SIZES, "rows": cost, "device": "cpu"},
         "published": [
             {"source": "A <et> al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": verdict,
-             "why": words("so")}
+             "why": words("so"), "unconverged": False}
             for verdict in ("agree", "disagree", "disagree", "not tested")
         ],
         "summary": [words("First sentence."), words("Second <sentence>.")],

@@ -15,17 +15,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc.lab.experiment.change import Change
 from posenc.lab.findings import criteria, statistics
-from posenc.lab.findings.comparing import worse
-from posenc.lab.findings.criteria import ENOUGH, FEWEST, MISSING
+from posenc.lab.findings.comparing import behind, told_apart, worse
+from posenc.lab.findings.criteria import ENOUGH, MISSING
 from posenc.lab.findings.titles import change_title, main_task, title
-from posenc.lab.findings.wording import numbered, score, task_title, times
+from posenc.lab.findings.wording import difference, numbered, score, task_title, times
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
@@ -52,7 +51,9 @@ def answer(found: Json) -> dict[str, Any]:
     """The rows, those that may be ranked first and the best of them first; then the sentences, in both languages."""
     task = main_task(found)
     rows = sorted(_rows(task), key=lambda row: _order(task, row))
-    apart = told_apart(task, rows)
+    ranked = [n for n, row in enumerate(rows) if row.seeds]
+    pairs = told_apart(task, [rows[n].seeds for n in ranked])
+    apart = {(ranked[better], ranked[other]) for better, other in pairs}
     said = {"can": _can(task, rows, apart), "cannot": _cannot(found, task, rows, apart), "next": _next(found, task)}
     return {
         "task": task["name"],
@@ -112,24 +113,6 @@ def _order(task: Json, row: Row) -> tuple[int, float]:
     return 1 + (reached == 0), -float(reached)
 
 
-def told_apart(task: Json, rows: Sequence[Row]) -> set[tuple[int, int]]:
-    """The pairs of rows, by number and the better first, that the seeds tell apart at the longest length."""
-    pairs = list(combinations([n for n, row in enumerate(rows) if row.seeds], 2))
-    behind = [_behind(task, rows[a], rows[b]) for a, b in pairs]
-    corrected = statistics.holm([statistics.paired_p(one) if len(one) >= FEWEST else 1.0 for one in behind])
-    return {
-        (a, b) if np.mean(one) > 0 else (b, a)
-        for (a, b), one, p in zip(pairs, behind, corrected, strict=True)
-        if p < 1 - statistics.LEVEL
-    }
-
-
-def _behind(task: Json, better: Row, other: Row) -> list[float]:
-    """How far the other is behind, for each seed that both have."""
-    shared = sorted(better.seeds.keys() & other.seeds.keys(), key=int)
-    return [worse(task, other.seeds[seed]) - worse(task, better.seeds[seed]) for seed in shared]
-
-
 # In words -------------------------------------------------------------------------------------------------------------
 
 
@@ -144,7 +127,7 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
         pairs = joined((say("{a} from {b}", a=rows[a].name, b=rows[b].name) for a, b in sorted(apart)[:NAMED]), ", ", "、")
         return say("This can tell at {at} the trained length: {pairs}.", at=at, pairs=pairs)
     last = beaten[-1]
-    behind = _behind(task, rows[first], rows[last])
+    ahead = behind(task, rows[first].seeds, rows[last].seeds)
     return say(
         "This can tell: at {at} the trained length, {first} ({score}) is ahead of {names}; of {last} by {by} (95 % "
         "interval). Paired by seed, Holm's correction for {pairs}.",
@@ -153,17 +136,9 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
         score=score(task, rows[first].means[-1]),  # type: ignore[arg-type]
         names=_names([rows[n].name for n in beaten]),
         last=rows[last].name,
-        by=_difference(task, behind),
+        by=difference(task, ahead),
         pairs=numbered(math.comb(len(ranked), 2), "pair", "pairs"),
     )
-
-
-def _difference(task: Json, behind: Sequence[float]) -> Words:
-    """0.12 ± 0.03 bits, or 71 ± 8 points: the mean over seeds and half the width of its 95 % interval."""
-    middle, half = float(np.mean(behind)), statistics.half_width(behind) or 0.0
-    if task["measure"] == "bits":
-        return say("{middle:.2f} ± {half:.2f} bits", middle=middle, half=half)
-    return say("{middle:.0f} ± {half:.0f} points", middle=100 * middle, half=100 * half)
 
 
 def _cannot(found: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:

@@ -99,6 +99,7 @@ def arm(of: TaskResults, word: str) -> Json:
             for length, cell in cells(of, word, mode=NON_OVERLAPPING).items()
             if cell["state"] is None
         },
+        "windows": _windows(of, word) if mode == SAME_TARGETS else {},
         "rise": {},
         "factor": None,
         "area": None,
@@ -108,6 +109,7 @@ def arm(of: TaskResults, word: str) -> Json:
         "curve": curve,
         "oracle": oracle if any(cell["seeds"] for cell in oracle.values()) else None,
         "learning_rate": next((about["trial"]["training"]["learning_rate"] for about in trials.values()), None),
+        "options": next((dict(about["trial"].get("options", ())) for about in trials.values()), {}),
         "seconds": mean([about["seconds"]["training"] for about in trials.values()]),
     }
 
@@ -178,6 +180,17 @@ def _cell_state(length: str, abouts: Iterable[Json], no_number: bool, any_rows: 
     if no_number:
         return f"failed: {NO_NUMBER}"
     return None if any_rows else MISSING
+
+
+def _windows(of: TaskResults, word: str) -> Json:
+    """Bits in windows side by side, from the losses by position of the longest one: a causal model has the same loss of its
+    first n bytes as of a window of n. At every scored length and at the multiples of Press et al.
+    """
+    if not ("cut_up" in of.plan["task"] and of.task.causal):
+        return {}
+    widths = {round(of.length * times) for times in criteria.PRESS} | set(of.from_trained)
+    found = of.results.windows(of.name, word, of.lengths[-1], sorted(width for width in widths if width <= of.lengths[-1]))
+    return {str(width): {"mean": mean(list(seeds.values())), "seeds": seeds} for width, seeds in found.items()}
 
 
 def _by_position(of: TaskResults, word: str) -> dict[str, Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 from typing import Any
 
 from posenc.lab.findings import criteria, statistics
@@ -45,31 +46,38 @@ def first(task: Json, arms: Sequence[Json], length: int) -> Json:
 
 def _behind(task: Json, arm: Json, other: Json, length: int) -> float:
     """How much worse an arm is than another, mean over the seeds that both have; 0 if they share none."""
-    ours, theirs = (one["cells"][str(length)]["seeds"] for one in (arm, other))
-    differences = [worse(task, ours[seed]) - worse(task, theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())]
+    differences = behind(task, other["cells"][str(length)]["seeds"], arm["cells"][str(length)]["seeds"])
     return math.fsum(differences) / len(differences) if differences else 0.0
 
 
 def best(task: Json, arms: Sequence[Json], length: int) -> list[Json]:
-    """The best of `arms` at a length, then those that cannot be told from it. Every arm needs a score at that length.
-
-    Over the seeds that both have: the 95 % interval of the mean difference (t, paired) holds 0; with fewer seeds than
-    FEWEST, one seed is as good or better.
-    """
+    """The best of `arms` at a length, then those that cannot be told from it. Every arm needs a score at that length."""
     leader = first(task, arms, length)
-    others = sorted(
-        (arm for arm in arms if arm is not leader), key=lambda arm: worse(task, arm["cells"][str(length)]["mean"])
-    )
-    ours = leader["cells"][str(length)]["seeds"]
+    apart = told_apart(task, [arm["cells"][str(length)]["seeds"] for arm in arms])
+    place = {arm["name"]: n for n, arm in enumerate(arms)}
+    ties = [arm for arm in arms if arm is not leader and (place[leader["name"]], place[arm["name"]]) not in apart]
+    return [leader, *sorted(ties, key=lambda arm: worse(task, arm["cells"][str(length)]["mean"]))]
 
-    def ties(arm: Json) -> bool:
-        theirs = arm["cells"][str(length)]["seeds"]
-        behind = [worse(task, theirs[seed]) - worse(task, ours[seed]) for seed in ours.keys() & theirs.keys()]
-        if len(behind) < FEWEST:
-            return any(one <= 0 for one in behind)
-        return abs(math.fsum(behind)) / len(behind) <= (statistics.half_width(behind) or 0.0)
 
-    return [leader, *filter(ties, others)]
+def told_apart(task: Json, scores: Sequence[Mapping[str, float]]) -> set[tuple[int, int]]:
+    """The pairs of these scores by seed, by number and the better first, that their seeds tell apart.
+
+    A t-test, paired by seed, finds a difference at 5 % after Holm's correction over all pairs. Pairs that share fewer seeds
+    than FEWEST count as pairs and are not told apart.
+    """
+    pairs = list(combinations(range(len(scores)), 2))
+    ahead = [behind(task, scores[a], scores[b]) for a, b in pairs]
+    corrected = statistics.holm([statistics.paired_p(one) if len(one) >= FEWEST else 1.0 for one in ahead])
+    return {
+        (a, b) if math.fsum(one) > 0 else (b, a)
+        for (a, b), one, p in zip(pairs, ahead, corrected, strict=True)
+        if p < 1 - statistics.LEVEL
+    }
+
+
+def behind(task: Json, better: Mapping[str, float], other: Mapping[str, float]) -> list[float]:
+    """How far the other is behind, for each seed that both have."""
+    return [worse(task, other[seed]) - worse(task, better[seed]) for seed in sorted(better.keys() & other.keys(), key=int)]
 
 
 def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
@@ -82,22 +90,26 @@ def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
     return [name for name in ordered if times[name]["median"] <= times[ordered[0]]["high"]]
 
 
-def after_training(task: Json) -> tuple[int, dict[str, float]] | None:
-    """A length and the mean score there of each change of RoPE's frequencies, the best first.
+def after_training(task: Json) -> tuple[int, dict[str, float], list[tuple[str, str]]] | None:
+    """A length, the mean score there of each change of RoPE's frequencies, the best first, and the neighbours in that order
+    that the seeds do not tell apart.
 
     The length is 4 times the trained one, otherwise the longest that all changes have. None if nothing can be compared, or
     RoPE did not learn the trained length.
     """
-    means = {
-        one["change"]: {length: cell["mean"] for length, cell in one["cells"].items() if cell.get("mean") is not None}
+    cells = {
+        one["change"]: {length: cell for length, cell in one["cells"].items() if cell.get("mean") is not None}
         for one in task["after"]
     }
-    shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in means.values())]
-    if len(means) < 2 or not shared:
+    shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in cells.values())]
+    if len(cells) < 2 or not shared:
         return None
     rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
     if rope is None or not rope["learnt"]:
         return None
     length = 4 * task["length"] if 4 * task["length"] in shared else shared[-1]
-    ordered = sorted(means, key=lambda name: worse(task, means[name][str(length)]))
-    return length, {name: means[name][str(length)] for name in ordered}
+    at = {name: of[str(length)] for name, of in cells.items()}
+    ordered = sorted(at, key=lambda name: worse(task, at[name]["mean"]))
+    apart = told_apart(task, [at[name]["seeds"] for name in ordered])
+    unsure = [(ordered[n], ordered[n + 1]) for n in range(len(ordered) - 1) if (n, n + 1) not in apart]
+    return length, {name: at[name]["mean"] for name in ordered}, unsure

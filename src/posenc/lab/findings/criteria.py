@@ -45,6 +45,8 @@ ENOUGH = 5
 FEWEST = 3
 # Exact match. Where the best encoding is right in fewer rows than this, none is recommended.
 RECOMMENDED = 0.5
+# Multiples of the trained length at which Press et al. (ALiBi) score windows that do not overlap.
+PRESS = (1.0, 1.4, 2.0, 4.9, 6.9)
 # Scores are stored in single precision, where 2.35 - 2.30 is a little more than 0.05.
 ROUNDING = 1e-6
 

@@ -68,6 +68,7 @@ def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
 
 
 def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
+    """Of the encodings that stay as good as at the trained length, where some do."""
     far = task["lengths"][-1]
     reaching = [arm for arm in learnt if arm["cells"][str(far)]["mean"] is not None]
     if not reaching or far == task["length"]:
@@ -78,7 +79,8 @@ def _far(task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
     if task["measure"] == "exact" and reached < RECOMMENDED:
         yield Need(need, say("none"), say("{reached:.0%} right at best", reached=reached))
     else:
-        yield _best(need, task, reaching, far)
+        kept = [arm for arm in reaching if arm["behaviour"] == "flat"]
+        yield _best(need, task, kept or reaching, far)
 
 
 def _of(task: Json, lengths: Words) -> Words:

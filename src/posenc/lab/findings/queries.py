@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,6 +48,13 @@ BY_POSITION = """
     FROM rows WHERE kind = 'position' AND NOT oracle AND isfinite(value) AND coalesce(change, '') = ''
     GROUP BY ALL ORDER BY ALL
 """
+WINDOWS = """
+    SELECT wanted.width AS width, seed, sum(value * weight) / sum(weight) AS bits
+    FROM rows, (SELECT unnest(?::INTEGER[]) AS width) AS wanted
+    WHERE task = ? AND encoding = ? AND length = ? AND kind = 'position' AND NOT oracle AND isfinite(value)
+          AND coalesce(change, '') = '' AND position < wanted.width
+    GROUP BY ALL HAVING count(*) = wanted.width ORDER BY ALL
+"""
 ITEMS = """
     SELECT encoding, mode, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
     FROM rows WHERE task = ? AND kind = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
@@ -78,6 +85,13 @@ class Results:
     def items(self, task: str, measure: str) -> Mapping[str, np.ndarray]:
         """Every scored item of a task, column by column."""
         return self._database.execute(ITEMS, [task, measure]).fetchnumpy()
+
+    def windows(self, task: str, encoding: str, longest: int, widths: Sequence[int]) -> dict[int, dict[str, float]]:
+        """Bits of the first bytes of the longest window, by how many they are and by seed."""
+        found = dict[int, dict[str, float]]()
+        for width, seed, bits in self._database.execute(WINDOWS, [list(widths), task, encoding, longest]).fetchall():
+            found.setdefault(width, {})[str(seed)] = bits
+        return found
 
     def mean_curve(self, task: str, encoding: str) -> Json:
         """The training loss by step, mean over seeds."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from posenc.lab.findings import budget_limits, property_sentences
-from posenc.lab.findings.comparing import after_training, best, first, ranked
+from posenc.lab.findings import budget_limits, property_sentences, recipes
+from posenc.lab.findings.comparing import after_training, behind, best, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
-from posenc.lab.findings.published.counting import of_notes, of_papers
+from posenc.lab.findings.published.counting import of_notes, of_papers, tested
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import (
     because,
     bounds,
     counted_seeds,
+    difference,
     listed,
     loss,
     name,
@@ -50,7 +51,7 @@ def sentences(found: Json) -> list[Words]:
         _exact_tasks(found, main),
         _training_time(found),
         *property_sentences.sentences(found),
-        _published(found),
+        *_published(found),
         _missing(found),
         _seeds(found),
     )
@@ -76,14 +77,14 @@ def _trained(found: Json) -> Words:
     if 0 < begun < len(arms):
         which = say("{begun} of {n_arms} encodings", begun=begun, n_arms=len(arms))
     return say(
-        "{trained}: {which} with {each} each. The models differ by the encoding only: {layers}, d_model {d_model}, "
-        "{n_heads} heads. Tasks: {tasks}.",
+        "{trained}: {which} with {each} each. {differ}. All have {layers}, d_model {d_model} and {heads}. Tasks: {tasks}.",
         trained=trained,
         which=which,
         each=each,
+        differ=recipes.differ(found),
         layers=numbered(size["n_layers"], "layer", "layers"),
         d_model=size["d_model"],
-        n_heads=size["n_heads"],
+        heads=numbered(size["n_heads"], "head", "heads"),
         tasks=joined(names, ", ", "、"),
     )
 
@@ -116,8 +117,8 @@ def _at_trained_length(task: Json) -> Words:
     if equals:
         others = joined(map(name, equals), ", ", "、")
         return say(
-            "{called}: at the trained length {home}, {leader} has the best mean, {said}, and the seeds do "
-            "not tell it from {others}; chance gives {chance}. {learnt}",
+            "{called}: at the trained length {home}, {leader} has the best mean, {said}. It is undecided against {others} "
+            "(paired by seed, Holm's correction over all pairs); chance gives {chance}. {learnt}",
             called=called,
             home=home,
             leader=name(leader),
@@ -127,7 +128,8 @@ def _at_trained_length(task: Json) -> Words:
             learnt=learnt,
         )
     return say(
-        "{called}: at the trained length {home}, {leader} is best with {said}; chance gives {chance}. {learnt}",
+        "{called}: at the trained length {home}, {leader} is best with {said}{ahead}; chance gives {chance}. {learnt}",
+        ahead=_ahead(task, leader, finished),
         called=called,
         home=home,
         leader=name(leader),
@@ -135,6 +137,20 @@ def _at_trained_length(task: Json) -> Words:
         chance=chance,
         learnt=learnt,
     )
+
+
+def _ahead(task: Json, leader: Json, arms: Sequence[Json]) -> Words:
+    """How far the best is ahead of the next, with the interval; nothing without a next."""
+    home = str(task["length"])
+    seeds = {arm["name"]: arm["cells"][home]["seeds"] for arm in arms}
+    others = sorted(
+        (arm for arm in arms if arm is not leader),
+        key=lambda arm: math.fsum(behind(task, seeds[leader["name"]], seeds[arm["name"]])),
+    )
+    if not others:
+        return Words("")
+    by = difference(task, behind(task, seeds[leader["name"]], seeds[others[0]["name"]]))
+    return say(", ahead of the next, {next}, by {by} (95 % interval)", next=name(others[0]), by=by)
 
 
 def _ran(task: Json) -> Words:
@@ -195,8 +211,8 @@ def _gain(task: Json) -> Words | None:
     if round(most, 3) == 0:
         more = say("anything")
     return say(
-        "On the same targets, mean over seeds, no encoding gains {more} from the trained length to {at}, "
-        "so staying as good here shows that nothing breaks, not that far context is used.",
+        "On the same targets, mean over seeds, no encoding gains {more} from the trained length to {at}: these models do "
+        "not use the added context, whatever the text offers, and staying as good shows only that nothing breaks.",
         more=more,
         at=at,
     )
@@ -219,16 +235,25 @@ def _cannot(task: Json) -> Words | None:
 def _after_training(task: Json) -> Words | None:
     if (found := after_training(task)) is None:
         return None
-    length, means = found
+    length, means, unsure = found
     scores = {change: score(task, means[change]) for change in means}
     each = (joined((change_title(change), scores[change]), " ", " ") for change in means)
     rows, at = joined(each, ", ", "，"), times(task, length)
     return say(
         "With the frequencies or positions of the trained RoPE models changed, and no further training, "
-        "the scores at {at} are, the best first: {rows}.",
+        "the scores at {at} are, the best first: {rows}{undecided}.",
         at=at,
         rows=rows,
+        undecided=_undecided(unsure),
     )
+
+
+def _undecided(pairs: Sequence[tuple[str, str]]) -> Words:
+    """Which neighbours of an order the seeds do not tell apart."""
+    if not pairs:
+        return Words("")
+    said = joined((say("{a} and {b}", a=change_title(a), b=change_title(b)) for a, b in pairs), ", ", "、")
+    return say("; undecided after Holm's correction: {said}", said=said)
 
 
 # All tasks ----------------------------------------------------------------------------------------------------------
@@ -381,24 +406,33 @@ def _training_time(found: Json) -> Words | None:
 # How certain it is --------------------------------------------------------------------------------------------------
 
 
-def _published(found: Json) -> Words | None:
-    if not found["published"]:
-        return None
+def _published(found: Json) -> Iterator[Words]:
+    """How many published claims, and statements of the notes, these numbers test, and with which verdicts."""
     papers, notes = of_papers(found["published"]), of_notes(found["published"])
-    agree, disagree, undecided, untested = papers.values()
-    return say(
-        "Of {values} published claims, these numbers support {agree} and contradict {disagree}; these "
-        "seeds leave {undecided} undecided, and {untested} could not be tested here. Of {statements} "
-        "statements of the founding notes, they support {notes_agree} and contradict {notes_disagree}.",
-        values=sum(papers.values()),
-        agree=agree,
-        disagree=disagree,
-        undecided=undecided,
-        untested=untested,
-        statements=sum(notes.values()),
-        notes_agree=notes["agree"],
-        notes_disagree=notes["disagree"],
-    )
+    if tested(papers):
+        yield say(
+            "These numbers test {tested} of {values} published claims: they support {agree}, contradict {disagree} and "
+            "leave {undecided} undecided.",
+            tested=tested(papers),
+            values=sum(papers.values()),
+            **papers,
+        )
+    if tested(notes):
+        yield say(
+            "Of {values} statements of the founding notes, they test {tested}: they support {agree}, contradict "
+            "{disagree} and leave {undecided} undecided.",
+            tested=tested(notes),
+            values=sum(notes.values()),
+            **notes,
+        )
+    unfinished = sum(row["unconverged"] for row in found["published"])
+    if unfinished:
+        yield say(
+            "Of the {decided} that are supported or contradicted, {unfinished} rest on models that still improved at the "
+            "end of training; the table marks them.",
+            decided=sum(count[verdict] for count in (papers, notes) for verdict in ("agree", "disagree")),
+            unfinished=unfinished,
+        )
 
 
 def _missing(found: Json) -> Words | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
@@ -68,6 +70,14 @@ def loss(task: Json, lost: float) -> Words:
     if task["measure"] == "bits":
         return say("{lost:+z.2f} bits", lost=lost)
     return say("{points:+z.1f} points", points=-100 * lost)
+
+
+def difference(task: Json, ahead: Sequence[float]) -> Words:
+    """0.12 ± 0.03 bits, or 71 ± 8 points: the mean over seeds and half the width of its 95 % interval."""
+    middle, half = math.fsum(ahead) / len(ahead), statistics.half_width(ahead) or 0.0
+    if task["measure"] == "bits":
+        return say("{middle:.2f} ± {half:.2f} bits", middle=middle, half=half)
+    return say("{middle:.0f} ± {half:.0f} points", middle=100 * middle, half=100 * half)
 
 
 def times(task: Json, length: int) -> Words:

@@ -17,11 +17,13 @@ def best_change(task: Task) -> Words:
     found = after_training(task)
     if found is None or "" not in found[1]:
         return Words("")
-    length, means = found
+    length, means, unsure = found
     first = next(iter(means))
+    rivals = [other for better, other in unsure if better == first]
+    undecided = phrase("after undecided", change=change_name(rivals[0])) if rivals else Words("")
     numbers = {"value": value(task, means[first]), "none": value(task, means[""]), "unit": unit(task)}
     change, ratio = _spaced(change_name(first)), times(task, length)
-    return phrase("after best", task=of(task["title"]), times=ratio, change=change, **numbers)
+    return phrase("after best", task=of(task["title"]), times=ratio, change=change, undecided=undecided, **numbers)
 
 
 def _spaced(name: Words) -> Words:

@@ -11,10 +11,10 @@ from typing import Any, Literal, NamedTuple
 
 from posenc.lab.findings.comparing import worse
 from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
-from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers
+from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers, tested
 from posenc.lab.findings.wording import because
 from posenc.lab.report.words import of, phrase, same
-from posenc.support.languages import Words, clauses
+from posenc.support.languages import Words, clauses, joined
 
 Findings = Mapping[str, Any]
 Task = Mapping[str, Any]
@@ -253,7 +253,15 @@ def source(row: Mapping[str, Any]) -> Words:
 def verdicts(findings: Findings) -> Words:
     """How many published claims have each verdict, and what the verdicts mean."""
     rows = findings["published"]
-    return phrase("published text", papers=_verdicts(of_papers(rows)), notes=_verdicts(of_notes(rows)), fewest=FEWEST)
+    counts = {"papers": of_papers(rows), "notes": of_notes(rows)}
+    told = [phrase(source, verdicts=_verdicts(count)) for source, count in counts.items() if tested(count)]
+    return phrase("published text", counts=joined(told, " ", ""), fewest=FEWEST)
+
+
+def verdict(row: Mapping[str, Any]) -> Words:
+    """Agree, or "agree, not converged" where an encoding of the claim still improved at the end of training."""
+    said = phrase(row["verdict"])
+    return phrase("not converged", verdict=said) if row["unconverged"] else said
 
 
 def _verdicts(count: Mapping[str, int]) -> Words:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import numbered
 from posenc.lab.report import svg
 from posenc.lab.report.cells import Findings, arms_of
 from posenc.lab.report.html import tag
@@ -35,10 +36,10 @@ def costs(findings: Findings) -> str:
         "cost text",
         rounds=cost["rounds"],
         d_model=sizes["d_model"],
-        n_heads=sizes["n_heads"],
+        heads=numbered(sizes["n_heads"], "head", "heads"),
         batch=trained["batch"],
         length=trained["length"],
         trained_d_model=trained["d_model"],
-        n_layers=trained["n_layers"],
+        layers=numbered(trained["n_layers"], "layer", "layers"),
     )
     return tag("p", text) + f'<div class="panels">{"".join(map(panel, KINDS))}</div>'

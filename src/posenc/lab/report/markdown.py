@@ -19,6 +19,7 @@ from posenc.lab.report.cells import (
     source,
     top,
     value,
+    verdict,
     verdicts,
 )
 from posenc.lab.report.pictures import ENDING, curves_drawn
@@ -84,13 +85,7 @@ def markdown(findings: Findings, language: Language) -> str:
     if findings["published"]:
         head = [said(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [
-            [
-                said(of(row["claim"])),
-                said(of(row["ours"])),
-                said(phrase(row["verdict"])),
-                said(explained(row)),
-                said(source(row)),
-            ]
+            [said(of(row["claim"])), said(of(row["ours"])), said(verdict(row)), said(explained(row)), said(source(row))]
             for row in findings["published"]
         ]
         parts += [f"## {said(phrase('published'))}", said(verdicts(findings)), grid(head, rows)]

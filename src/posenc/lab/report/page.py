@@ -38,6 +38,7 @@ from posenc.lab.report.cells import (
     top,
     unit,
     value,
+    verdict,
     verdicts,
 )
 from posenc.lab.report.costs import costs
@@ -436,15 +437,15 @@ def _published(findings: Findings) -> str:
         return ""
     head = [span(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
 
-    def verdict(row: Arm) -> str:
+    def marked(row: Arm) -> str:
         kind = row["verdict"]
-        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(phrase(kind))}</td>'
+        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(verdict(row))}</td>'
 
     body = [
         [
             span(of(row["claim"])),
             f"<td>{span(of(row['ours']))}</td>",
-            verdict(row),
+            marked(row),
             f"<td>{span(explained(row))}</td>",
             f"<td>{span(source(row))}</td>",
         ]

@@ -10,7 +10,7 @@ from posenc.catalogue import lookup
 from posenc.lab.experiment.arm import encoding_of
 from posenc.lab.findings.property_sentences import small
 from posenc.lab.findings.titles import title
-from posenc.lab.findings.wording import because
+from posenc.lab.findings.wording import because, numbered
 from posenc.lab.report.cells import Findings, reason
 from posenc.lab.report.html import span, table, tag
 from posenc.lab.report.words import phrase
@@ -45,7 +45,8 @@ def properties(findings: Findings) -> str:
     head = [span(phrase("encoding")), *(span(phrase(f"property {name}")) for name in columns)]
     body = [[span(title(name)) + f"<small>{_formula(name)}</small>", *cells(row)] for name, row in found["rows"].items()]
     without = {kind: small(value) for kind, value in found["order_without"].items()}
-    text = phrase("properties text", **without, d_model=size["d_model"], n_heads=size["n_heads"], n_layers=size["n_layers"])
+    layers, heads = numbered(size["n_layers"], "layer", "layers"), numbered(size["n_heads"], "head", "heads")
+    text = phrase("properties text", **without, d_model=size["d_model"], heads=heads, layers=layers)
     return tag("p", text) + table("facts", head, body)
 
 

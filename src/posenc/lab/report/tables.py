@@ -40,7 +40,8 @@ SUMMARY = (
     "parameters",
     "table_bytes_per_token",
 )
-PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "why_en", "why_zh", "decided_by")
+PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "unconverged", "why_en", "why_zh",
+             "decided_by")  # fmt: skip
 
 
 def tables(findings: Findings) -> dict[str, str]:
@@ -87,7 +88,8 @@ def _published(findings: Findings) -> Iterator[dict[str, Any]]:
     for row in findings["published"]:
         told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": reasons(row)}
         spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both.as_dict().items()}
-        yield {"source": row["source"], "verdict": row["verdict"], "decided_by": row.get("decided_by"), **spoken}
+        kept = {name: row.get(name) for name in ("source", "verdict", "unconverged", "decided_by")}
+        yield kept | spoken
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:

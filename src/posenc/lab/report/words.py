@@ -16,12 +16,10 @@ from posenc.support.languages import Words, joined
 PROSE = {
     "title": say("Train short, test long"),
     "lead": say(
-        "{arms} positional encodings on {tasks} tasks, {seeds} each, in models that differ by the encoding "
-        "only. Experiment “{name}”: {about}"
+        "{arms} positional encodings on {tasks} tasks, {seeds} each, in models of one size. Experiment “{name}”: {about}"
     ),
     "lead one": say(
-        "{arms} positional encodings on one task, {seeds} each, in models that differ by the encoding only. "
-        "Experiment “{name}”: {about}"
+        "{arms} positional encodings on one task, {seeds} each, in models of one size. Experiment “{name}”: {about}"
     ),
     "exploratory": say("Fewer than five seeds: exploratory, no intervals over seeds."),
     "contents": say("On this page"),
@@ -151,15 +149,17 @@ PROSE = {
         "compare these scores with encodings that were trained in the form in which they are scored."
     ),
     "after best": say(
-        "{task}: at {times} the trained length, {change} is best with {value} {unit}; without a change the score is {none}."
+        "{task}: at {times} the trained length, {change} has the best mean, {value} {unit}{undecided}; without a change "
+        "the score is {none}."
     ),
+    "after undecided": say(", undecided against {change}"),
     # Cost
     "cost": say("Cost on this machine"),
     "cost text": say(
         "Time relative to no encoding (1×, logarithmic scale). All encodings take turns in one process on one thread. "
         "Dot: median of {rounds} rounds; line: quartiles. The NoPE row times a second copy of NoPE; its spread is the "
-        "measurement noise. Prefill and decode: one attention layer, d_model {d_model}, {n_heads} heads. Training: "
-        "{batch} rows of length {length}, d_model {trained_d_model}, {n_layers} layers. The time to compute the tables "
+        "measurement noise. Prefill and decode: one attention layer, d_model {d_model}, {heads}. Training: "
+        "{batch} rows of length {length}, d_model {trained_d_model}, {layers}. The time to compute the tables "
         "is included. FLOATER keeps the solution of its differential equation: prefill and decoding look it up, and every "
         "training step solves it again."
     ),
@@ -172,7 +172,7 @@ PROSE = {
         "Word order: how much the output changes, beyond the same re-ordering, when the words of 我爱你 and of three "
         "more sentences are reversed. Without an encoding this is {bidirectional} with bidirectional attention and "
         "{causal} with a causal mask. Shift and decode: largest differences in fp64. Sizes are those of the model "
-        "trained here: d_model {d_model}, {n_heads} heads, {n_layers} layers, float32. All layers share the tables."
+        "trained here: d_model {d_model}, {heads}, {layers}, float32. All layers share the tables."
     ),
     "property bidirectional": say("word order, bidirectional"),
     "property causal": say("word order, causal"),
@@ -245,13 +245,17 @@ PROSE = {
     # 9 Published
     "published": say("Published claims and these results"),
     "published text": say(
-        "Claims of papers: {papers}. Statements of the founding notes, which measured nothing: {notes}. Agree: every "
-        "inequality of the claim holds in every seed that its encodings share, and the 95% interval of the mean difference "
-        "over these seeds (t, paired) leaves out 0. Disagree: one of them fails likewise. Undecided: anything else, and "
-        "fewer than {fewest} seeds. No correction is made for the number of rows. Times have no seeds: quartiles that "
-        "overlap leave an order undecided. OUT in a command is the folder of these results. The models are small and "
-        "trained little, so a disagreement is not a refutation. Disagreements stay in the table."
+        "{counts} Agree: every inequality of the claim holds in every seed that its encodings share, and the 95% interval "
+        "of the mean difference over these seeds (t, paired) leaves out 0. Disagree: one of them fails likewise. "
+        "Undecided: anything else, and fewer than {fewest} seeds. Not converged: an encoding of the claim still improved "
+        "at the end of training, and longer training may change the verdict. No correction is made for the number of rows. "
+        "Times have no seeds: quartiles that overlap leave an order undecided. OUT in a command is the folder of these "
+        "results. The models are small and trained little, so a disagreement is not a refutation. Disagreements stay in "
+        "the table."
     ),
+    "papers": say("Claims of papers: {verdicts}."),
+    "notes": say("Statements of the founding notes, which measured nothing: {verdicts}."),
+    "not converged": say("{verdict}, not converged"),
     "verdicts": say("{agree} agree, {disagree} disagree, {undecided} undecided, {not_tested} not tested"),
     "source": say("source"),
     "source of notes": say("founding notes {numbers}"),

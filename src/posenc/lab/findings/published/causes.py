@@ -88,14 +88,22 @@ def decided_by(kind: Kind, found: Mapping[str, Any], consulted: Consulted) -> st
 
 def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
     """The encodings of the claim whose training loss still fell at the end, or that did not learn the trained length."""
-    arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
-    read = {name: arms[task, name] for task, name in consulted}
-    run = {name: arm for name, arm in read.items() if arm["state"] != MISSING}
-    unlearnt = [name for name, arm in run.items() if not arm["learnt"]]
-    improving = [name for name, arm in run.items() if arm["learnt"] and arm["converged"] is False]
-    lists = [(say("not learnt", context="state"), unlearnt), (say("still improving"), improving)]
+    unlearnt = [name for name, arm in _run(found, consulted).items() if not arm["learnt"]]
+    lists = [(say("not learnt", context="state"), unlearnt), (say("still improving"), improving(found, consulted))]
     told = [_list(what, names) for what, names in lists if names]
     return joined(told, "; ", "；") if told else None
+
+
+def improving(found: Mapping[str, Any], consulted: Consulted) -> list[str]:
+    """The encodings of the claim that learnt the trained length and still improved at the end of training."""
+    run = _run(found, consulted)
+    return [name for name, arm in run.items() if arm["learnt"] and arm["converged"] is False]
+
+
+def _run(found: Mapping[str, Any], consulted: Consulted) -> dict[str, Any]:
+    arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
+    read = {name: arms[task, name] for task, name in consulted}
+    return {name: arm for name, arm in read.items() if arm["state"] != MISSING}
 
 
 def _list(what: Words, names: Sequence[str]) -> Words:

@@ -24,5 +24,16 @@ def of_notes(rows: Rows) -> dict[str, int]:
     return _counts([row for row in rows if from_notes(row["source"])])
 
 
+def tested(counts: Mapping[str, int]) -> int:
+    """How many of them these results could test."""
+    return sum(number for verdict, number in counts.items() if verdict != "not tested")
+
+
+def worth_telling(rows: Rows) -> list[Any]:
+    """The rows of papers and those of the notes, of each only where at least one could be tested."""
+    shown = {True: bool(tested(of_notes(rows))), False: bool(tested(of_papers(rows)))}
+    return [row for row in rows if shown[from_notes(row["source"])]]
+
+
 def _counts(rows: Rows) -> dict[str, int]:
     return {verdict: sum(row["verdict"] == verdict for row in rows) for verdict in VERDICTS}

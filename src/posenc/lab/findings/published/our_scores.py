@@ -98,8 +98,9 @@ def score(arm: Found, length: int) -> Score:
 
 
 def side_by_side(task: Found, arm: Found, length: int) -> Score:
-    """The score of windows that do not overlap. With `cut_up: longest`, only the longest length has one."""
-    cell, state = arm["non_overlapping"].get(str(length)), arm["cells"].get(str(length), {}).get("state")
+    """The score of windows that do not overlap. With `cut_up: longest`, shorter ones are the first bytes of the longest."""
+    cell = arm["non_overlapping"].get(str(length)) or arm["windows"].get(str(length))
+    state = arm["cells"].get(str(length), {}).get("state")
     if cell is None and state is None:
         at = say("the trained length") if length == task["length"] else Words(times(task, length))
         name = title(arm["name"])

@@ -80,7 +80,7 @@ def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every claim with its verdict: agree, disagree, undecided, or not tested and why.
 
     Where the verdict is disagree or undecided, `kind` and `cause` say why, and `trial` is one that shows it. Where it is
-    not tested, `needs` says what a test would take.
+    not tested, `needs` says what a test would take. `unconverged`: decided by models that still improved at their end.
     """
     return [row(claim, found) for claim in CLAIMS]
 
@@ -108,6 +108,7 @@ def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "source": claim.source,
         "verdict": verdict,
+        "unconverged": verdict in ("agree", "disagree") and bool(causes.improving(found, consulted)),
         "kind": cause and cause.kind,
         "trial": trial,
         "decided_by": cause.experiment if cause and cause.experiment else None,

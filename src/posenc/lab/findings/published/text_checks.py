@@ -44,38 +44,56 @@ from posenc.support.languages import Words, clauses, joined
 # space, so this is 0.007 bits a byte; the limit is 0.1 bits a word.
 COMPETITIVE = 0.02
 SIDE_BY_SIDE = say("windows side by side, as theirs, so that each length has other bytes at its ends")
+FIRST_BYTES = say("windows as theirs: of each window of {longest} bytes the first ones, by the loss at each position")
 SAME_TARGETS = say("the same targets at every length")
 THEY_CUT = say("theirs cuts the text into windows side by side; here every length has the same targets")
 
 
 def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -> Judge:
-    """Judges the scores of windows side by side, as Press et al. have them, if all of these encodings have them at all of
-    these multiples of the trained length (None: every length from it on). Otherwise those on the same targets.
+    """Judges the scores of windows side by side, as Press et al. have them, at these multiples of the trained length (None:
+    every scored length from it on). They are those of the text cut up into such windows; where it was not cut up, of the
+    first bytes of the longest window at exactly these multiples. Without either, the scores on the same targets are judged.
     """
 
     def judged(found: Found) -> Ours:
         task = task_of(found, TEXT)
-        longer = [length for length in task["lengths"] if length >= task["length"]]
-        lengths = longer if at is None else [length_of(task, one) for one in at]
-        if (cut := _cut_up(task, names, list(map(str, lengths)))) is None:
-            ours = judge(found)
-            return ours._replace(why=clauses(ours.why, SAME_TARGETS), setting=THEY_CUT)
-        ours = judge({**found, "tasks": [cut]})
-        return ours._replace(why=clauses(ours.why, SIDE_BY_SIDE))
+        for seen, remark in ((_cut_up(task, names, at), SIDE_BY_SIDE), (_first_bytes(task, names, at), FIRST_BYTES)):
+            if seen is not None:
+                ours = judge({**found, "tasks": [seen]})
+                return ours._replace(why=clauses(ours.why, remark.filled(longest=task["lengths"][-1])))
+        ours = judge(found)
+        return ours._replace(why=clauses(ours.why, SAME_TARGETS), setting=THEY_CUT)
 
     return judged
 
 
-def _cut_up(task: Found, names: Sequence[str], lengths: Sequence[str]) -> Found | None:
-    """The task with the scores of windows side by side in the place of those on the same targets, None without all."""
-    arms = []
+def _cut_up(task: Found, names: Sequence[str], at: Sequence[float] | None) -> Found | None:
+    """The task with the scores of the text cut up in the place of those on the same targets, None without all."""
+    longer = [length for length in task["lengths"] if length >= task["length"]]
+    lengths = longer if at is None else [length_of(task, one) for one in at]
+    return _in_windows(task, names, lengths, "non_overlapping")
+
+
+def _first_bytes(task: Found, names: Sequence[str], at: Sequence[float] | None) -> Found | None:
+    """The task with the scores of the first bytes of the longest window, at exactly these multiples; None without all."""
+    longer = [length for length in task["lengths"] if length >= task["length"]]
+    lengths = longer if at is None else [round(one * task["length"]) for one in at]
+    seen = _in_windows(task, names, lengths, "windows")
+    return None if seen is None else {**seen, "lengths": lengths}
+
+
+def _in_windows(task: Found, names: Sequence[str], lengths: Sequence[int], which: str) -> Found | None:
+    """The task with the scores `which` at these lengths, None without those of an encoding that has scores."""
+    arms, widths = [], list(map(str, lengths))
     for arm in (arm for arm in task["arms"] if arm["name"] in names):
-        wanted = [length for length in lengths if arm["learnt"] and arm["cells"][length]["mean"] is not None]
-        if not arm["non_overlapping"].keys() >= set(wanted):
+        ends = arm["cells"][str(task["lengths"][-1])]
+        wanted = [n for n in widths if arm["learnt"] and arm["cells"].get(n, ends)["mean"] is not None]
+        if not arm[which].keys() >= set(wanted):
             return None
-        cells = {length: arm["non_overlapping"][length] for length in wanted}
+        cells = {n: arm[which][n] for n in wanted}
         home = cells.get(str(task["length"]))
-        lost = {} if home is None else {length: _lost(home, cells[length]) for length in arm["rise"].keys() & cells.keys()}
+        longer = [n for n in wanted if int(n) > task["length"]]
+        lost = {} if home is None else {n: _lost(home, cells[n]) for n in longer}
         arms.append({**arm, "cells": {**arm["cells"], **cells}, "rise": lost})
     return {**task, "arms": arms}
 

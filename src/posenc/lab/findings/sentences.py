@@ -415,7 +415,9 @@ def _published(found: Json) -> Iterator[Words]:
             "leave {undecided} undecided.",
             tested=tested(papers),
             values=sum(papers.values()),
-            **papers,
+            agree=papers["agree"],
+            disagree=papers["disagree"],
+            undecided=papers["undecided"],
         )
     if tested(notes):
         yield say(
@@ -423,7 +425,9 @@ def _published(found: Json) -> Iterator[Words]:
             "{disagree} and leave {undecided} undecided.",
             tested=tested(notes),
             values=sum(notes.values()),
-            **notes,
+            agree=notes["agree"],
+            disagree=notes["disagree"],
+            undecided=notes["undecided"],
         )
     unfinished = sum(row["unconverged"] for row in found["published"])
     if unfinished:

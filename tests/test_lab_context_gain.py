@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+from posenc.lab.records.results import Folder
+from posenc.lab.tasks.text import held_out_windows
 from posenc.lab.text.context_gain import Near, bits_by_window, fitted, match
+from posenc.lab.text.corpus import read_corpus
+
+ROOT = Path(__file__).parent.parent
+WINDOWS = (128, 192, 256, 512, 1024, 2048)
 
 
 def test_near_bytes_are_smoothed_as_witten_and_bell_do() -> None:
@@ -52,3 +60,24 @@ def test_a_window_that_holds_the_repetition_gains() -> None:
     assert found[12] == pytest.approx(9, abs=0.15)
     assert found[36] < 0.1
     assert math.isfinite(found[36])
+
+
+@pytest.mark.acceptance
+def test_the_page_of_the_study_shows_what_it_gives_on_the_texts_of_the_study() -> None:
+    """Near counts of the first 8 million bytes of the training documents, weights of the 200 documents after them."""
+    text = read_corpus(None, 2049, "prose_6000")
+    manifest = Folder(ROOT / "results" / "study").experiment()
+    assert manifest is not None
+    assert manifest["text"]["sha256"] == text.sha256
+    ends = np.cumsum([len(document) for document in text.train])
+    first = int(np.searchsorted(ends, 8_000_000)) + 1
+    rest = replace(text, train=(), held_out=text.train[first : first + 200])
+    fit, scored = (held_out_windows(one, 2049, 128).windows.numpy() for one in (rest, text))
+    found = bits_by_window(Near(text.train[:first]), fit, scored, 64, WINDOWS)
+    for page in ("README.md", "README.zh-CN.md"):
+        (shown,) = (
+            line.strip("| ").split(" | ")[1:]
+            for line in (ROOT / "results" / "study" / page).read_text("utf-8").splitlines()
+            if line.startswith(("| match model |", "| 匹配模型 |"))
+        )
+        assert shown == [f"{found[window]:.3f}" for window in WINDOWS] + [f"{found[128] - found[2048]:.3f}"]

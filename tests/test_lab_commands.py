@@ -1005,7 +1005,7 @@ def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.Monk
     from posenc.lab.experiment import PRESETS
 
     lines = [shlex.split(line, comments=True) for block in blocks("lab.md", "sh") for line in block.splitlines()]
-    assert len(lines) == 13
+    assert len(lines) == 14
     monkeypatch.chdir(tmp_path)
     for words in lines:
         name, *rest = words[words.index("lab") + 1 :]

@@ -29,7 +29,7 @@ def own(config: Any, key: str) -> Any:
 
 
 def test_a_size_under_another_name_is_what_the_class_makes_of_it():
-    compared = {(model_type, *one) for model_type in ALIASED for one in checked(model_type)}
+    compared = {(model_type, *one) for model_type in ALIASED if model_type in CONFIG_MAPPING for one in checked(model_type)}
     assert len(compared) >= 350
     assert len({model_type for model_type, *_ in compared}) >= 140
 

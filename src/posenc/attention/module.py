@@ -159,6 +159,8 @@ class Attention(nn.Module):
         positions that do not follow the last one that the cache holds of the row.
         """
         self._check(x)
+        if not (causal is None or isinstance(causal, bool)):
+            raise TypeError(f"causal: expected True, False or None, got {shown(causal)}")
         if cache is not None and not (isinstance(cache, KeyValueCache) and cache.k.shape[0] == x.shape[0]):
             got = cache.k.shape[0] if isinstance(cache, KeyValueCache) else shown(cache)
             raise ValueError(f"cache: expected the KeyValueCache of {x.shape[0]} rows that decode returned, got {got}")

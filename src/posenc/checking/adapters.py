@@ -21,6 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.checking.errors import NotExpressible
+from posenc.checking.subject import Seam
 from posenc.positions import readable
 from posenc.support.checked import checked
 from posenc.support.checks import shown
@@ -208,8 +209,9 @@ OFFSETS = frozenset(
 )
 
 
+@checked
 def of_positions(
-    function: Callable[..., Any], seam: str
+    function: Callable[..., Any], seam: Seam
 ) -> tuple[Callable[..., Any], Literal["positions", "offset", "none"]]:
     """The callable as one of positions, and what it takes in truth, by the names of its arguments.
 

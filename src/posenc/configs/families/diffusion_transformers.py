@@ -104,7 +104,7 @@ def SD3Transformer2DModel(keys: Keys) -> PositionSpec:
         "encodings.sinusoidal.Sinusoidal",
         (("d_model", heads * d_head), ("layout", "sin_cos"), ("axes", 2), ("reads", (1, 0)), ("scale", scale)),
         (
-            ("d_model", "num_attention_heads × attention_head_dim"),
+            ("d_model", "num_attention_heads, attention_head_dim"),
             ("scale", "sample_size / patch_size / pos_embed_max_size"),
         ),
     )

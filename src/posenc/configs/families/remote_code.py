@@ -210,8 +210,12 @@ def _growing(keys: Keys) -> tuple[Use, ...]:
     given = Keys(keys.table("llama_4_scaling"), "", keys.where("llama_4_scaling"))
     if not given.data or not given.number("beta", positive=False):
         return ()
-    arguments = {"scale": given.number("beta"), "length": given.whole("original_max_position_embeddings"), "offset": 0}
-    said = {"scale": given.where("beta"), "length": given.where("original_max_position_embeddings")}
+    arguments = {
+        "scale": given.number("beta"),
+        "trained_length": given.whole("original_max_position_embeddings"),
+        "offset": 0,
+    }
+    said = {"scale": given.where("beta"), "trained_length": given.where("original_max_position_embeddings")}
     return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said.items())),)
 
 

@@ -144,8 +144,9 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+    file: dict[str, Any] = {}
     if path.is_dir():
-        folder, file = path, {}
+        folder = path
     elif is_gguf(path):
         if find_spec("gguf") is None:
             raise ModuleNotFoundError(f"{model}: transformers reads GGUF files with the package gguf: pip install gguf")
@@ -154,8 +155,12 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
         raise ValueError(f"{model}: expected a folder that save_pretrained wrote, or a GGUF file")
     options: dict[str, Any] = {"dtype": getattr(torch, dtype), "local_files_only": True, **file}
     config = {} if file else json.loads((folder / "config.json").read_text("utf-8"))
-    make = from_pretrained if KEY in config else transformers.AutoModelForCausalLM.from_pretrained
-    return make(folder, **options).eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
+    if KEY in config:  # the folder's own model type is known to its remote code alone
+        made: Any = from_pretrained(folder, **options)
+        file["config"] = made.config
+    else:
+        made = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
+    return made.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
 
 
 def read(path: Path, tokenizer: Any, samples: int, scored: int, copied: int) -> Text:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from context_gain import WINDOWS, Near, bits_by_window, fitted, match, of_study
 
 from posenc.lab.records.results import Folder
-from posenc.lab.tasks.text import held_out_windows
-from posenc.lab.text.context_gain import Near, bits_by_window, fitted, match
 from posenc.lab.text.corpus import read_corpus
 
 ROOT = Path(__file__).parent.parent
-WINDOWS = (128, 192, 256, 512, 1024, 2048)
 
 
 def test_near_bytes_are_smoothed_as_witten_and_bell_do() -> None:
@@ -69,11 +66,7 @@ def test_the_page_of_the_study_shows_what_it_gives_on_the_texts_of_the_study() -
     manifest = Folder(ROOT / "results" / "study").experiment()
     assert manifest is not None
     assert manifest["text"]["sha256"] == text.sha256
-    ends = np.cumsum([len(document) for document in text.train])
-    first = int(np.searchsorted(ends, 8_000_000)) + 1
-    rest = replace(text, train=(), held_out=text.train[first : first + 200])
-    fit, scored = (held_out_windows(one, 2049, 128).windows.numpy() for one in (rest, text))
-    found = bits_by_window(Near(text.train[:first]), fit, scored, 64, WINDOWS)
+    found = of_study(text)
     for page in ("README.md", "README.zh-CN.md"):
         (shown,) = (
             line.strip("| ").split(" | ")[1:]

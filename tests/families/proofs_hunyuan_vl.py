@@ -17,10 +17,16 @@ from posenc.configs.weights import with_weights
 @proof("hunyuan_vl_vision")
 def hunyuan_vl_vision(model_type: str) -> Proof:
     result = Proof(model_type, "a learned grid (bilinear), its first row unused; no rotation")
-    config = config_of(model_type, patch_size=2, max_image_size=10, head_dim=32, **TOWER)
+    embedded(result, "HunYuanVLVisionPatchEmbed", head_dim=32)
+    return result
+
+
+def embedded(result: Proof, module_name: str, **sizes: Any) -> None:
+    """The grid of a whole image, and no position after it."""
+    config = config_of(result.model_type, patch_size=2, max_image_size=10, **sizes, **TOWER)
     spec = spec_of(config)
     torch.manual_seed(0)
-    module = modeling(model_type).HunYuanVLVisionPatchEmbed(config)
+    module = getattr(modeling(result.model_type), module_name)(config)
     pixels = torch.randn(48, 3 * 4, generator=torch.Generator().manual_seed(2)) * 1e-3
     coords = torch.cat([raster(IMAGES), sizes_of(IMAGES)], dim=1)
     with torch.no_grad():
@@ -28,7 +34,6 @@ def hunyuan_vl_vision(model_type: str) -> Proof:
         got = with_weights(spec, 0, module.state_dict()).embed(words[None], posenc.Positions.at(coords[None]))
         result.close("what enters the first layer", got, module(pixels, [list(size) for size in IMAGES]), 16.0)
     assert not any(layer.uses for layer in spec.layers[1:])
-    return result
 
 
 @proof("hunyuan_vl_text")

@@ -14,18 +14,16 @@ from families.harness import IDS, Proof, build, calls, config_of, made_of, model
 from families.proofs_deepseek_v3 import BOTH, MAGNITUDE, ONE
 from families.proofs_deepseek_v3 import turned as latent_turned
 from families.proofs_deepseek_v32 import indexed
+from families.proofs_hunyuan_vl import embedded
 from families.proofs_inkling import SIZES as INKLING
 from families.proofs_inkling import same_bias
-from families.proofs_llama4_vision import IMAGES, TOWER
 from families.proofs_qwen2_vl import IDS as THREE_AXES
 from families.proofs_qwen2_vl import plain
 from families.proofs_qwen2_vl import turned as turned_by_three
-from families.proofs_qwen2_vl_vision import raster, sizes_of
 from families.proofs_wav2vec2 import REAL, drawn, frames, sized
 from families.silenced import added_by
 from families.turning import FULL, LINEAR, LLAMA3, SLIDING, YARN, also, turned
 from posenc.configs import read_config
-from posenc.configs.weights import with_weights
 
 NO_POSITIONS = {
     "apertus1p5_vision_tokenizer": "convolutions, and attention without order among the cells of an image",
@@ -131,17 +129,7 @@ def hy_v4_vl_text(model_type: str) -> Proof:
 @proof("hy_v4_vl_vision")
 def hy_v4_vl_vision(model_type: str) -> Proof:
     result = Proof(model_type, "a learned grid (bilinear, a tenth of a patch more), its first row unused; no rotation")
-    config = config_of(model_type, patch_size=2, max_image_size=10, **TOWER)
-    spec = spec_of(config)
-    torch.manual_seed(0)
-    module = modeling(model_type).HYV4VLVisionPatchEmbed(config)
-    pixels = torch.randn(48, 3 * 4, generator=torch.Generator().manual_seed(2)) * 1e-3
-    coords = torch.cat([raster(IMAGES), sizes_of(IMAGES)], dim=1)
-    with torch.no_grad():
-        words = module.patch_embedding(pixels.reshape(48, 3, 2, 2)).flatten(1)
-        got = with_weights(spec, 0, module.state_dict()).embed(words[None], posenc.Positions.at(coords[None]))
-        result.close("what enters the first layer", got, module(pixels, [list(size) for size in IMAGES]), 16.0)
-    assert not any(layer.uses for layer in spec.layers[1:])
+    embedded(result, "HYV4VLVisionPatchEmbed")
     return result
 
 

@@ -176,8 +176,7 @@ class Attention(nn.Module):
             return self._across(x, at, cache, causal is True, impl, options)
         if causal is False:
             raise ValueError("causal: decoding without a memory is causal; expected None or True, got False")
-        x = self.encoding.embed(x, at)
-        at = self.encoding.read_hidden(x, at, None if cache is None else cache.at)
+        x, at = self._read(x, at, None if cache is None else cache.at)
         q, k = rotated(self.encoding, self._split(self.query(x)), self._split(self.key(x)), at, at)
         v = self.encoding.rotate(self._split(self.val(x)), at, "value")
         held = self._held(at)
@@ -187,10 +186,10 @@ class Attention(nn.Module):
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
-    def _read(self, x: Tensor, at: Positions) -> tuple[Tensor, Positions]:
-        """A sequence as its projections read it, and its positions with what the encoding took from it."""
+    def _read(self, x: Tensor, at: Positions, past: Positions | None = None) -> tuple[Tensor, Positions]:
+        """A sequence as its projections read it, and its positions with what the encoding took from it, after `past`."""
         x = self.encoding.embed(x, at)
-        return x, self.encoding.read_hidden(x, at)
+        return x, self.encoding.read_hidden(x, at, past)
 
     def _remembered(self, memory: Tensor, at: Positions) -> MemoryCache:
         source, at = self._read(memory, at)
@@ -202,8 +201,7 @@ class Attention(nn.Module):
         self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: Given
     ) -> tuple[Tensor, MemoryCache]:
         """Cross-attention over a memory that was projected before."""
-        x = self.encoding.embed(x, at)
-        read = self.encoding.read_hidden(x, at, cache.seen)
+        x, read = self._read(x, at, cache.seen)
         if read is not at:
             read = read.expand(x.shape[0])
             cache = replace(cache, seen=read if cache.seen is None else Positions.cat([cache.seen, read]))

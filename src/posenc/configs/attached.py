@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.say import say
-from posenc.configs.spec import Layer, PositionSpec, Remark, Rotation, Use
+from posenc.configs.spec import PositionSpec, Remark, Rotation, Use
 
 if TYPE_CHECKING:
     from posenc.frequencies import Arithmetic, Frequencies
@@ -76,7 +76,7 @@ def _within(spec: PositionSpec, chosen: dict[int, tuple[Use, ...]]) -> PositionS
     if spec.layers:
         if missing := [n for n in chosen if not 0 <= n < len(spec.layers)]:
             raise ConfigError(f"{KEY}.layers: the model has {len(spec.layers)} layers, got {missing[0]}")
-        layers = [replace(layer, uses=_in_place(layer, n, chosen)) for n, layer in enumerate(spec.layers)]
+        layers = [replace(layer, uses=chosen.get(n, layer.uses)) for n, layer in enumerate(spec.layers)]
         said = say(
             "{count} of {layers} layers have an encoding attached by posenc, in place of the model's own",
             count=len(chosen),
@@ -88,10 +88,6 @@ def _within(spec: PositionSpec, chosen: dict[int, tuple[Use, ...]]) -> PositionS
             changed = _within(part, chosen)
             return replace(spec, parts=(*spec.parts[:number], changed, *spec.parts[number + 1 :]))
     raise ConfigError(f"{KEY}.layers: no part of the model has a layer {max(chosen)}")
-
-
-def _in_place(layer: Layer, n: int, chosen: dict[int, tuple[Use, ...]]) -> tuple[Use, ...]:
-    return chosen.get(n, layer.uses)
 
 
 def _uses(made: Mapping[str, Any], where: str) -> tuple[Use, ...]:

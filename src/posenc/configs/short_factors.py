@@ -19,11 +19,10 @@ def short_factors_at_any_length(
     transformers 5.23, PhimoeRotaryEmbedding.forward recomputes the frequencies without a length, which selects the short
     factors, but selects the scale by length. Raises ValueError for a scale that is not positive.
     """
-    checks.positive(short_mscale=short_mscale, long_mscale=long_mscale)
-    made = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)
-    assert isinstance(made, LongRoPE)
-    short = replace(made.short, cos_sin_scale=short_mscale, cos_sin_scale_from="short_mscale")
-    return LongRoPE(short, replace(short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale"), made.trained_length)
+    scales = {"short_mscale": short_mscale, "long_mscale": long_mscale}
+    made = with_scales(width, base, arithmetic=arithmetic, **scales, **parameters)
+    beyond = replace(made.short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale")
+    return LongRoPE(made.short, beyond, made.trained_length)
 
 
 def with_scales(

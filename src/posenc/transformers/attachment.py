@@ -12,6 +12,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from posenc.combined import PerLayer
+from posenc.configs.attached import KEY
 from posenc.encoding import PositionalEncoding
 from posenc.support import checks
 from posenc.support.checks import shown
@@ -30,7 +31,7 @@ from posenc.transformers.decoder import (
 from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
-from posenc.transformers.saved import KEY, entry_of
+from posenc.transformers.saved import entry_of
 from posenc.transformers.shared_folder import finish
 
 RECORD = "_posenc_attached"

@@ -10,11 +10,12 @@ from typing import Any
 import torch
 from torch import nn
 
+from posenc.configs.attached import KEY
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
 from posenc.support.checked import checked
 from posenc.transformers.attachment import PARAMETERS, attach
-from posenc.transformers.saved import KEY, restored
+from posenc.transformers.saved import restored
 
 
 @checked

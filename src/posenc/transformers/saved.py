@@ -21,11 +21,11 @@ from typing import Any
 from torch import nn
 
 from posenc.combined import Stack
+from posenc.configs.attached import KEY
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
 from posenc.support.checks import shown
 
-KEY = "posenc"
 FORMAT = 1
 OWN = ("posenc.encoding.", "posenc.encodings.")  # where posenc's encodings are
 DEEPEST = 8  # lists within lists, and stacks within stacks, whose traits take 2^depth steps

@@ -14,10 +14,10 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from posenc.configs.attached import PREFIX
+from posenc.configs.attached import KEY, PREFIX
+from posenc.configs.report.remarks import listed
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
-from posenc.transformers.saved import KEY
 
 FILE = "modeling_posenc"
 SOURCE = '''"""Loads this folder with the positional encoding that is attached to it. Needs posenc: pip install posenc"""
@@ -98,7 +98,7 @@ def _rows(entry: dict[str, Any]) -> str:
     layers: dict[int, list[int]] = {}
     for n, number in sorted((int(n), number) for n, number in entry["layers"].items()):
         layers.setdefault(number, []).append(n)
-    rows = [f"| {_ranges(of)} | {_name(entry['encodings'][number])} |" for number, of in sorted(layers.items())]
+    rows = [f"| {listed(of, len(of))} | {_name(entry['encodings'][number])} |" for number, of in sorted(layers.items())]
     return "\n".join(["| layers | encoding |", "|---|---|", *rows])
 
 
@@ -106,17 +106,6 @@ def _name(made: dict[str, Any]) -> str:
     if "stack" in made:
         return " + ".join(map(_name, made["stack"]))
     return str(made["class"].rpartition(".")[2].rpartition(":")[2])
-
-
-def _ranges(numbers: list[int]) -> str:
-    """0–3, 5 for 0, 1, 2, 3, 5."""
-    runs: list[list[int]] = []
-    for n in numbers:
-        if runs and n == runs[-1][-1] + 1:
-            runs[-1].append(n)
-        else:
-            runs.append([n])
-    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
 
 
 def _write_card(path: Path, section: str) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import asdict, dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from string import Template
 from typing import Any, Literal, NamedTuple, get_args
@@ -89,13 +89,13 @@ class Answers:
     def causal(self) -> bool:
         return bool(self.told["model"] == "decoder")
 
-    @property
+    @cached_property
     def own(self) -> Entry:
         """The encoding of the trained model."""
         found = own_of(self.of) if self.of else None
         return found or BY_NAME["vit" if self.domain == "image" else "rope"]
 
-    @property
+    @cached_property
     def told(self) -> dict[str, Any]:
         """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
         longer = self.factor != 1 if self.domain == "image" else self.factor > 1

@@ -406,35 +406,28 @@ def _training_time(found: Json) -> Words | None:
 # How certain it is --------------------------------------------------------------------------------------------------
 
 
+CLAIMS_OF_PAPERS = say(
+    "These numbers test {tested} of {values} published claims: they support {agree}, contradict {disagree} and "
+    "leave {undecided} undecided."
+)
+CLAIMS_OF_NOTES = say(
+    "Of {values} statements of the founding notes, they test {tested}: they support {agree}, contradict "
+    "{disagree} and leave {undecided} undecided."
+)
+
+
 def _published(found: Json) -> Iterator[Words]:
     """How many published claims, and statements of the notes, these numbers test, and with which verdicts."""
-    papers, notes = of_papers(found["published"]), of_notes(found["published"])
-    if tested(papers):
-        yield say(
-            "These numbers test {tested} of {values} published claims: they support {agree}, contradict {disagree} and "
-            "leave {undecided} undecided.",
-            tested=tested(papers),
-            values=sum(papers.values()),
-            agree=papers["agree"],
-            disagree=papers["disagree"],
-            undecided=papers["undecided"],
-        )
-    if tested(notes):
-        yield say(
-            "Of {values} statements of the founding notes, they test {tested}: they support {agree}, contradict "
-            "{disagree} and leave {undecided} undecided.",
-            tested=tested(notes),
-            values=sum(notes.values()),
-            agree=notes["agree"],
-            disagree=notes["disagree"],
-            undecided=notes["undecided"],
-        )
-    unfinished = sum(row["unconverged"] for row in found["published"])
+    rows = found["published"]
+    for counts, text in ((of_papers(rows), CLAIMS_OF_PAPERS), (of_notes(rows), CLAIMS_OF_NOTES)):
+        if tested(counts):
+            yield text.filled(tested=tested(counts), values=sum(counts.values()), **counts)
+    unfinished = sum(row["unconverged"] for row in rows)
     if unfinished:
         yield say(
             "Of the {decided} that are supported or contradicted, {unfinished} rest on models that still improved at the "
             "end of training; the table marks them.",
-            decided=sum(count[verdict] for count in (papers, notes) for verdict in ("agree", "disagree")),
+            decided=sum(row["verdict"] in ("agree", "disagree") for row in rows),
             unfinished=unfinished,
         )
 

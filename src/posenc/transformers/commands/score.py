@@ -138,9 +138,9 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
     import torch
     import transformers
 
+    from posenc.configs.attached import KEY
     from posenc.configs.gguf import is_gguf
     from posenc.transformers.loaded import from_pretrained
-    from posenc.transformers.saved import KEY
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

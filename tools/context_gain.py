@@ -1,5 +1,7 @@
 """What a longer window is worth to a predictor that does find far repetitions: a measure of the text, not of a model.
 
+    python tools/context_gain.py        the row of results/study/README.md: bits a byte by window, in about a minute
+
     near    p(byte | the ORDER bytes before) from counts in the training documents, smoothed by Witten and Bell
     match   the longest run of bytes before the target, LEAST or more, that occurred earlier in the window; its next byte
     both    w · [byte is the one after the match] + (1 - w) · near, with a weight w for each length of the match, fitted to
@@ -14,9 +16,13 @@ Legend: n windows, w bytes of a window, t targets, the last bytes of each window
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from posenc.lab.tasks.text import held_out_windows
+from posenc.lab.text.corpus import Corpus, read_corpus
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array
@@ -26,6 +32,9 @@ if TYPE_CHECKING:
 ORDER = 5  # bytes of the near context: a key of 6 bytes fits an int64
 LEAST, MOST = 4, 32  # bytes of a match; longer ones count as MOST
 ROUNDS = 30
+WINDOWS = (128, 192, 256, 512, 1024, 2048)
+COUNTED, FITTED = (8_000_000, 200)  # bytes of training documents that are counted; documents for the weights
+HELD_OUT, TARGETS = 128, 64  # windows of the study, and bytes that are scored at the end of each
 
 
 class Near:
@@ -122,3 +131,24 @@ def _read(
     texts = [bytes(line) for line in shown.astype(np.uint8).tolist()]
     found = np.array([match(text[:place]) for text in texts for place in places])
     return found[:, 0], ((found[:, 1] == byte) & (found[:, 0] > 0)).astype(float), near(before, byte)
+
+
+def of_study(text: Corpus) -> dict[int, float]:
+    """Bits a byte by window, of the bytes that the study scores: near counts of the first training documents, weights of
+    those after them.
+    """
+    ends = np.cumsum([len(document) for document in text.train])
+    first = int(np.searchsorted(ends, COUNTED)) + 1
+    rest = replace(text, train=(), held_out=text.train[first : first + FITTED])
+    fit, scored = (held_out_windows(one, WINDOWS[-1] + 1, HELD_OUT).windows.numpy() for one in (rest, text))
+    return bits_by_window(Near(text.train[:first]), fit, scored, TARGETS, WINDOWS)
+
+
+def main() -> None:
+    found = of_study(read_corpus(None, WINDOWS[-1] + 1, "prose_6000"))
+    gain = found[WINDOWS[0]] - found[WINDOWS[-1]]
+    print(" | ".join(["| match model", *(f"{bits:.3f}" for bits in found.values()), f"{gain:.3f} |"]))
+
+
+if __name__ == "__main__":
+    main()

@@ -137,3 +137,18 @@ def test_positions_that_are_no_whole_numbers_are_refused():
         score_mod(encoding, Positions.grid(3, 3))
     with pytest.raises(ValueError, match="at_q: expected positions at most"):
         score_mod(encoding, Positions(*torch.tensor([[[0, 2**30]], [[0, 1]], [[0, 0]]])))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "said"),
+    [
+        (lambda at: score_mod(posenc.create("alibi", n_heads=H), "x"), TypeError, "at_q: expected"),
+        (lambda at: score_mod(posenc.create("alibi", n_heads=H), Positions.arange(1, 0)), ValueError, "at_q: .* got none"),
+        (lambda at: mask_mod("x"), TypeError, "at_q: expected"),
+        (lambda at: mask_mod(at, window=(-1, 0)), ValueError, "window: expected"),
+        (lambda at: mask_mod(at, chunk=0), ValueError, "chunk: expected"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(call, error, said):
+    with pytest.raises(error, match=said):
+        call(Positions.arange(1, 8))

@@ -549,6 +549,10 @@ UNREADABLE = {
         {"posenc": {"model_type": "llama", "layers": {"0": 0}, "encodings": [{"class": "a.b:C", "arguments": {}}]}},
         "a configuration imports no code",
     ),
+    "no layers": (
+        {"posenc": {"model_type": "gemma3", "layers": {}, "encodings": []}},
+        "posenc: is not as posenc writes it: .*expected a number for each layer",
+    ),
     "damaged": (
         {"posenc": {"model_type": "llama", "layers": {"0": 3}, "encodings": []}},
         "posenc: is not as posenc writes it",

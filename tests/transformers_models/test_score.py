@@ -292,6 +292,15 @@ def test_the_command_names_the_option_that_is_wrong(folder, tmp_path, given, mes
     assert message in " ".join(ended.stderr.replace("│", " ").split())
 
 
+def test_the_command_names_a_tokenizer_that_is_not_there(model, folder, tmp_path):
+    (tmp_path / "bare").mkdir()
+    for name in ("config.json", "model.safetensors", "tale.txt"):
+        (tmp_path / "bare" / name).write_bytes((folder / name).read_bytes())
+    ended = score_command(tmp_path / "bare", tmp_path)
+    assert ended.returncode != 0
+    assert "has no tokenizer that transformers can load" in ended.stderr
+
+
 def test_the_command_names_a_model_that_is_not_there(folder, tmp_path):
     ended = in_process.posenc("lab", "score", tmp_path / "none", "--text", folder / "tale.txt")
     assert ended.returncode == 1

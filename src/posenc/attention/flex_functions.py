@@ -11,16 +11,14 @@ Legend: b batch, h query heads, i query, j key, n distances.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
+from posenc.attention.options import Options
 from posenc.encoding import PositionalEncoding, distance_terms
+from posenc.positions import Positions
 from posenc.support.checked import checked
-
-if TYPE_CHECKING:
-    from posenc.positions import Positions
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
@@ -54,6 +52,8 @@ def score_mod(encoding: PositionalEncoding, at_q: Positions, at_k: Positions | N
     for argument, at in (("at_q", at_q), ("at_k", at_k)):
         if at.coords.ndim != 2 or at.coords.is_floating_point():
             raise ValueError(f"{argument}: expected a whole number for each token, as biases are looked up by distance")
+        if not at.coords.numel():
+            raise ValueError(f"{argument}: expected positions of tokens, got none")
     query, key = at_q.coords, at_k.coords
     first, last = (int((query.amin() - key.amax()).item()), int((query.amax() - key.amin()).item()))
     if last - first >= LONGEST:
@@ -85,9 +85,12 @@ def mask_mod(
     causal       a query sees keys up to its own `order`
     window       (left, right): at most so many positions before and after the query; None is no limit
     chunk        a query sees keys of its own chunk of so many positions
+
+    Raises ValueError for a window or a chunk that `attend` refuses.
     """
     at_k = at_q if at_k is None else at_k
-    (left, right) = window or (None, None)
+    options = Options(window=window, chunk=chunk)
+    (left, right), chunk = options.window or (None, None), options.chunk
     of_q, of_k, order_q, order_k = at_q.document, at_k.document, at_q.order, at_k.order
     row_q, row_k = _row(at_q), _row(at_k)
 

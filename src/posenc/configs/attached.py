@@ -46,6 +46,8 @@ def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:
         encodings, layers = list(entry["encodings"]), {int(n): int(number) for n, number in entry["layers"].items()}
         uses = [_uses(made, f"{KEY}.encodings[{number}]") for number, made in enumerate(encodings)]
         chosen = {n: uses[number] for n, number in layers.items()}
+        if not chosen:
+            raise ValueError("layers: expected a number for each layer, got none")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{KEY}: is not as posenc writes it: {type(error).__name__}: {str(error)[:200]}") from error
     return _within(spec, chosen)

@@ -160,7 +160,10 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
         file["config"] = made.config
     else:
         made = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
-    return made.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
+    try:
+        return made.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{model}: has no tokenizer that transformers can load; save it beside the model") from error
 
 
 def read(path: Path, tokenizer: Any, samples: int, scored: int, copied: int) -> Text:

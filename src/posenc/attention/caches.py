@@ -114,6 +114,7 @@ def rescale_keys(
     for name in ("d_head", "rotary_dim", "trailing", "reverse", "sides", "layout", "returns"):
         if (mine := getattr(new, name)) != (theirs := getattr(old, name)):
             raise ValueError(f"new: expected {name}={theirs} as old has, got {mine}")
+    old.check_coords(at)
     plain = rerotate(keys.double(), by=-at.coords, encoding=old)
     if old.returns != old.layout:
         plain = convert_keys(plain, old.returns, old.layout, rotary_dim=old.rotary_dim, trailing=old.trailing)

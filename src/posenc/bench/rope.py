@@ -1,7 +1,8 @@
 """Rotating queries and keys: ours into a new tensor, into a given one and in place, and every peer.
 
     floor   copying q and k into existing memory; forward + backward: twice
-    decode  one token in each row, cos and sin computed within, on both sides where the peer computes them
+    decode  one token in each row, from the lengths seen so far: positions, cos and sin are computed within, on both sides
+            where the peer computes them
 
 Legend: b batch, h heads, t tokens, d channels of a head.
 """
@@ -112,6 +113,8 @@ def _entry(inputs: Inputs, name: str, package: str, layout: str, make: Callable[
 
     def ready() -> Made:
         rotate, (q, k) = make(), inputs.pair
+        if inputs.decoding:
+            return made(torch.no_grad()(lambda: rotate(q, k)))
         if not inputs.backward:
             return made(lambda: rotate(q, k))
 
@@ -138,15 +141,26 @@ def _ours(inputs: Inputs) -> list[Entry]:
 
         return RoPE(inputs.case.width, layout=layout)  # type: ignore[arg-type]
 
-    def new(layout: str, prepared: bool = False) -> Rotate:
+    def new(layout: str) -> Rotate:
+        from posenc.attention import rotate
+
         encoding = rope(layout)
         at = inputs.posenc(encoding)
+        return lambda q, k: rotate(q, k, encoding, at)
 
-        def rotate(q: Tensor, k: Tensor) -> Pair:
-            here = encoding.prepare(at) if prepared else at
-            return encoding._rotate_both(q, k, here, here)  # type: ignore[no-any-return]
+    def prepared() -> Rotate:
+        from posenc.attention import rotate
 
-        return rotate
+        encoding = rope("half")
+        at = inputs.posenc(encoding)
+        return lambda q, k: rotate(q, k, encoding, encoding.prepare(at))
+
+    def from_lengths(layout: str) -> Rotate:
+        from posenc.attention import rotate
+        from posenc.positions import Positions
+
+        encoding, lengths = rope(layout), inputs.positions[:, 0]
+        return lambda q, k: rotate(q, k, encoding, Positions.decode(lengths))
 
     def into(layout: str, in_place: bool) -> Made:
         encoding = rope(layout)
@@ -168,12 +182,16 @@ def _ours(inputs: Inputs) -> list[Entry]:
             return Made(lambda: rotate(*target, target), own_copy)
         return made(lambda: rotate(q, k, target))
 
+    whole = from_lengths if inputs.decoding else new
     entries = [
-        _entry(inputs, "posenc", "posenc", "half", lambda: new("half")),
-        _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: new("interleaved")),
+        _entry(inputs, "posenc", "posenc", "half", lambda: whole("half")),
+        _entry(inputs, "posenc, interleaved", "posenc", "interleaved", lambda: whole("interleaved")),
     ]
     if inputs.decoding:
-        entries.append(_entry(inputs, "posenc, prepared first", "posenc", "half", lambda: new("half", prepared=True)))
+        entries += [
+            _entry(inputs, "posenc, positions at hand", "posenc", "half", lambda: new("half")),
+            _entry(inputs, "posenc, positions at hand, prepared", "posenc", "half", prepared),
+        ]
     if not inputs.backward:
         entries += [
             Entry("posenc, out=", "posenc", lambda: into("half", False), "half"),

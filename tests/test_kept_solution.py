@@ -111,17 +111,28 @@ def test_a_copy_keeps_its_own(copied, solved):
     assert len(solved) == 2
 
 
-def test_gradients_and_inference_tensors_are_never_kept(solved):
+def test_gradients_are_never_kept(solved):
     encoding, at = made(), Positions.arange(1, 5)
     path(encoding)
     (table,) = encoding.tables(at, torch.float32)
     assert table.requires_grad
+    assert len(solved) == 2
+
+
+@pytest.mark.parametrize("d_model", [8, 160])
+def test_what_was_made_in_inference_mode_is_kept_until_a_value_changes(d_model, solved):
     with torch.inference_mode():
-        other = made()
-        before = other.tables(at, torch.float64)[0].clone()
-        other.outer.weight.mul_(1.5)
-        assert not torch.equal(other.tables(at, torch.float64)[0], before)
-    assert len(solved) == 4
+        encoding, at = made(d_model), Positions.arange(1, 5)
+        before = encoding.tables(at, torch.float64)[0].clone()
+        assert torch.equal(encoding.tables(at, torch.float64)[0], before)
+        assert len(solved) == 1
+        encoding.outer.weight[0, 0] += 0.5
+        changed = encoding.tables(at, torch.float64)[0]
+        assert not torch.equal(changed, before)
+        assert len(solved) == 2
+    fresh = FLOATER(d_model, 2, step=0.1)
+    fresh.load_state_dict(encoding.state_dict())
+    assert torch.equal(changed, fresh.tables(at, torch.float64)[0])
 
 
 def test_a_path_without_bound_is_refused():

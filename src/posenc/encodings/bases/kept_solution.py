@@ -20,8 +20,8 @@ SMALL = 2**14  # numbers of a parameter that is compared number by number
 class _Kept(NamedTuple):
     solution: Solution
     parameters: tuple[Tensor, ...]  # the same memory, which cannot become that of another tensor while it is held
-    versions: tuple[int, ...]
-    copies: tuple[Tensor, ...]  # of the small ones
+    versions: tuple[int | None, ...]
+    copies: tuple[Tensor, ...]  # of those that are compared by value
 
 
 class KeptSolution:
@@ -29,7 +29,8 @@ class KeptSolution:
 
     PyTorch counts the changes of a tensor, and those are compared, with the memory it lies in. What is written through
     `.data` is not counted, so the small parameters, as biases are, are compared by value too: what trains or averages
-    weights changes all of them. A large matrix alone, changed through `.data`, goes unnoticed.
+    weights changes all of them. A large matrix alone, changed through `.data`, goes unnoticed. Of parameters that were made
+    in inference mode no change is counted, so all of them are compared by value.
     """
 
     def __init__(self) -> None:
@@ -39,15 +40,13 @@ class KeptSolution:
         self, time: float, parameters: tuple[Tensor, ...], solve: Callable[[Solution | None, float], Solution]
     ) -> Solution:
         """The solution as far as this time. `solve` continues the one it is given, or begins one."""
-        if any(parameter.is_inference() for parameter in parameters):  # their changes are not counted
-            return solve(None, time)
         kept = self._kept  # read once: another thread may replace it
         if kept is None or not _unchanged(kept, parameters):
             kept = None
         elif kept.solution.ends[-1] >= time:
             return kept.solution
-        versions = tuple(parameter._version for parameter in parameters)
-        copies = tuple(parameter.detach().clone() for parameter in _small(parameters))
+        versions = tuple(map(_version, parameters))
+        copies = tuple(parameter.detach().clone() for parameter in _by_value(parameters))
         solution = solve(None if kept is None else kept.solution, time)
         self._kept = _Kept(solution, tuple(parameter.detach() for parameter in parameters), versions, copies)
         return solution
@@ -61,10 +60,15 @@ class KeptSolution:
 
 def _unchanged(kept: _Kept, parameters: tuple[Tensor, ...]) -> bool:
     for parameter, same, version in zip(parameters, kept.parameters, kept.versions, strict=True):
-        if parameter._version != version or parameter.data_ptr() != same.data_ptr() or parameter.dtype != same.dtype:
+        if _version(parameter) != version or parameter.data_ptr() != same.data_ptr() or parameter.dtype != same.dtype:
             return False
-    return all(torch.equal(one, was) for one, was in zip(_small(parameters), kept.copies, strict=True))
+    return all(torch.equal(one, was) for one, was in zip(_by_value(parameters), kept.copies, strict=True))
 
 
-def _small(parameters: tuple[Tensor, ...]) -> list[Tensor]:
-    return [parameter for parameter in parameters if parameter.numel() <= SMALL]
+def _version(parameter: Tensor) -> int | None:
+    """How often it has been changed; None where that is not counted."""
+    return None if parameter.is_inference() else parameter._version
+
+
+def _by_value(parameters: tuple[Tensor, ...]) -> list[Tensor]:
+    return [parameter for parameter in parameters if parameter.numel() <= SMALL or parameter.is_inference()]

@@ -30,7 +30,7 @@ from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
 from posenc.terminal.interruption import interruptible
-from sampling import a_third
+from sampling import one_in
 
 ROOT = Path(__file__).parent.parent
 OWN = ROOT / "examples" / "log_distance.py"
@@ -825,7 +825,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", a_third(BAD))
+@pytest.mark.parametrize("what", one_in(5, BAD))
 def test_a_file_that_is_no_encoding_is_one_line(what: str, tmp_path: Path) -> None:
     source, name, message = BAD[what]
     mine = tmp_path / "mine.py"

@@ -97,10 +97,10 @@ def test_a_wrong_setting_of_an_encoding_is_named(tmp_path: Path, settings: str, 
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("x = 1", "called 'Mine', got a file without it"),
         ("class Mine:\n    pass", "expected a subclass of posenc.PositionalEncoding"),
-        ("class Mine(:", "SyntaxError"),
-        ("raise SystemExit(3)", "the file ends Python with sys.exit(3)"),
+        pytest.param("x = 1", "called 'Mine', got a file without it", marks=pytest.mark.acceptance),
+        pytest.param("class Mine(:", "SyntaxError", marks=pytest.mark.acceptance),
+        pytest.param("raise SystemExit(3)", "the file ends Python with sys.exit(3)", marks=pytest.mark.acceptance),
     ],
 )
 def test_a_class_that_is_not_in_its_file_is_refused_when_the_experiment_is_read(

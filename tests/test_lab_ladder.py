@@ -31,13 +31,17 @@ def rung(path: Path, bits: dict[str, float], extra: Callable[[Asked], float] = l
     return Scale(path.name, findings(path))
 
 
+@pytest.fixture(scope="module")
+def low(tmp_path_factory: pytest.TempPathFactory) -> Scale:
+    return rung(tmp_path_factory.mktemp("low") / "x1", BELOW)
+
+
 def step(found: dict[str, Any], number: int = 0) -> dict[str, Any]:
     return dict(found["steps"][number])
 
 
-def test_the_same_order_is_a_correlation_of_one(tmp_path: Path) -> None:
-    lower, upper = rung(tmp_path / "x1", BELOW), rung(tmp_path / "x4", {name: bits - 0.3 for name, bits in BELOW.items()})
-    found = ladder([lower, upper])
+def test_the_same_order_is_a_correlation_of_one(low: Scale, tmp_path: Path) -> None:
+    found = ladder([low, rung(tmp_path / "x4", {name: bits - 0.3 for name, bits in BELOW.items()})])
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert [(one["length"], one["spearman"], one["interval"]) for one in found["steps"]] == [
         (64, pytest.approx(1), pytest.approx([1, 1])),
@@ -47,14 +51,14 @@ def test_the_same_order_is_a_correlation_of_one(tmp_path: Path) -> None:
     assert found["learnt_from"] == {"nope": "x4", "rope": "x1", "alibi": "x1", "t5": "x1"}
 
 
-def test_pairs_that_change_places_by_hand(tmp_path: Path) -> None:
+def test_pairs_that_change_places_by_hand(low: Scale, tmp_path: Path) -> None:
     """RoPE and ALiBi change places in every seed; ALiBi and T5 by their means, and in one seed of three the other way.
 
     Ranks of nope, rope, alibi, t5: 4 1 2 3 and 4 3 2 1, so Spearman's correlation is 1 - 6 · (4 + 4) / (4 · 15) = 0.2.
     """
     above = {"nope": 3.0, "rope": 2.6, "alibi": 2.1, "t5": 2.0}
     tied = rung(tmp_path / "x4", above, lambda asked: 0.2 if (asked.encoding, asked.seed) == ("t5", 2) else 0.0)
-    found = step(ladder([rung(tmp_path / "x1", BELOW), tied]))
+    found = step(ladder([low, tied]))
     assert found["spearman"] == pytest.approx(0.2)
     assert found["swapped"] == [["rope", "alibi"], ["rope", "t5"]]
     assert found["unsure"] == [["alibi", "t5"]]
@@ -63,9 +67,9 @@ def test_pairs_that_change_places_by_hand(tmp_path: Path) -> None:
     assert high > 0.2  # in draws with much of seed 2, ALiBi stays before T5
 
 
-def test_the_report_says_it_in_both_languages(tmp_path: Path) -> None:
+def test_the_report_says_it_in_both_languages(low: Scale, tmp_path: Path) -> None:
     above = {"nope": 3.0, "rope": 2.6, "alibi": 2.1, "t5": 2.0}
-    found = ladder([rung(tmp_path / "x1", BELOW), rung(tmp_path / "x4", above)])
+    found = ladder([low, rung(tmp_path / "x4", above)])
     english, chinese = ladder_report(found, "en"), ladder_report(found, "zh")
     assert "| NoPE | 3.61 (not learnt) | 3.01 |" in english
     assert "| x1 → x4 | 64 | 4 | 0.20 (0.20–0.20) | RoPE / ALiBi, RoPE / T5, ALiBi / T5 | none |" in english
@@ -74,17 +78,17 @@ def test_the_report_says_it_in_both_languages(tmp_path: Path) -> None:
     assert english.count("|") == chinese.count("|")
 
 
-def test_pairs_that_keep_their_order_by_hand(tmp_path: Path) -> None:
+def test_pairs_that_keep_their_order_by_hand(low: Scale, tmp_path: Path) -> None:
     """RoPE and ALiBi change places; T5 is better than NoPE everywhere, but at x4 not in seed 2."""
     above = {"nope": 3.0, "rope": 2.2, "alibi": 2.1, "t5": 2.9}
     mixed = rung(tmp_path / "x4", above, lambda asked: 0.2 if (asked.encoding, asked.seed) == ("t5", 2) else 0.0)
-    found = ladder([rung(tmp_path / "x1", BELOW), mixed])
+    found = ladder([low, mixed])
     kept = next(one for one in found["kept"] if one["length"] == 64)
     assert kept["of"] == 6
     assert kept["pairs"] == [["rope", "nope"], ["alibi", "nope"], ["rope", "t5"], ["alibi", "t5"]]
     assert "4 of 6 pairs have the same order" in ladder_report(found, "en")
     assert "RoPE before NoPE, T5; ALiBi before NoPE, T5." in ladder_report(found, "en")
-    turned = ladder([rung(tmp_path / "a", BELOW), rung(tmp_path / "b", {name: 5 - bits for name, bits in BELOW.items()})])
+    turned = ladder([low, rung(tmp_path / "b", {name: 5 - bits for name, bits in BELOW.items()})])
     assert turned["kept"][0]["pairs"] == []
     assert "no pair has the same order" in ladder_report(turned, "en")
 

@@ -302,7 +302,7 @@ def test_taylor_bars_and_their_remainder():
 # Drawn
 
 
-@pytest.mark.parametrize(("method", "view"), EVERY)
+@pytest.mark.parametrize(("method", "view"), one_in(3, EVERY))
 def test_every_picture_of_every_encoding_is_drawn(method, view):
     """In the terminal within its width, with and without colour, and as numbers that JSON can hold."""
     picture, _ = picture_of(method, view, Request())

@@ -152,7 +152,7 @@ def test_padding_changes_nothing(name, x):
     near(layer(x, Positions.from_mask(mask))[:, 2:7], layer(x[:, 2:7], Positions.arange(2, 5)))
 
 
-@pytest.mark.parametrize("name", one_in(6, (name for name in READERS if "floor" not in name)))
+@pytest.mark.parametrize("name", one_in(12, (name for name in READERS if "floor" not in name)))
 def test_laws_hold_for_encodings_that_read(name):
     encoding = draw_parameters(READERS[name]())
     found = laws.report(encoding, Setting(d_model=D, n_heads=H))

@@ -14,6 +14,7 @@ import posenc
 import posenc.transformers as pt
 from posenc.configs.stacked import stacked
 from posenc.transformers import versions
+from sampling import every_second
 from transformers_models import judge, table, tiny
 from transformers_models.test_attach import IDS, logits, made, model_of, near
 
@@ -71,8 +72,10 @@ def test_a_tested_version_does_not_warn(version, monkeypatch):
         pt.attach(model_of(), made("alibi"))
 
 
-@pytest.mark.parametrize("name", ["rope", "alibi", "cope"])
-@pytest.mark.parametrize("model_type", ["llama", "mistral", "qwen3", "gemma2", "gpt_neox", "olmo2"])
+@pytest.mark.parametrize(
+    ("model_type", "name"),
+    every_second(["llama", "mistral", "qwen3", "gemma2", "gpt_neox", "olmo2"], ["rope", "alibi", "cope"]),
+)
 def test_decoding_over_a_cache_equals_one_pass(model_type, name):
     """Chunks and single tokens, over the cache that this version returns under the name that it takes."""
     model = tiny.model_of(model_type)

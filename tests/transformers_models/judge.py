@@ -312,7 +312,7 @@ def own_encoding(subject: Subject) -> None:
     layers = sorted(shapes(model))
     for number, n in enumerate(layers):
         uses = spec.layers[number if len(spec.layers) == len(layers) else n].uses
-        turned = [_as_handed_over(use).build("float64") for use in uses if use.rotation]  # other uses are kept by attach
+        turned = [as_handed_over(use).build("float64") for use in uses if use.rotation]  # other uses are kept by attach
         pt.attach(model, stacked(turned), layers=[n])
     distance = apart(logits(model), logits(pt.detach(copy.deepcopy(model))))
     assert distance <= TOLERANCE, f"the model's own encoding attached is {distance:.2g} apart from the model"
@@ -333,7 +333,7 @@ def _is_neutral(values: Tensor) -> bool:
     return bool((values == 0).all()) or bool((values == 1).all())
 
 
-def _as_handed_over(use: Any) -> Any:
+def as_handed_over(use: Any) -> Any:
     """A rotation in the layout in which its family hands queries and keys to attention, which may not be its weights'.
 
     Coordinates of images are left out: for text all of them are the token's number.

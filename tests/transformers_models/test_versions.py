@@ -179,7 +179,7 @@ def test_keys_that_an_indexer_selects_stay_selected():
     spec = posenc.read_config(model.config.to_dict(), defaults=True)
     windows = [n for n, kind in enumerate(model.config.layer_types) if kind == "sliding_attention"]
     for n in windows:
-        turned = [judge._as_handed_over(use).build("float64") for use in spec.layers[n].uses if use.rotation]
+        turned = [judge.as_handed_over(use).build("float64") for use in spec.layers[n].uses if use.rotation]
         pt.attach(model, stacked(turned), layers=[n])
     assert judge.apart(judge.logits(model), own) <= judge.TOLERANCE
     assert judge.cached(model) <= judge.TOLERANCE

@@ -19,7 +19,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.attention import attend, attend_rotated
+from posenc.attention import attend, attend_rotated, rotate
+from posenc.attention.backends.reference import probabilities
+from posenc.attention.options import Given, Options
 from posenc.encoding import PositionalEncoding
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
@@ -59,8 +61,9 @@ def attention(
     indices: Tensor | None = None,
     posenc_call: Call | LayerCall | None = None,
     **_: Any,
-) -> tuple[Tensor, None]:
-    """What transformers calls: q [b, h, t, d] over k, v [b, g, n, d] with the encoding of this module's layer.
+) -> tuple[Tensor, Tensor | None]:
+    """What transformers calls: q [b, h, t, d] over k, v [b, g, n, d] with the encoding of this module's layer. Beside the
+    output, the weights [b, h, t, n] before dropout where the caller wants them, else None.
 
     The model's mask (padding, window, chunk, packed rows), scale, soft cap, sinks and dropout are kept. A layer to which
     nothing is attached gets plain attention over what its model has rotated.
@@ -70,7 +73,7 @@ def attention(
     if posenc_call is None:
         raise _outside(module)
     if isinstance(posenc_call, LayerCall):
-        encoding, keys_are_rotated = posenc_call.encoding, posenc_call.keys_are_rotated
+        call, encoding, keys_are_rotated = posenc_call.call, posenc_call.encoding, posenc_call.keys_are_rotated
         query, at_q, at_k = posenc_call.rotated(query, key.shape[2])
         if indices is not None and indices.shape[-1] < key.shape[2]:
             raise RuntimeError(
@@ -79,8 +82,8 @@ def attention(
                 "an indexer, or read no more tokens than it selects"
             )
     else:
-        encoding, keys_are_rotated = _NOPE, False
-        at_q, at_k = posenc_call.positions(key.shape[2])
+        call, encoding, keys_are_rotated = posenc_call, _NOPE, False
+        at_q, at_k = call.positions(key.shape[2])
     mask = attention_mask
     if mask is not None and mask.shape[-1] != key.shape[2]:
         mask = mask[..., : key.shape[2]]
@@ -91,21 +94,22 @@ def attention(
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
         causal = causal and "causal_only" in encoding.traits
-    out = (attend_rotated if keys_are_rotated else attend)(
-        query,
-        key,
-        value,
-        encoding,
-        at_q,
-        at_k,
-        causal=causal,
-        mask=mask,
-        scale=other_scale(scaling, encoding, query.shape[-1]),
-        softcap=softcap,
-        sinks=s_aux,
-        dropout=dropout,
-    )
-    return out.transpose(1, 2).contiguous(), None
+    options: Given = {
+        "mask": mask,
+        "scale": other_scale(scaling, encoding, query.shape[-1]),
+        "softcap": softcap,
+        "sinks": s_aux,
+        "dropout": dropout,
+    }
+    attended = attend_rotated if keys_are_rotated else attend
+    out = attended(query, key, value, encoding, at_q, at_k, causal=causal, **options)
+    weights = None
+    if call.weights:
+        batch = query.shape[0]
+        q, k = (query, key) if keys_are_rotated else rotate(query, key, encoding, at_q, at_k)
+        asked = Options(**{**options, "dropout": 0.0})
+        weights = probabilities(q, k, encoding, at_q.expand(batch), at_k.expand(batch), causal, asked).to(query.dtype)
+    return out.transpose(1, 2).contiguous(), weights
 
 
 UNDERSTOOD = frozenset(inspect.signature(attention).parameters) | SAID_ELSEWHERE
@@ -159,7 +163,9 @@ class GivePositions:
         mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"), past)
         packed = mask is None and cache is None and not self.makes_a_cache(module, given)
         counts = mask if isinstance(mask, Tensor) and mask.ndim == 2 else None
-        call = Call.of(tokens, past, counts, numbers, packed=packed)
+        wanted = given.get("output_attentions")
+        weights = bool(getattr(module.config, "output_attentions", False) if wanted is None else wanted)
+        call = Call.of(tokens, past, counts, numbers, packed=packed, weights=weights)
         return args, kwargs | {CALL: call}
 
     @staticmethod

@@ -32,6 +32,7 @@ class Call:
     past            tokens that the cache has seen; a tensor where a static cache counts on the device
     mask            1 for real tokens, 0 for padding, of the whole row; None: all are real
     position_ids    positions of the new tokens; None: counted
+    weights         whether the caller wants the attention weights (`output_attentions`)
     gap             whether they are known not to go on where the cached tokens, counted, end
     made            positions and tables, which the first layer computes for all. No part of the pytree, whose floating
                     leaves FSDP casts to the dtype of its parameters
@@ -44,6 +45,7 @@ class Call:
     position_ids: Int[Tensor, "#b t"] | None
     device: torch.device
     gap: bool = False
+    weights: bool = False
     made: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -55,6 +57,7 @@ class Call:
         position_ids: Tensor | None = None,
         *,
         packed: bool = True,
+        weights: bool = False,
     ) -> Call:
         """The call for `tokens` [b, t, …]. Masks without padding and positions that only count are left out, where they can
         be read: positions are then known to be consecutive, which fast paths need.
@@ -72,7 +75,7 @@ class Call:
             mask = None
         elif mask is None and isinstance(past, int) and past == 0:
             mask = torch.ones(batch, length, dtype=torch.long, device=tokens.device)
-        return cls(batch, length, past, mask, position_ids, tokens.device, gap)
+        return cls(batch, length, past, mask, position_ids, tokens.device, gap, weights)
 
     def to(self, device: torch.device | str, **options: Any) -> Call:
         """The same call with its tensors on another device: accelerate moves the arguments of a layer with this."""
@@ -80,7 +83,7 @@ class Call:
             return self
         leaves, _ = _flatten(self)
         past, mask, position_ids = (one.to(device, **options) if isinstance(one, Tensor) else one for one in leaves)
-        return Call(self.batch, self.length, past, mask, position_ids, torch.device(device), self.gap)
+        return Call(self.batch, self.length, past, mask, position_ids, torch.device(device), self.gap, self.weights)
 
     @property
     def new(self) -> Positions:
@@ -152,14 +155,14 @@ def _gap(position_ids: Tensor, past: int | Tensor, mask: Tensor | None) -> bool:
     return bool((position_ids[:, 0] != first).any()) or bool((position_ids.diff(dim=1) != 1).any())
 
 
-def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device, bool]]:
-    return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device, call.gap)
+def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device, bool, bool]]:
+    return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device, call.gap, call.weights)
 
 
 def _unflatten(leaves: Any, context: Any) -> Call:
     past, mask, position_ids = leaves
-    batch, length, device, gap = context
-    return Call(batch, length, past, mask, position_ids, device, gap)
+    batch, length, device, gap, weights = context
+    return Call(batch, length, past, mask, position_ids, device, gap, weights)
 
 
 _pytree.register_pytree_node(Call, _flatten, _unflatten, serialized_type_name="posenc.transformers.Call")

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention.call import Call
-from posenc.attention.options import PLAIN, allowed, capped
+from posenc.attention.options import PLAIN, Options, allowed, capped
 from posenc.encoding import PositionalEncoding, addend_of, working_dtype
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
@@ -106,10 +106,16 @@ def _finish(encoding: PositionalEncoding) -> Callable[[Scores], Tensor]:
 
 
 def probabilities(
-    q: Tensor, k: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions, causal: bool
+    q: Tensor,
+    k: Tensor,
+    encoding: PositionalEncoding,
+    at_q: Positions,
+    at_k: Positions,
+    causal: bool,
+    options: Options = PLAIN,
 ) -> Float[Tensor, "b h i j"]:
     """The softmax of rotated q and k, or what the encoding uses instead of it; zeros for a query that sees no key."""
-    scores = scores_of(Call(q, k, k, encoding, at_q, at_k, causal))
+    scores = scores_of(Call(q, k, k, encoding, at_q, at_k, causal, options))
     _finish(encoding)(scores)
     return scores.kept["weights"]
 

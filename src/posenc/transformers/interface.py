@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated, rotate
 from posenc.attention.backends.reference import probabilities
-from posenc.attention.options import Given, Options
+from posenc.attention.options import Options
 from posenc.encoding import PositionalEncoding
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
@@ -94,21 +94,26 @@ def attention(
     causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
     if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
         causal = causal and "causal_only" in encoding.traits
-    options: Given = {
-        "mask": mask,
-        "scale": other_scale(scaling, encoding, query.shape[-1]),
-        "softcap": softcap,
-        "sinks": s_aux,
-        "dropout": dropout,
-    }
-    attended = attend_rotated if keys_are_rotated else attend
-    out = attended(query, key, value, encoding, at_q, at_k, causal=causal, **options)
+    asked = Options(mask, other_scale(scaling, encoding, query.shape[-1]), softcap=softcap, sinks=s_aux)
+    out = (attend_rotated if keys_are_rotated else attend)(
+        query,
+        key,
+        value,
+        encoding,
+        at_q,
+        at_k,
+        causal=causal,
+        mask=mask,
+        scale=asked.scale,
+        softcap=softcap,
+        sinks=s_aux,
+        dropout=dropout,
+    )
     weights = None
     if call.weights:
-        batch = query.shape[0]
         q, k = (query, key) if keys_are_rotated else rotate(query, key, encoding, at_q, at_k)
-        asked = Options(**{**options, "dropout": 0.0})
-        weights = probabilities(q, k, encoding, at_q.expand(batch), at_k.expand(batch), causal, asked).to(query.dtype)
+        at_q, at_k = (at.expand(query.shape[0]) for at in (at_q, at_k))
+        weights = probabilities(q, k, encoding, at_q, at_k, causal, asked).to(query.dtype)
     return out.transpose(1, 2).contiguous(), weights
 
 

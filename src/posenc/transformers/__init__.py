@@ -10,6 +10,7 @@
     pt.from_pretrained(folder)                                       a saved model, with what was attached to it
     pt.fast(model), pt.slow(model)                                   posenc's rotation kernel, or the model's own again
     pt.extend(model, 131072, method="yarn")                          a longer context, in the configuration too
+    pt.evict(model, cache, keep)                                     cached tokens dropped, the others moved together
     with pt.length(model, prompt + new): …                           dynamic NTK and LongRoPE: one length per request
     pt.register_rope("mine", frequencies), pt.unregister_rope(…)     a rope_type of one's own, global to the process
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from posenc.transformers.attachment import detach as detach
     from posenc.transformers.attachment import parameters as parameters
     from posenc.transformers.decoder import Unsupported as Unsupported
+    from posenc.transformers.eviction import evict as evict
     from posenc.transformers.extension import extend as extend
     from posenc.transformers.kernel_rotation import fast as fast
     from posenc.transformers.kernel_rotation import slow as slow
@@ -43,6 +45,7 @@ __getattr__, __dir__ = public(
         "parameters": "attachment",
         "check": "model_laws",
         "Unsupported": "decoder",
+        "evict": "eviction",
         "extend": "extension",
         "fast": "kernel_rotation",
         "slow": "kernel_rotation",

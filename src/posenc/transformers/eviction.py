@@ -1,0 +1,98 @@
+"""Cached tokens dropped, and the kept ones moved together, as StreamingLLM keeps the first tokens and the last.
+
+    tokens     0 1 2 3 4 5 … 97 98 99        keep = 0 1 2 3 96 97 98 99
+    kept       0 1 2 3 96 97 98 99
+    stand at   0 1 2 3  4  5  6  7           a rotated key at p becomes one at its new place: R(new - p) R(p) k
+
+Positions are those within the cache (Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks", 3.2).
+Legend: b batch, g key heads, n cached tokens, m kept tokens, d channels of a head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.attention.caches import rerotate
+from posenc.combined import Stack
+from posenc.encoding import PositionalEncoding
+from posenc.support.checks import shown
+from posenc.transformers.interface import EnterLayer
+from posenc.transformers.layer import Layer
+
+
+def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
+    """Keeps some tokens of a dynamic cache, drops the others, and returns the same cache. The model goes on at position m.
+
+        evict(model, cache, [*range(4), *range(n - 1000, n)])   four attention sinks and the last thousand tokens
+
+    model   with an encoding attached in every layer
+    cache   what the model returned as past_key_values; its tensors are replaced
+    keep    indices of cached tokens, growing, the same in every row. An attention mask given later has m + new columns.
+            Keep the padding of padded rows
+
+    Keys of RoPE, xPos and learned rotations are turned to their new places; biases of the distance and NoPE need nothing.
+    In the first layer the result is that of the kept tokens alone. In later layers keys and values still hold what their
+    tokens had read of dropped ones.
+
+    Raises ValueError where nothing is attached, for a layer with the model's own encoding, an encoding whose keys hold
+    positions otherwise (added to embeddings, states of earlier tokens), and indices that there are not; TypeError for
+    another cache and for rotations that do not add up. The cache is then as it was.
+    """
+    layers = dict(_attached(model))
+    if not layers:
+        raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
+    held = getattr(cache, "layers", None)
+    if not held or any(type(one).__name__ != "DynamicLayer" or one.keys is None for one in held):
+        kinds = sorted({type(one).__name__ for one in held or [cache]})
+        raise TypeError(f"cache: expected a dynamic cache that has read tokens, without windows, got {', '.join(kinds)}")
+    index = _indices(keep, held[0].keys.shape[2])
+    kept = [_of_layer(n, layers.get(n), one, index.to(one.keys.device)) for n, one in enumerate(held)]
+    for one, (keys, values) in zip(held, kept, strict=True):
+        one.keys, one.values = keys, values
+    return cache
+
+
+def _attached(model: nn.Module) -> Iterator[tuple[int, Layer]]:
+    """The index of every attention module with an encoding, and what it holds."""
+    for module in model.modules():
+        for hook in module._forward_pre_hooks.values():
+            if isinstance(hook, EnterLayer):
+                yield module.layer_idx, hook.layer  # type: ignore[misc]
+
+
+def _indices(keep: Tensor | Sequence[int], cached: int) -> Tensor:
+    """[m]"""
+    index = torch.as_tensor(keep)
+    if index.ndim != 1 or not len(index) or index.is_floating_point() or index.dtype == torch.bool:
+        raise ValueError(f"keep: expected indices of cached tokens such as [0, 1, 98, 99], got {shown(keep)}")
+    if bool((index.diff() <= 0).any()) or int(index[0]) < 0 or int(index[-1]) >= cached:
+        raise ValueError(f"keep: expected growing indices from 0 to {cached - 1}, got {shown(keep)}")
+    return index.long()
+
+
+def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values [b, g, m, d] of the kept tokens."""
+    if layer is None:
+        raise ValueError(f"model: layer {n} has the model's own encoding; attach one to every layer")
+    encoding, keys, values = layer.encoding, held.keys[:, :, index], held.values[:, :, index]
+    if layer.keeps_states or "embed" in encoding.seams:
+        raise ValueError(
+            f"model: keys of {encoding.label} in layer {n} hold more than a rotation of their position, so that kept "
+            "tokens cannot be moved; read them again without the others"
+        )
+    if not layer.caches_rotated or "rotate" not in encoding.seams:
+        return keys, values  # attention rotates what it is handed, or nothing is rotated
+    if (keys.shape[1], keys.shape[3]) != layer.keys:
+        raise TypeError(
+            f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected {list(layer.keys)}: "
+            f"those of latent attention, and those that {encoding.label} makes wider, are not moved"
+        )
+    by = torch.arange(len(index), device=index.device) - index
+    for part in encoding if isinstance(encoding, Stack) else [encoding]:
+        if isinstance(part, PositionalEncoding) and "rotate" in part.seams:
+            keys = rerotate(keys, by=by[None], encoding=part)
+    return keys, values

@@ -149,7 +149,7 @@ class Positions:
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
         """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
-        ends = _integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
+        ends = integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
         if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in itertools.pairwise(ends)):
             raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
         lengths = [b - a for a, b in itertools.pairwise(ends)]
@@ -165,7 +165,7 @@ class Positions:
 
         Padding is no real token: of a prompt with a mask, lengths are mask.sum(dim=1), not the width of the batch.
         """
-        count = _integers("lengths", lengths, "[b]", device).unsqueeze(1)
+        count = integers("lengths", lengths, "[b]", device).unsqueeze(1)
         if readable(count) and count.numel() and (least := count.min().item()) < 0:
             raise ValueError(f"lengths: expected tokens already seen, 0 or more, got {least}")
         return _made(count, count, torch.zeros_like(count), consecutive_in="row")
@@ -321,7 +321,7 @@ class Positions:
     @explained
     def take(self, index: Int[Tensor, "n"] | Sequence[int]) -> Positions:
         """The tokens at `index` along t, tables and states gathered with them. Raises IndexError for one out of range."""
-        index = _integers("index", index, "[n]", self.coords.device)
+        index = integers("index", index, "[n]", self.coords.device)
         if readable(index) and index.numel() and not -self.length <= int(index.min()) <= int(index.max()) < self.length:
             raise IndexError(f"index: there are tokens 0 … {self.length - 1}, got {index.min()} … {index.max()}")
         return _made(
@@ -431,7 +431,7 @@ def shard_index(
         raise ValueError(f"length: expected a length of int64, got {length}")
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
         raise ValueError(f"rank: expected 0 … {size - 1}, got {rank!r}")
-    ends = [0, length] if cu_seqlens is None else _integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
+    ends = [0, length] if cu_seqlens is None else integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
     if len(ends) < 2 or ends[0] != 0 or ends[-1] != length or any(b <= a for a, b in itertools.pairwise(ends)):
         raise ValueError(f"cu_seqlens: expected ends from 0 to {length} that grow, got {ends}")
     chunks = 2 * size if zigzag else size
@@ -559,7 +559,7 @@ def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
     return given.to(torch.float64, copy=True)
 
 
-def _integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
+def integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
     """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
     if type(given) is Tensor and given.dtype == torch.int64 and given.ndim == 1 and device is None and given.is_cpu:
         return given.clone()  # as decoding gives them, for every token
@@ -575,6 +575,8 @@ def _integers(name: str, given: Any, axes: str, device: torch.device | str | Non
         return given.to(device=device, dtype=torch.int64, copy=True)
     if not isinstance(given, Sequence) or not all(isinstance(one, int) and not isinstance(one, bool) for one in given):
         raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
+    if any(abs(one) > LARGEST for one in given):
+        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(given)}")
     return torch.tensor(list(given), dtype=torch.int64, device=device)
 
 

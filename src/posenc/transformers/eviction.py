@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from posenc.attention.caches import rerotate
 from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
+from posenc.positions import integers
 from posenc.support.checks import shown
 from posenc.transformers.interface import EnterLayer
 from posenc.transformers.layer import Layer
@@ -42,6 +43,8 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
     positions otherwise (added to embeddings, states of earlier tokens), and indices that there are not; TypeError for
     another cache and for rotations that do not add up. The cache is then as it was.
     """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model: expected a model of transformers, got {shown(model)}")
     layers = dict(_attached(model))
     if not layers:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
@@ -66,12 +69,12 @@ def _attached(model: nn.Module) -> Iterator[tuple[int, Layer]]:
 
 def _indices(keep: Tensor | Sequence[int], cached: int) -> Tensor:
     """[m]"""
-    index = torch.as_tensor(keep)
-    if index.ndim != 1 or not len(index) or index.is_floating_point() or index.dtype == torch.bool:
-        raise ValueError(f"keep: expected indices of cached tokens such as [0, 1, 98, 99], got {shown(keep)}")
+    index = integers("keep", keep, "such as [0, 1, 98, 99]", "cpu")
+    if not len(index):
+        raise ValueError("keep: expected at least one token")
     if bool((index.diff() <= 0).any()) or int(index[0]) < 0 or int(index[-1]) >= cached:
         raise ValueError(f"keep: expected growing indices from 0 to {cached - 1}, got {shown(keep)}")
-    return index.long()
+    return index
 
 
 def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Tensor, Tensor]:

@@ -180,3 +180,37 @@ def test_the_class_adds_the_sinusoids_of_its_file(diffusers):
     at = posenc.Positions.at(torch.stack([rows, columns], -1).reshape(1, 60, 2))
     got = spec.encoding(0).embed(torch.zeros(1, 60, 1536, dtype=torch.float64), at)
     assert torch.allclose(got, made.cropped_pos_embed(12, 20).double(), atol=1e-5)
+
+
+REFERENCES = ((4, 3), (1, 5))
+
+
+@pytest.mark.acceptance
+def test_the_pipelines_number_tokens_as_the_builders_do(diffusers):
+    """FLUX.1 with a reference image (Kontext) and FLUX.2: the functions of their pipelines."""
+    from diffusers.pipelines.flux.pipeline_flux_kontext import FluxKontextPipeline
+    from diffusers.pipelines.flux2.pipeline_flux2 import Flux2Pipeline
+
+    image, reference = (FluxKontextPipeline._prepare_latent_image_ids(1, *size, "cpu", None) for size in ((2, 5), (4, 3)))
+    reference[..., 0] = 1  # as the pipeline's prepare_latents does
+    got = posenc.positions_by("flux_ids", text=6, height=2, width=5, references=[(4, 3)])
+    assert torch.equal(got.coords[0].float(), torch.cat([torch.zeros(6, 3), image, reference]))
+    text = Flux2Pipeline._prepare_text_ids(torch.zeros(1, 6, 8))
+    image = Flux2Pipeline._prepare_latent_ids(torch.zeros(1, 8, 2, 5))
+    references = Flux2Pipeline._prepare_image_ids([torch.zeros(1, 8, *size) for size in REFERENCES])
+    got = posenc.positions_by("flux2_ids", text=6, height=2, width=5, references=REFERENCES)
+    assert torch.equal(got.coords, torch.cat([text, image, references], dim=1))
+
+
+@pytest.mark.acceptance
+def test_qwen_image_turns_text_and_all_images_by_msrope(diffusers):
+    from diffusers.models.transformers import transformer_qwenimage as qwen
+
+    sizes = list(PUBLISHED["Qwen-Image"][4])
+    images, text = qwen.QwenEmbedRope(10000, sizes, scale_rope=True)(
+        [[(1, 5, 4), *((1, *size) for size in REFERENCES)]], torch.device("cpu"), max_txt_seq_len=6
+    )
+    at = posenc.positions_by("msrope_ids", text=6, height=5, width=4, references=REFERENCES)
+    x = torch.randn(1, 2, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    theirs = qwen.apply_rotary_emb_qwen(x.transpose(1, 2), torch.cat([text, images]), use_real=False).transpose(1, 2)
+    assert torch.allclose(read("Qwen-Image").encoding(0).rotate(x, at, "query"), theirs.double(), atol=1e-6)

@@ -128,3 +128,14 @@ def test_hunyuan_and_cogvideox_leave_text_unturned(sizes, base, before, after):
         )
         expected[before + token] = turned.flatten()
     close(got, expected.numpy())
+
+
+@pytest.mark.parametrize("rate", [25.0, 24.0])
+def test_ltx_counts_seconds_and_pixels(rate):
+    """LTXVideoRotaryPosEmbed with rope_interpolation_scale = (8/rate, 32, 32), and 2c - 1 as it multiplies frequencies."""
+    got = posenc.positions_by("ltx_ids", frames=2, height=2, width=3, frame_rate=rate)
+    shares = [(t * 8 / rate / 20, y * 32 / 2048, x * 32 / 2048) for t, y, x in patches(2, 2, 3)]
+    close(got.coords[0], torch.tensor([[2 * c - 1 for c in one] for one in shares], dtype=torch.float64).numpy(), 1e-15)
+    for wrong in ({"frame_rate": 0.0}, {"seconds": -1.0}, {"pixels": 0}):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected a"):
+            posenc.positions_by("ltx_ids", frames=1, height=1, width=1, **wrong)

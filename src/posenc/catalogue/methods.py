@@ -199,6 +199,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 ("learned_alibi",),
                 say("kerple with kernel='power' and an exponent of 1"),
             ),
+            Method("2-D ALiBi", "alibi_2d", "arXiv 2311.00566"),
             Method("Asymmetric ALiBi", "asymmetric_alibi", "issue 5 of ALiBi's repository"),
             Method("Tree positions of Shiv and Quirk", "tree_pe", "NeurIPS 2019", ("tree_positional_encoding",)),
             Method("Positions in trees and code", "tree_paths", "NeurIPS 2019", ("tree_positions", "ast_positions")),

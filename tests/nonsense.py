@@ -302,6 +302,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "probs": numbers(B, H, T, T),
     "may_attend": lambda: torch.ones(B, 1, T, T, dtype=torch.bool),
     **dict.fromkeys(("digits", "visual", "ends"), lambda: torch.ones(B, T, dtype=torch.bool)),
+    "pairs": lambda: torch.zeros(B, T, T, dtype=torch.int64),
     "parents": lambda: torch.tensor([[-1, 0, 0, 1, 1, 2]] * B),
     "branches": lambda: torch.tensor([[1, 1, 2, 1, 2, 1]] * B),
     "adjacency": lambda: 1 - torch.eye(T).expand(B, T, T),
@@ -336,6 +337,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "values": lambda: (1.0, 0.5),
     # objects of posenc
     "f": lambda: frequencies.rotary(8),
+    "spectra": lambda: [frequencies.rotary(8), frequencies.rotary(4)],
     "plain": lambda: frequencies.rotary(8),
     "short": lambda: frequencies.rotary(8),
     "long": lambda: frequencies.rotary(8),

@@ -6,6 +6,7 @@ The expected numbers are formulas of the classes' code; the acceptance test runs
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import zipfile
@@ -53,10 +54,32 @@ def test_each_axis_has_a_spectrum_of_its_own(name):
 
 
 def test_what_no_encoding_expresses_is_said():
-    ltx, cog = (spec_of({"_class_name": name}) for name in ("LTXVideoTransformer3DModel", "CogVideoXTransformer3DModel"))
-    assert "not built here" in ltx.coordinates.en
+    cog = spec_of({"_class_name": "CogVideoXTransformer3DModel"})
     assert "not built here" in cog.coordinates.en
-    assert not any(layer.uses for layer in (*ltx.layers, *cog.layers))
+    assert not any(layer.uses for layer in cog.layers)
+
+
+def test_ltx_turns_the_whole_width_before_the_heads():
+    """transformer_ltx.py: base^linspace(0, 1, width // 6)·π/2, axes in turn; width % 6 channels first keep still."""
+    spec = spec_of({"_class_name": "LTXVideoTransformer3DModel", "num_attention_heads": 4, "attention_head_dim": 16})
+    at = posenc.positions_by("ltx_ids", frames=2, height=2, width=3, frame_rate=24.0)
+    x = torch.randn(1, 4, 12, 16, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    got = spec.encoding(0).rotate(x, at, "query")
+    for token, (t, y, z) in enumerate((t, y, z) for t in range(2) for y in range(2) for z in range(3)):
+        shares = (t * 8 / 24 / 20, y * 32 / 2048, z * 32 / 2048)
+        angles = [0.0] * 2 + [(2 * c - 1) * math.pi / 2 * 10000 ** (k / 9) for k in range(10) for c in shares]
+        wide = x[0, :, token].flatten()
+        for pair, angle in enumerate(angles):
+            real, imaginary = wide[2 * pair].item(), wide[2 * pair + 1].item()
+            turned = (
+                real * math.cos(angle) - imaginary * math.sin(angle),
+                real * math.sin(angle) + imaginary * math.cos(angle),
+            )
+            assert got[0, 2 * pair // 16, token, 2 * pair % 16 :][:2].tolist() == pytest.approx(turned, abs=1e-9)
+    part = spec.encoding(0).heads(1, 3)
+    assert torch.equal(part.rotate(x[:, 1:3], at, "query"), got[:, 1:3])
+    with pytest.raises(ValueError, match="WideRoPE: built for n_heads=4, got a tensor with 2"):
+        spec.encoding(0).rotate(x[:, :2], at, "query")
 
 
 def test_axes_that_do_not_fill_the_head_are_refused():
@@ -180,3 +203,52 @@ def test_the_class_adds_the_sinusoids_of_its_file(diffusers):
     at = posenc.Positions.at(torch.stack([rows, columns], -1).reshape(1, 60, 2))
     got = spec.encoding(0).embed(torch.zeros(1, 60, 1536, dtype=torch.float64), at)
     assert torch.allclose(got, made.cropped_pos_embed(12, 20).double(), atol=1e-5)
+
+
+REFERENCES = ((4, 3), (1, 5))
+
+
+@pytest.mark.acceptance
+def test_the_pipelines_number_tokens_as_the_builders_do(diffusers):
+    """FLUX.1 with a reference image (Kontext) and FLUX.2: the functions of their pipelines."""
+    from diffusers.pipelines.flux.pipeline_flux_kontext import FluxKontextPipeline
+    from diffusers.pipelines.flux2.pipeline_flux2 import Flux2Pipeline
+
+    image, reference = (FluxKontextPipeline._prepare_latent_image_ids(1, *size, "cpu", None) for size in ((2, 5), (4, 3)))
+    reference[..., 0] = 1  # as the pipeline's prepare_latents does
+    got = posenc.positions_by("flux_ids", text=6, height=2, width=5, references=[(4, 3)])
+    assert torch.equal(got.coords[0].float(), torch.cat([torch.zeros(6, 3), image, reference]))
+    text = Flux2Pipeline._prepare_text_ids(torch.zeros(1, 6, 8))
+    image = Flux2Pipeline._prepare_latent_ids(torch.zeros(1, 8, 2, 5))
+    references = Flux2Pipeline._prepare_image_ids([torch.zeros(1, 8, *size) for size in REFERENCES])
+    got = posenc.positions_by("flux2_ids", text=6, height=2, width=5, references=REFERENCES)
+    assert torch.equal(got.coords, torch.cat([text, image, references], dim=1))
+
+
+@pytest.mark.acceptance
+def test_qwen_image_turns_text_and_all_images_by_msrope(diffusers):
+    from diffusers.models.transformers import transformer_qwenimage as qwen
+
+    sizes = list(PUBLISHED["Qwen-Image"][4])
+    images, text = qwen.QwenEmbedRope(10000, sizes, scale_rope=True)(
+        [[(1, 5, 4), *((1, *size) for size in REFERENCES)]], torch.device("cpu"), max_txt_seq_len=6
+    )
+    at = posenc.positions_by("msrope_ids", text=6, height=5, width=4, references=REFERENCES)
+    x = torch.randn(1, 2, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    theirs = qwen.apply_rotary_emb_qwen(x.transpose(1, 2), torch.cat([text, images]), use_real=False).transpose(1, 2)
+    assert torch.allclose(read("Qwen-Image").encoding(0).rotate(x, at, "query"), theirs.double(), atol=1e-6)
+
+
+@pytest.mark.acceptance
+def test_ltx_video_turns_as_its_file_is_read(diffusers):
+    from diffusers.models.transformers import transformer_ltx as ltx
+
+    made = ltx.LTXVideoRotaryPosEmbed(2048)
+    tables = made(torch.zeros(1, 24, 2048), 2, 3, 4, rope_interpolation_scale=(8 / 24, 32, 32))
+    at = posenc.positions_by("ltx_ids", frames=2, height=3, width=4, frame_rate=24.0)
+    x = torch.randn(1, 24, 2048, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    heads = x.unflatten(-1, (32, 64)).transpose(1, 2)
+    got = spec_of({"_class_name": "LTXVideoTransformer3DModel"}).encoding(0).rotate(heads, at, "query")
+    theirs = ltx.apply_rotary_emb(x, tables).unflatten(-1, (32, 64)).transpose(1, 2).double()
+    fastest = math.pi / 2 * 10000 ** (torch.arange(1, 33).double() / 32)  # of each head; theirs are computed in fp32
+    assert ((got - theirs).abs().amax(dim=(0, 2, 3)) < 1e-6 * fastest).all()

@@ -9,7 +9,8 @@ Positions are passed, never inferred from a length, an index, a tensor's rank or
     Positions.packed(cu_seqlens)                several documents in one row
     Positions.decode(lengths)                   one new token per row, after so many real tokens
     Positions.within(segments)                  counted anew in every segment, which may be scattered
-    Positions.grid(height, width)               images
+    Positions.grid(height, width)               images; Positions.grid(frames, height, width) videos
+    Positions.joint(parts)                      text, images, class tokens one after the other
     Positions.pixels(mask)                      images padded to one size, as fractions of their own (DETR)
     Positions.mrope(position_ids)               several axes per token, as multimodal models give them
     Positions.randomized(batch, length, max_positions)   sorted random positions (Ruoss et al. 2023)
@@ -188,23 +189,65 @@ class Positions:
     @checked
     def grid(
         cls,
-        height: int,
-        width: int,
-        *,
+        *sizes: int,
+        start: Sequence[int] | None = None,
         batch: int = 1,
         prefix: int = 0,
         sized: bool = False,
         device: torch.device | str | None = None,
     ) -> Positions:
-        """Patches of an image row by row; coords [b, height·width, 2] are (y, x), `sized` (y, x, height, width).
+        """Patches of an image row by row, grid(height, width); of a video frame by frame, grid(frames, height, width).
 
-        `prefix` tokens that are no patches (CLS) come first, the k-th at y = -1, x = k.
+        sizes   tokens along each axis, from the slowest; coords [b, product of sizes, axes] are (y, x), (frame, y, x), …
+        start   coordinates of the first patch, one for each axis; zeros if left out
+        prefix  tokens that are no patches (CLS) come first, the k-th at (-1, k), followed by zeros where there are more
+                axes. Tables have rows for them; a rotation turns them: joint([prefix, grid]) leaves them as they are
+        sized   the sizes are coordinates too, after the others: (y, x, height, width)
+
+        Raises ValueError for fewer than two sizes, one that is not positive, and starts that are not one for each axis.
         """
-        y = torch.arange(height, device=device).repeat_interleave(width)
-        x = torch.arange(width, device=device).repeat(height)
-        y, x = torch.cat([y.new_full((prefix,), -1), y]), torch.cat([torch.arange(prefix, device=device), x])
-        size = [torch.full_like(y, height), torch.full_like(y, width)] if sized else []
-        return _in_order(torch.stack([y, x, *size], dim=-1)[None].expand(batch, -1, -1))
+        if len(sizes) < 2:
+            raise ValueError(f"sizes: expected (height, width) or (frames, height, width), got {sizes}")
+        for size in sizes:
+            checks.whole(sizes=size)
+        first = (0,) * len(sizes) if start is None else tuple(start)
+        if len(first) != len(sizes):
+            raise ValueError(f"start: expected {len(sizes)} whole numbers, one for each axis, got {first}")
+        axes = (torch.arange(size, device=device) + at for size, at in zip(sizes, first, strict=True))
+        coords = torch.cartesian_prod(*axes)
+        before = torch.zeros(prefix, len(sizes), dtype=torch.int64, device=device)
+        before[:, 0], before[:, 1] = -1, torch.arange(prefix, device=device)
+        coords = torch.cat([before, coords])
+        if sized:
+            coords = torch.cat([coords, torch.tensor(sizes, device=device).expand(len(coords), -1)], dim=-1)
+        return _in_order(coords[None].expand(batch, -1, -1))
+
+    @classmethod
+    @explained
+    def joint(cls, parts: Sequence[Positions | int]) -> Positions:
+        """One sequence of several parts, in the causal order in which they stand: text and images, class token and patches.
+
+        parts  positions with the same rows and axes; a number n stands for n tokens at the origin, where every coordinate
+               is 0, so that a rotation leaves them as they are: text of FLUX, class and register tokens of DINOv3
+
+        Documents are those of the parts; tables and states are dropped. Whole and real coordinates become real.
+        Raises ValueError for parts that do not fit together, and where none is Positions.
+        """
+        whole = [part for part in parts if isinstance(part, Positions)]
+        if not whole:
+            raise ValueError(
+                f"parts: expected at least one Positions, which says how many axes there are, got {shown(parts)}"
+            )
+        like = whole[0].coords
+        for part in parts:
+            if not isinstance(part, Positions):
+                checks.whole(0, parts=part)
+        made = [
+            part if isinstance(part, Positions) else cls.at(like.new_zeros(like.shape[0], part, *like.shape[2:]))
+            for part in parts
+        ]
+        every = cls.cat([_made(part.coords, part.order, part.document) for part in made])
+        return _in_order(every.coords, every.document)
 
     @classmethod
     @checked

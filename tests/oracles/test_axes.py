@@ -235,3 +235,24 @@ def test_a_single_axis_is_a_plain_sequence():
     x, here = torch.randn(2, 1, 5, 8, generator=torch.Generator().manual_seed(4)), Positions.arange(2, 5)
     one = RoPE(8, frequencies=frequencies.axial(rotary(8), (0,)))
     torch.testing.assert_close(one.rotate(x, here, "key"), RoPE(8).rotate(x, here, "key"))
+
+
+@pytest.mark.parametrize("time", [1.0, 0.5, 0.0])
+def test_scalings_by_axis_change_the_pairs_of_that_axis(time):
+    """DyPE's NTK for the rows and columns of FLUX at twice the size: base·2^(2t²·56/54); the first axis stays as it is."""
+    row = frequencies.dype(frequencies.rotary(56), 2.0, time, 64, method="ntk")
+    found = frequencies.of_axes(frequencies.rotary(16), row, row)
+    base = 10000 * 2 ** (2 * time**2 * 56 / 54)
+    expected = [10000 ** (-2 * i / 16) for i in range(8)] + 2 * [base ** (-2 * i / 56) for i in range(28)]
+    assert list(found) == pytest.approx(expected, rel=1e-13)
+    assert found.axes == (0,) * 8 + (1,) * 28 + (2,) * 28
+
+
+def test_spectra_that_do_not_go_together_are_refused():
+    plain = frequencies.rotary(8)
+    with pytest.raises(ValueError, match="spectra: expected the frequencies of at least one axis, got none"):
+        frequencies.of_axes()
+    with pytest.raises(ValueError, match="f: has axes already"):
+        frequencies.of_axes(plain, frequencies.separate((4, 4)))
+    with pytest.raises(ValueError, match="spectra: expected one cos_sin_scale"):
+        frequencies.of_axes(plain, frequencies.yarn(plain, 4.0, 64))

@@ -338,6 +338,11 @@ def levit(page: Page) -> np.ndarray:
     return of_pairs(GRID, number)
 
 
+def alibi_2d(page: Page) -> np.ndarray:
+    """get_2dalibi: slopes 2^(-8/n), 2^(-16/n), …, times the straight distance."""
+    return of_pairs(GRID, lambda h, i, j: -(2.0 ** (-8 * (h + 1) / HEADS)) * math.dist(GRID[i], GRID[j]))
+
+
 def beit(page: Page) -> np.ndarray:
     """The class token comes first; the last three rows of the table are its own."""
     found = np.zeros((HEADS, len(GRID) + 1, len(GRID) + 1))
@@ -428,6 +433,7 @@ def swin_v2(page: Page) -> np.ndarray:
 
 
 BIASED = {
+    "alibi_2d": alibi_2d,
     "swin": swin,
     "levit": levit,
     "beit": beit,

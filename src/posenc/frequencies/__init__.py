@@ -12,6 +12,7 @@ from posenc.frequencies.axes import axial as axial
 from posenc.frequencies.axes import cycling as cycling
 from posenc.frequencies.axes import in_turns as in_turns
 from posenc.frequencies.axes import interleaved_sections as interleaved_sections
+from posenc.frequencies.axes import of_axes as of_axes
 from posenc.frequencies.axes import sections as sections
 from posenc.frequencies.axes import separate as separate
 from posenc.frequencies.axes import strided as strided

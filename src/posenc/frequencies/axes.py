@@ -8,7 +8,7 @@ Pairs in order, ω as given, letters for the axis that is read (here t, h, w are
     sections               t0 t1 h2 h3 w4 w5       one spectrum: contiguous bands
     cycling                h0 w1 h2 w3 t4 t5       one spectrum: axes in turn, then one axis for the rest
     interleaved_sections   t0 h1 w2 t3 h4 w5       one spectrum: axes in turn until their sections are full
-    separate               t0 h0 h1 h2 w0 w1       a spectrum for each axis, with its own number of pairs
+    separate, of_axes      t0 h0 h1 h2 w0 w1       a spectrum for each axis, with its own number of pairs
 
 The caller gives the coordinates: Positions.grid(h, w) is (y, x); a grid that starts at 1 is Positions.grid(h, w).shift(1).
 """
@@ -51,9 +51,32 @@ def separate(sizes: Sequence[int], base: float = 10000.0) -> Frequencies:
         raise ValueError("sizes: expected the channels of at least one axis, got none")
     for size in sizes:
         checks.even(sizes=size)
-    values = [w for size in sizes for w in rotary(size, base)]
-    axes = tuple(axis for axis, size in enumerate(sizes) for _ in range(size // 2))
-    return Frequencies(tuple(values), axes=axes, values_from=f"separate(sizes={tuple(sizes)}, base={base:g})")
+    found = of_axes(*(rotary(size, base) for size in sizes))
+    return replace(found, values_from=f"separate(sizes={tuple(sizes)}, base={base:g})")
+
+
+@checked
+def of_axes(*spectra: Frequencies) -> Frequencies:
+    """The pairs of spectra[a] read axis a, one spectrum after the other: scalings of one axis, NTK or DyPE by axis.
+
+    FLUX at twice the size: of_axes(rotary(16), ntk(rotary(56), 2.0), ntk(rotary(56), 2.0)), reference images as trained.
+    Raises ValueError for no spectra, those that have axes already, and magnitudes or arithmetics that differ.
+    """
+    if not spectra:
+        raise ValueError("spectra: expected the frequencies of at least one axis, got none")
+    for f in spectra:
+        _check(f)
+    kinds = {(f.cos_sin_scale, f.softmax_scale, f.arithmetic) for f in spectra}
+    if len(kinds) > 1:
+        raise ValueError(
+            "spectra: expected one cos_sin_scale, softmax_scale and arithmetic for all axes, got "
+            f"{', '.join(map(str, sorted(kinds)))}; dataclasses.replace(f, cos_sin_scale=1.0) takes a magnitude away"
+        )
+    axes = tuple(axis for axis, f in enumerate(spectra) for _ in f)
+    said = " | ".join(f.values_from for f in spectra)
+    return replace(
+        spectra[0], values=tuple(w for f in spectra for w in f), axes=axes, base=None, width=None, values_from=said
+    )
 
 
 @checked

@@ -36,8 +36,10 @@ Rule = dict[str, Any]
 
 
 def own_of(word: str) -> Entry | None:
-    """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own."""
-    return next((found.entry for found in find(word) if found.term.role != "topic"), None)
+    """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own, nor is how its
+    tokens are numbered: FLUX has RoPE on axes."""
+    own = (found.entry for found in find(word) if found.term.role != "topic")
+    return next((entry for entry in own if entry.kind != "positions"), None)
 
 
 @dataclass(frozen=True)

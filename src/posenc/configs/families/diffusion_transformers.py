@@ -6,6 +6,8 @@ Read from the code of diffusers 0.42: models/transformers/transformer_flux.py an
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from posenc.configs.errors import ConfigError
 from posenc.configs.family import family
 from posenc.configs.keys import Keys
@@ -83,15 +85,17 @@ def CogVideoXTransformer3DModel(keys: Keys) -> PositionSpec:
 @family("LTXVideoTransformer3DModel")
 def LTXVideoTransformer3DModel(keys: Keys) -> PositionSpec:
     """One spectrum over the whole width, before it is divided into heads, so that every head has other frequencies."""
-    return _without_rotation(
-        keys,
-        (28, 0),
-        (32, 64),
-        say(
-            "queries and keys rotate by (frame, row, column) before they are divided into heads: each head has other "
-            "frequencies, not built here"
-        ),
+    where = say(
+        "(time, row, column) of the patch as shares of 20 seconds and of 2048 pixels, from -1 to 1; cross attention to "
+        "text has no positions"
     )
+    spec = _without_rotation(keys, (28, 0), (32, 64), where)
+    width = keys.whole("num_attention_heads", 32) * keys.whole("attention_head_dim", 64)
+    rotation = Rotation(width, 10000.0, "encodings.of_families.wide_rope.spectrum")
+    said = (("d_head", keys.said_by("attention_head_dim")), ("n_heads", keys.said_by("num_attention_heads")))
+    arguments = (("d_head", spec.d_head), ("n_heads", spec.n_heads), ("frequencies", rotation))
+    layer = Layer((Use("encodings.of_families.wide_rope.WideRoPE", arguments, said),), causal=False)
+    return replace(spec, layers=(layer,) * len(spec.layers))
 
 
 @family("SD3Transformer2DModel")

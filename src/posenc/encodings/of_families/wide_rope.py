@@ -1,0 +1,93 @@
+"""RoPE over the whole width of queries and keys, before they are divided into heads: every head has other frequencies.
+
+    pair k of axis a    turns by c_a·(π/2)·base^(k/(n-1)),   k = 0 … n-1,   n = ⌊width/2·axes⌋
+
+The axes take turns: pair k of every axis, then pair k + 1. Pairs that are left over come first and keep still. c is a share
+of the whole from -1 to 1. LTX-Video (HaCohen et al. 2024, section 2) in diffusers' transformer_ltx.py.
+Legend: b batch, h heads, t tokens, d d_head, n pairs of an axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
+from posenc.frequencies import Arithmetic, Frequencies
+from posenc.kernels.rotation import rotate
+from posenc.kernels.sin_cos import sin_cos
+from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Float
+
+
+class WideRoPE(PositionalEncoding):
+    """Turns queries and keys, neighbours paired, by frequencies that go on from head to head. No parameters.
+
+    d_head       channels of a head, even
+    n_heads      heads of queries, and as many of keys
+    frequencies  n_heads·d_head/2 of them, with their axes: `spectrum` makes LTX-Video's
+
+    Raises ValueError for an odd width, and frequencies that do not fill it.
+    """
+
+    @checked
+    def __init__(self, d_head: int, n_heads: int, frequencies: Frequencies) -> None:
+        checks.even(d_head=d_head)
+        super().__init__(d_head=d_head, n_heads=n_heads, frequencies=frequencies)
+        if 2 * len(frequencies) != d_head * n_heads:
+            raise ValueError(
+                f"frequencies: expected {d_head * n_heads // 2}, a pair for each two channels, got {len(frequencies)}"
+            )
+        self.d_head, self.n_heads, self.frequencies = d_head, n_heads, frequencies
+        self.coordinate_axes = frequencies.n_axes  # type: ignore[misc]
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair of every head, [b, t, h·d/2] each."""
+        self.check_coords(at)
+        sin, cos = sin_cos(at, self.frequencies, dtype)
+        return cos, sin
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not turns(side):
+            return into(x, out)
+        check_width(self, "d_head", x.shape[-1], self.d_head)
+        check_width(self, "n_heads", x.shape[1], self.n_heads)
+        check_tokens(self, x, at, axis=2)
+        cos, sin = self.tables_at(at, x.dtype)
+        turned = rotate(x.transpose(1, 2).flatten(2)[:, None], cos, sin, "interleaved")
+        return into(turned[:, 0].unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2), out)
+
+    def heads(self, start: int, stop: int) -> WideRoPE:
+        pairs = slice(start * self.d_head // 2, stop * self.d_head // 2)
+        f = self.frequencies
+        part = Frequencies(f.values[pairs], axes=f.axes[pairs], values_from=f"{f.values_from}, heads {start} … {stop - 1}")
+        return WideRoPE(self.d_head, stop - start, part)
+
+
+@checked
+def spectrum(width: int, base: float = 10000.0, *, axes: int = 3, arithmetic: Arithmetic = "float64") -> Frequencies:
+    """LTX-Video's frequencies for queries of `width` channels in all heads, `axes` coordinates in turn; in fp64 for either
+    `arithmetic`.
+
+    Raises ValueError for a width with fewer than two pairs for each axis.
+    """
+    n = width // (2 * axes)
+    if n < 2:
+        raise ValueError(f"width: expected at least {4 * axes} channels for {axes} axes, got {width}")
+    still = width // 2 - n * axes
+    values = [math.pi / 2 * base ** (k / (n - 1)) for k in range(n) for _ in range(axes)]
+    turns = [axis for _ in range(n) for axis in range(axes)]
+    return Frequencies(
+        (0.0,) * still + tuple(values),
+        axes=(0,) * still + tuple(turns),
+        values_from=f"spectrum(width={width}, base={base:g})",
+    )

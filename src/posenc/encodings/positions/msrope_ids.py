@@ -1,0 +1,51 @@
+"""MSRoPE: rows and columns are counted from the middle of the image; text goes on along the diagonal.
+
+    patch of image k   (k, y - ⌈H/2⌉, x - ⌈W/2⌉)         row ⌈H/2⌉ and column ⌈W/2⌉ have number 0
+    word n             (m + n, m + n, m + n),   m = the larger of ⌊H/2⌋ and ⌊W/2⌋, over all images
+
+Wu et al. 2025, "Qwen-Image Technical Report", section 2.4, and diffusers' transformer_qwenimage.py with scale_rope. Text
+comes first in the sequence. Read by RoPE with `frequencies.separate((16, 56, 56))`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from posenc.catalogue.entry import Entry
+from posenc.positions import Positions
+from posenc.support import checks
+from posenc.support.checked import checked
+
+
+@checked
+def msrope_ids(text: int, height: int, width: int, *, references: Sequence[tuple[int, int]] = ()) -> Positions:
+    """Coordinates (image, row, column) of text, an image and its reference images, in this order.
+
+    text           words
+    height, width  patches of the image that is made: 64 × 64 for 1024 pixels
+    references     (height, width) of each image that it is made from (Qwen-Image-Edit)
+
+    Raises ValueError for sizes that are not positive.
+    """
+    checks.whole(0, text=text)
+    sizes = [(height, width), *references]
+    images = [Positions.grid(1, h, w, start=(k, h // 2 - h, w // 2 - w)) for k, (h, w) in enumerate(sizes)]
+    words = torch.arange(text)[None, :, None] + max(side // 2 for size in sizes for side in size)
+    return Positions.joint([Positions.at(words.expand(1, -1, 3)), *images])
+
+
+ENTRY = Entry(
+    name="msrope_ids",
+    class_name="Positions",
+    builder="msrope_ids",
+    title="Positions of MSRoPE",
+    kind="positions",
+    published="2025-08",
+    axes=3,
+    formula="(k, y - ⌈H/2⌉, x - ⌈W/2⌉), then text from max(⌊H/2⌋, ⌊W/2⌋)",
+    also_called=("msrope", "qwen_image", "multimodal_scalable_rope", "QwenEmbedRope", "scale_rope"),
+    used_by=("Qwen-Image", "Qwen-Image-Edit"),
+    domains=("image",),
+)

@@ -17,7 +17,7 @@ const NAMES = ["ALiBi", "RoPE", "RoPE + YaRN"];
 const COLOURS = [encodingColour("alibi"), encodingColour("rope"), "var(--line-5)"];
 const TIMES = [1, 2, 4, 8];
 const PAUSE = 900; // milliseconds at each stop on the way to 4×
-const MOST_BITS = 12;
+const MOST_BITS = 13;
 const SEEN_BEFORE = 36; // letters of the prompt that stand before what is written
 
 interface Facts {
@@ -80,7 +80,7 @@ export const view: View = {
 
     const tape = h("div", { class: "tape", "aria-hidden": "true" });
     const said = h("output", { class: "said", "data-role": "length" });
-    const slider = h("input", { type: "range", min: 0, max: to, step, "data-role": "stretch", "aria-label": t(both("length of the text", "文本的长度")),
+    const slider = h("input", { type: "range", min: 0, max: to, step, "data-role": "stretch",
       input: () => stage.set({ length: nearest(Number(slider.value)) }),
       keydown: (event: KeyboardEvent) => {
         const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
@@ -114,7 +114,7 @@ export const view: View = {
         "是 RoPE：在留出的文本上每字节 8.03 比特，和随便猜一样差。ALiBi 仍是 0.82；YaRN 不用再训练，就让 RoPE 的同一组权重回到 1.14。"),
     }, () => stretchTo(stage, stops, 4 * from));
     stage.root.append(
-      h("div", { class: "ruler" }, tape, slider, jumps), said,
+      h("div", { class: "ruler controls" }, tape, h("label", {}, h("span", { class: "away" }, t(both("length of the text", "文本的长度"))), slider), jumps), said,
       h("div", { class: "writers" }, ...panels.map(({ element }) => element)), question,
       folded(t(both("The text before", "前面的文本")), prompt), from_);
 

@@ -135,7 +135,9 @@ class Model(nn.Module):
 
 def key(model: Model, text: bytes) -> str:
     """The name under which the record holds what a model with these positions wrote after a text."""
-    return hashlib.sha256(model.blocks[0].attention.encoding.label.encode() + text).hexdigest()[:16]
+    block = model.blocks[0]
+    assert isinstance(block, Block)
+    return hashlib.sha256(block.attention.encoding.label.encode() + text).hexdigest()[:16]
 
 
 def load(encoding: Trained) -> Model:

@@ -46,8 +46,8 @@ export const view: View = {
   ),
   notice: [
     both(
-      "On 128 held-out texts, by the record of these models, at 1×, 2×, 4× and 8×: ALiBi has 0.82, 0.82, 0.82 and 0.82 bits a byte; RoPE 0.82, 4.86, 8.03 and 8.57; RoPE with YaRN 0.82, 0.89, 1.14 and 1.58. A byte by chance costs 8 bits.",
-      "这两个模型的记录，128 篇留出的文本，1、2、4、8 倍长度：ALiBi 每字节 0.82、0.82、0.82、0.82 比特；RoPE 0.82、4.86、8.03、8.57；RoPE 加 YaRN 0.82、0.89、1.14、1.58。随便猜一个字节是 8 比特。",
+      "On 128 held-out texts, by the records of these trials in the study, at 1×, 2×, 4× and 8×: ALiBi has 0.82, 0.82, 0.82 and 0.82 bits a byte; RoPE 0.82, 4.86, 8.03 and 8.57; RoPE with YaRN 0.82, 0.89, 1.14 and 1.58. A byte by chance costs 8 bits.",
+      "研究中这两次训练的记录，128 篇留出的文本，1、2、4、8 倍长度：ALiBi 每字节 0.82、0.82、0.82、0.82 比特；RoPE 0.82、4.86、8.03、8.57；RoPE 加 YaRN 0.82、0.89、1.14、1.58。随便猜一个字节是 8 比特。",
     ),
     both(
       "YaRN needs no training here: it slows the slow pairs of channels by the factor, which keeps them at angles seen in training, and sharpens the attention. It mends most of the damage, and less of it the longer the text.",
@@ -67,8 +67,8 @@ export const view: View = {
   styles,
   controls: [{
     name: "prompt", label: both("the text ends with", "文本的结尾"), as: "sentence", rule: both(
-      "Your words follow a tale that the models have not read, which makes the text as long as you set. English words follow an English tale, Chinese words a Chinese one. The models know nothing but such tales.",
-      "你的话接在一篇模型没有读过的故事后面，文本因此有你所设的长度。英文接英文故事，中文接中文故事。除了这类故事，模型什么都没有读过。",
+      "Your words follow a tale that the models have not read, which makes the text as long as you set. English words follow an English tale, Chinese words a Chinese one. The models know nothing but such tales, so other words cost them many bits.",
+      "你的话接在一篇模型没有读过的故事后面，文本因此有你所设的长度。英文接英文故事，中文接中文故事。除了这类故事，模型什么都没有读过，别的词要花很多比特。",
     ),
   }],
   build(stage) {
@@ -157,8 +157,8 @@ export const view: View = {
         [t(both("YaRN with factor s = ", "YaRN，倍数 s = ")), put(length), " / ", put(facts.trained), " = ", h("output", {}, shown(times, 2))]));
       const final = facts.models.slice(0, 2).map((name) => facts.training_loss[name]?.at(-1));
       fill(from_, t(both(
-        `Two models of the lab's study (seed ${facts.seed}): ${facts.size["n_layers"]} layers, d_model ${facts.size["d_model"]}, ${facts.size["n_heads"]} heads, ${facts.training.steps} steps of ${facts.training.rows} × ${facts.trained} bytes of generated tales, English and Chinese, ${facts.date}. Training loss at the end: ALiBi ${final[0]}, RoPE ${final[1]} bits a byte. YaRN has the RoPE model's weights. Always the most probable byte is written. Trained by `,
-        `两个模型来自实验室的研究（随机种子 ${facts.seed}）：${facts.size["n_layers"]} 层，d_model ${facts.size["d_model"]}，${facts.size["n_heads"]} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} × ${facts.trained} 字节的中英文生成故事，${facts.date}。结束时的训练损失：ALiBi ${final[0]}、RoPE ${final[1]} 比特／字节。YaRN 用的是 RoPE 模型的权重。每次写出概率最大的字节。训练命令：`)),
+        `Two models of the lab's study (seed ${facts.seed}): ${facts.size["n_layers"]} layers, d_model ${facts.size["d_model"]}, ${facts.size["n_heads"]} heads, ${facts.training.steps} steps of ${facts.training.rows} × ${facts.trained} bytes of generated tales, English and Chinese, ${facts.date}. Training loss at the end: ALiBi ${shown(final[0]!, 2)}, RoPE ${shown(final[1]!, 2)} bits a byte. YaRN has the RoPE model's weights. Always the most probable byte is written. Trained by `,
+        `两个模型来自实验室的研究（随机种子 ${facts.seed}）：${facts.size["n_layers"]} 层，d_model ${facts.size["d_model"]}，${facts.size["n_heads"]} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} × ${facts.trained} 字节的中英文生成故事，${facts.date}。结束时的训练损失：ALiBi ${shown(final[0]!, 2)}、RoPE ${shown(final[1]!, 2)} 比特／字节。YaRN 用的是 RoPE 模型的权重。每次写出概率最大的字节。训练命令：`)),
         h("code", {}, facts.command), t(both("; their records are ", "；记录：")), h("code", {}, Object.entries(facts.keys).map(([name, key]) => `results/study/trials/language_model-${name}-s${facts.seed}-${key}.parquet`).join(", ")), t(both(", made by ", "，由 ")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", " 得出。")));
       stage.announce(`${spoken}${t(both(". ", "。"))}${NAMES.map((name, model) => `${name}: ${shown(loss.values[model * count + at]!, 2)}`).join(", ")}`);
       stage.code(`loss[:, ${at}].tolist()  # ${NAMES.map((_, model) => loss.values[model * count + at]!).join(", ")}`);

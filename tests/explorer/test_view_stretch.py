@@ -15,7 +15,8 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from posenc.explorer import stretch, views
+import posenc
+from posenc.explorer import stretch, train_stretch, views
 from posenc.explorer.export import exported
 
 ROOT = Path(__file__).parents[2]
@@ -166,6 +167,26 @@ def test_the_models_are_those_of_the_study():
         ours = about["training_loss"][encoding]
         assert np.mean(ours) == pytest.approx(np.mean(curve), abs=0.02)
         assert ours[-1] == pytest.approx(curve[-1], abs=0.02)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("times", [1, 4])
+def test_the_shipped_weights_score_as_the_records_say(times):
+    """On the study's 128 held-out texts, the last 64 bytes of each."""
+    batch = train_stretch.trial("rope").task.scored(times * TRAINED, train_stretch.text())
+    for name, wanted in SAID.items():
+        model = stretch.load("alibi" if name == "alibi" else "rope")
+        if name == "yarn":
+            posenc.replace_encoding(
+                model, posenc.create("yarn", d_head=D_HEAD, factor=float(times), trained_length=TRAINED)
+            )
+        bits = []
+        for tokens, targets in zip(batch.tokens.split(8), batch.targets.split(8), strict=True):
+            with torch.no_grad():
+                said, _ = model.float()(tokens, posenc.Positions.arange(1, times * TRAINED))
+            chances = said[:, -64:].log_softmax(-1).gather(-1, targets[:, -64:, None])
+            bits.append(-float(chances.mean()) / math.log(2))
+        assert np.mean(bits) == pytest.approx(wanted[(1, 2, 4, 8).index(times)], abs=0.006), name
 
 
 # The page ---------------------------------------------------------------------------------------------------------------

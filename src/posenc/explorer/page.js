@@ -23,6 +23,7 @@ function Gn(){let e=0,n=[],o=()=>{clearTimeout(e);for(let a of n)a()};return add
 .posenc .view-stretch .writer h2 { margin: 0 0 4px; color: var(--k); }
 .posenc .view-stretch .written { font-size: 17px; line-height: 1.5; min-height: 7.5em; overflow-wrap: anywhere; white-space: pre-wrap; margin: 0 0 6px; color: var(--muted); }
 .view-stretch .written mark { background: color-mix(in oklab, var(--k) 15%, transparent); color: var(--ink); font-weight: 600; border-radius: 3px; }
+.view-stretch[aria-busy="true"] .written mark { opacity: .4; transition: opacity .2s .2s; }
 .view-stretch .prompt { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (min-width: 760px) { .view-stretch .writers { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 @media (max-width: 759px) { /* what the three write stands together, then their losses */

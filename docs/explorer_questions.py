@@ -15,6 +15,11 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How is the chosen cell computed?", "所选的格子是怎样算出来的？", ".hero-sum output"),
         ("Where does the story begin?", "故事从哪里开始？", "[data-role=begin]"),
     ),
+    "stretch": (
+        ("How much longer than in training is the text?", "文本比训练时长多少？", ".tape svg"),
+        ("Which model still writes words?", "哪个模型还写得出词？", ".written"),
+        ("From which position on does the loss rise?", "损失从哪个位置开始上升？", ".lost .chart"),
+    ),
     "order": (
         ("Which position does each word have now?", "每个词现在在哪个位置？", ".words.moving"),
         ("Which words were moved?", "哪些词被移动了？", ".strings"),

@@ -20,7 +20,7 @@ MEASURED = Path(views.__file__).parents[2] / "catalogue" / "measured.json"
 @pytest.mark.acceptance
 def test_a_chapter_without_views_is_seen_once_it_was_opened(opened):
     page = opened()
-    second = page.locator(".rail a").nth(1)
+    second = page.locator(".rail li:not(.before) a").nth(1)
     expect(second).to_have_class("")
     second.click()
     expect(second).to_have_class("done")
@@ -101,7 +101,7 @@ def test_the_chapters_lead_through_the_views_in_their_order(opened):
     """So that "Next" follows the story."""
     page = opened()
     links = page.locator(".chapter .links a").evaluate_all("all => all.map((one) => one.hash.slice(2))")
-    assert tuple(links) == views.PAGES
+    assert tuple(links) == views.PAGES[1:], "stretch stands before the story"
     page.goto(f"{page.url.split('#')[0]}#/{links[0]}")
     for name in links[1:3]:
         expect(page.locator("[rel=next]")).to_have_attribute("href", f"#/{name}")

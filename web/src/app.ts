@@ -6,7 +6,6 @@ import { encodingPage } from "./encoding_page";
 import encodingCss from "./encoding_page.css";
 import { openView, type Opened } from "./opened";
 import css from "./page.css";
-import { chapterOf } from "./chapters";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
 import { remembering, type Source, type State } from "./source";
@@ -89,7 +88,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       root.dataset["theme"] = theme;
       redraw();
     } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, chapterOf(name), seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, name, seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
   }
 
   const check = h("span", { "data-role": "check" });

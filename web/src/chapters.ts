@@ -78,7 +78,7 @@ export const CHAPTERS: Chapter[] = [
   },
 ];
 
-/** The chapter of a view; undefined for a view of none. */
+/** The chapter of a view; undefined for a view of none, which stands before the story. */
 export function chapterOf(view: string): number | undefined {
   const found = CHAPTERS.findIndex((chapter) => chapter.views.includes(view));
   return found < 0 ? undefined : found;

@@ -3,7 +3,7 @@
 import type { Data } from "./data";
 import { fill, h, type Child } from "./dom";
 import * as figures from "./figures";
-import { CHAPTERS } from "./chapters";
+import { CHAPTERS, chapterOf } from "./chapters";
 import { livingTable } from "./living_table";
 import type { Opening } from "./opening";
 import { VIEWS } from "all-views";
@@ -49,7 +49,8 @@ export function start(main: HTMLElement, opening: Opening): void {
       "Eight short chapters, from words without order to what happens beyond the trained length.",
       "八个小章节，从没有次序的一组词，讲到超出训练长度之后会怎样。"))),
     trouble, hero,
-    h("p", { class: "begin" }, h("button", { type: "button", class: "primary", "data-role": "begin", click: () => toChapter(1) }, t(both("Begin", "开始")))),
+    h("p", { class: "begin" }, h("button", { type: "button", class: "primary", "data-role": "begin", click: () => toChapter(1) }, t(both("Begin", "开始"))),
+      ...VIEWS.filter(({ name }) => chapterOf(name) === undefined).map(({ name, title }) => h("a", { href: `#/${name}`, "data-role": "before" }, t(title)))),
     ...chapters,
     h("section", { class: "questions" }, h("h2", {}, t(both("Check your understanding", "检查一下你的理解"))), ...QUESTIONS.map(([question, answer]) => h("details", {}, h("summary", {}, phrased(t(question))), h("p", {}, t(answer))))),
     h("section", { class: "all-views" }, h("h2", {}, t(both("All views", "全部视图"))), h("ol", {}, ...VIEWS.map((view) => h("li", {}, h("a", { href: `#/${view.name}` }, phrased(t(view.title))), h("p", {}, firstSentence(t(view.idea)))))))));

@@ -91,9 +91,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("From which distance on is less than 1% left?", "从哪个距离起只剩不到 1%？", ".charted text.mark"),
     ),
     "compare": (
-        ("Which encoding adds the same along a diagonal?", "哪种编码沿对角线加的数相同？", ".panel canvas"),
-        ("By which rule does each act?", "各自的规则是什么？", ".panel .rule"),
+        ("Which encodings see only the distance?", "哪些编码只看距离？", ".panel canvas"),
+        ("What does each add at the marked cell?", "在标出的格子上，各加多少？", ".panel output"),
         ("Which head is shown?", "显示的是哪个头？", ".heads [aria-checked=true]"),
+    ),
+    "measured": (
+        ("Which encodings predict long text as well as short?", "哪些编码读长文本和读短文本一样好？", ".points .arm"),
+        ("How far apart are the seeds?", "随机种子之间相差多少？", ".points .range"),
+        ("Which point belongs to which length?", "哪个点是哪个长度？", ".legend"),
     ),
     "extrapolation": (
         ("Which pairs get new angles beyond training?", "超出训练长度后，哪些通道对出现新角度？", ".strips .new"),

@@ -66,7 +66,7 @@ export const CHAPTERS: Chapter[] = [
       "Or lower the score itself: the larger the distance, the larger the penalty. ALiBi subtracts a straight line with a different slope for each head. Heads with a steep slope see only nearby words; heads with a flat slope see far. T5 learns one number for each range of distances.",
       "也可以直接降低分数：距离越大，降得越多。ALiBi 给每个头一条斜率不同的直线：斜率大的头只看近处的词，斜率小的头看得远。T5 为每一段距离学一个数。",
     ),
-    views: ["bias", "compare"],
+    views: ["bias", "compare", "measured"],
   },
   {
     title: both("Beyond the trained length", "超出训练长度"),

@@ -106,9 +106,9 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which setting leaves no new angle?", "哪种设置没有新角度？", "[data-role=new-pairs]"),
     ),
     "what_breaks": (
-        ("Which scores does the bug change?", "这个错误改变哪些分数？", ".map canvas"),
-        ("What are the values around the cursor?", "光标附近的数值是多少？", "table.window"),
-        ("What goes wrong?", "错在哪里？", ".about-bug dd"),
+        ("Which clock hands does the bug move?", "这个错误动了哪些指针？", ".hands svg"),
+        ("Where does the attention go?", "注意力去了哪里？", ".maps canvas"),
+        ("What goes wrong, and what catches it?", "错在哪里，由谁发现？", ".about-bug dd"),
     ),
     "true_or_false": (
         ("Which sentence is judged?", "判断的是哪一句？", "blockquote"),

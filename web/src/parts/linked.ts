@@ -71,6 +71,10 @@ export function linked(stage: Stage, about: { label: Words; pick(row: number, co
       }
       const cell = width / columns;
       const colours = cursorColours(dark);
+      if (wiped) {
+        pen.fillStyle = colours.ink;
+        pen.fillRect(Math.min(wiped.at * width, width - ratio), 0, 2 * ratio, height);
+      }
       const back = Math.min(row, column);
       const on = Math.min(rows - row, columns - column);
       pen.strokeStyle = colours.channel;

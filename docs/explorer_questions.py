@@ -81,9 +81,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Are the scores right?", "分数对不对？", ".verdict"),
     ),
     "terms": (
-        ("What is multiplied in each term?", "每一项是什么乘什么？", ".factor"),
-        ("Which term decides the score of the chosen cell?", "哪一项决定所选格子的分数？", ".steps"),
-        ("Which key has the largest weight?", "哪个键的权重最大？", ".weights table"),
+        ("Which four maps add up to the score?", "哪四张图加起来是分数？", ".term canvas"),
+        ("Which term decides the marked cell?", "哪一项决定标出的格子？", ".steps"),
+        ("What does each step change?", "每一步改变什么？", ".melting"),
+    ),
+    "taylor": (
+        ("How fast does what is left out fall?", "舍去的部分下降得多快？", ".chart svg"),
+        ("Which order is the largest?", "哪一阶最大？", ".orders"),
+        ("Is anything left of the scores?", "分数还剩下什么吗？", "[data-role=score-left]"),
     ),
     "bias": (
         ("What is added for each query and key?", "每个查询和键加上多少？", ".map canvas"),

@@ -131,8 +131,8 @@ wrong_hands = index * omega
         BACK,
         EACH_POSITION,
         say(
-            "The first 24 words are in the cache. A new word's position is its number plus the length of the cache, although "
-            "the number already counts the cache."
+            "The first 24 words are in the cache. A new word's position is its number plus the length of the cache, "
+            "although the number already counts the cache."
         ),
         say("Pass the position of each new token, which counts the cached ones once."),
         "https://github.com/skyzh/tiny-llm/pull/46",

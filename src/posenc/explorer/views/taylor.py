@@ -35,7 +35,7 @@ ARRAYS = ("orders", "score", "epsilon", "left_out")
 
 
 def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence, terms.MOST_WORDS)
+    words = words_of(asked.sentence)
     program = _program(asked, words)
     here = run(program)
     facts: dict[str, Any] = {"words": words, "output_difference": float((here["exact"][-1] - here["library"]).abs().max())}

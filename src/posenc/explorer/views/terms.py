@@ -23,7 +23,6 @@ from posenc.explorer.sentences import opening, words_of
 ORDER = 130
 
 SENTENCES = ("猫 追 老鼠 老鼠 追 猫", "cat chases mouse mouse chases cat")
-MOST_WORDS = 24
 D_MODEL = 4
 
 
@@ -70,7 +69,7 @@ ARRAYS = (
 
 
 def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence, MOST_WORDS)
+    words = words_of(asked.sentence)
     program = _program(asked, words)
     here = run(program)
     unmoved = run(_program(asked.model_copy(update={"shift": 0}), words)) if asked.shift else here

@@ -61,14 +61,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How large is the remaining error?", "剩下的误差多大？", "[data-role=error]"),
     ),
     "similarity": (
-        ("Does the score fall with distance?", "分数随距离下降吗？", ".chart .line"),
+        ("Does a word before score as much as one after?", "前面的词和后面的词分数一样吗？", ".line-of-words"),
         ("How large is it at this distance?", "在这个距离处是多少？", ".charted .legend"),
         ("Does it fall at every step?", "它是不是步步下降？", ".predict"),
     ),
     "paths": (
         ("Is the path smooth or tangled?", "路径是光滑的还是杂乱的？", ".plane .track"),
         ("Which rows are alike?", "哪些行相似？", ".map canvas"),
-        ("When in training do neighbours become alike?", "训练到什么时候相邻的行变得相似？", ".alike svg"),
+        ("How alike are the two chosen positions?", "选中的两个位置有多相似？", "[data-role=chord]"),
     ),
     "rotary_pair": (
         ("How far are query and key rotated?", "查询和键各转了多少？", ".plane svg"),

@@ -47,7 +47,7 @@ export const view: View = {
       label: both("What is left out, against the size of the positions", "舍去部分的大小随位置大小的变化"), x: both("ε, factor of every position", "ε：每个位置向量乘以的倍数"),
       y: both("size of what is left out", "舍去部分的大小"), xScale: "log", yScale: "log", height: 380, pick: (scale) => stage.set({ scale }),
     });
-    stage.root.append(h("div", { class: "split" }, chart.element, h("div", {}, h("h3", {}, t(both("The scores", "分数"))), score, h("h3", {}, t(both("Attention's output", "注意力的输出"))), output, said)));
+    stage.root.append(h("div", { class: "split" }, chart.element, h("div", {}, h("h2", {}, t(both("The scores", "分数"))), score, h("h2", {}, t(both("Attention's output", "注意力的输出"))), output, said)));
 
     let before = -1;
 

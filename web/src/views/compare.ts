@@ -114,8 +114,7 @@ export const view: View = {
       ),
     }, () => stage.set({ answered: true }));
     stage.root.append(
-      maps.element,
-      h("div", { class: "row" }, key.element, where, heads),
+      h("div", { class: "keyed" }, maps.element, h("div", { class: "row" }, key.element, where, heads)),
       h("div", { class: "split" },
         h("div", {}, minus, difference.element, same),
         h("div", {}, h("h2", {}, t(both("By distance", "随距离的变化"))), h("p", { class: "small" }, t(both(

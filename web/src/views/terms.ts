@@ -104,7 +104,7 @@ export const view: View = {
     const [first, second, third, fourth] = cards.map((one) => one.element);
     maps.element.append(downs[0]!, first!, second!, third!, downs[1]!, fourth!, sum.element, weights.element);
 
-    const key = colourKey();
+    const [key, share_] = [colourKey(), colourKey()];
     const melt = h("input", { type: "range", min: 0, max: LAST, step: 0.01, "data-role": "melt", "aria-label": t(both("from positions added to words to Transformer-XL", "从位置加到词上到 Transformer-XL")), input: () => { cancelAnimationFrame(moving); stage.set({ stage: Number(melt.value) }); } });
     const steps = STAGES.map((words, n) => h("button", { type: "button", class: "choice", "data-stage": n, click: () => go(n) }, t(words)));
     const bars = h("div", { class: "steps" });
@@ -118,8 +118,8 @@ export const view: View = {
       ], right: 2,
       because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
     }, () => stage.set({ stage: 0, projection: "drawn", shift: 100 }));
-    stage.root.append(maps.element, h("div", { class: "melting" }, melt, h("div", { class: "stops" }, ...steps)),
-      h("div", { class: "split" }, h("section", {}, h("h2", {}, t(both("The marked cell, term by term", "标出的格子，逐项相加"))), bars), h("div", {}, equal, key.element, folded(t(both("Numbers of the marked row", "这一行的数值")), table))), question);
+    stage.root.append(h("div", { class: "keyed" }, maps.element, h("div", { class: "keys" }, key.element, share_.element)), h("div", { class: "melting" }, melt, h("div", { class: "stops" }, ...steps)),
+      h("div", { class: "split" }, h("section", {}, h("h2", {}, t(both("The marked cell, term by term", "标出的格子，逐项相加"))), bars), h("div", {}, equal, folded(t(both("Numbers of the marked row", "这一行的数值")), table))), question);
 
     /** Moves to a step evenly, or at once where the reader prefers less motion. */
     let moving = 0;
@@ -180,6 +180,7 @@ export const view: View = {
       weights.tile.draw({ numbers: { shape: [n, n], values: alpha }, cursor: [i, j], map: "amount", limit: 1 });
       valued(weights.value, here(alpha));
       key.draw("diverging", limit);
+      share_.draw("amount", 1);
       melt.value = String(at);
       melt.setAttribute("aria-valuetext", t(STAGES[near]!));
       steps.forEach((one, k) => one.setAttribute("aria-pressed", String(k === near && !between)));

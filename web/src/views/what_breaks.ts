@@ -57,8 +57,8 @@ export const view: View = {
     const hands = h("figure", { class: "hands" });
     const [said, about, table] = [h("p", { class: "said", role: "status" }), h("dl", { class: "about-bug" }), h("div", {})];
     maps.element.append(
-      h("div", {}, h("h2", { class: "sides" }, h("span", {}, t(both("right", "正确"))), h("span", { class: "bad" }, t(both("with the bug", "有错误")))), h("div", { class: "wiped" }, before.element), wipe, amount.element),
-      h("div", {}, h("h2", {}, t(both("difference", "两者之差"))), apart.element, signed.element));
+      h("div", { class: "keyed" }, h("h2", { class: "sides" }, h("span", {}, t(both("right", "正确"))), h("span", { class: "bad" }, t(both("with the bug", "有错误")))), h("div", { class: "wiped" }, before.element), wipe, amount.element),
+      h("div", { class: "keyed" }, h("h2", {}, t(both("difference", "两者之差"))), apart.element, signed.element));
     stage.root.append(hands, h("div", { class: "bug-and-words" }, maps.element, h("div", { class: "words" }, said, about)), folded(t(both("Numbers of this row", "这一行的数值")), table));
     let differs: { of: Numbers | null; numbers: Numbers } = { of: null, numbers: { shape: [0, 0], values: new Float64Array() } };
     let handsOf: Numbers | null = null;

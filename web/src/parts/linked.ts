@@ -11,6 +11,8 @@ import { h } from "../dom";
 import type { Stage } from "../view";
 import type { Words } from "../words";
 
+const REST = 80; // ms
+
 export interface TileState {
   numbers: Numbers;
   cursor: [number, number];
@@ -110,6 +112,19 @@ export function linked(stage: Stage, about: { label: Words; pick(row: number, co
   watch.observe(element);
   stage.leaving(() => watch.disconnect());
   return { element, tile };
+}
+
+/** Runs what is drawn beside the maps: at once after a rest, and while the cursor runs only when it comes to rest. */
+export function atRest(stage: Stage): (work: () => void) => void {
+  let [before, waiting] = [0, 0];
+  stage.leaving(() => clearTimeout(waiting));
+  return (work) => {
+    clearTimeout(waiting);
+    const now = performance.now();
+    if (now - before > REST) work();
+    else waiting = setTimeout(work, REST);
+    before = now;
+  };
 }
 
 /** Paints a matrix, a pixel for each cell, again only where it has changed. */

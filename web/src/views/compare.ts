@@ -7,7 +7,7 @@ import { lineChart } from "../parts/chart";
 import { colourKey } from "../parts/colour_key";
 import { formula, put } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
-import { linked, type Linked } from "../parts/linked";
+import { atRest, linked, type Linked } from "../parts/linked";
 import { folded, plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
 import { pageLink, sourced } from "../parts/sources";
@@ -85,6 +85,7 @@ export const view: View = {
     const heads = h("div", { class: "heads", role: "radiogroup", "aria-label": t(both("Head", "注意力头")) });
     const maps = linked(stage, { label: both("What each encoding adds to the score, query by key", "每种编码给分数加上多少，查询 × 键"), pick, class: "panels" });
     const panels: Panel[] = [];
+    const beside = atRest(stage);
     const key = colourKey();
     const where = h("p", { class: "where", "aria-hidden": "true" });
     const narrow = window.innerWidth < 640;
@@ -154,20 +155,22 @@ export const view: View = {
       drawHeads(stage, heads, n, head);
 
       const without = here(cut.plain);
-      fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
-      const pair = `${a} ${b}`;
-      if (apart.maps !== cut.maps || apart.key !== pair) apart = { key: pair, maps: cut.maps, numbers: subtracted(cut.maps[b]!, cut.maps[a]!) };
-      fill(minus, `${called(b)} − ${called(a)}`);
-      same.hidden = a !== b;
-      const most = limitOf(apart.numbers.values);
-      difference.draw({ numbers: apart.numbers, cursor: [i, j], limit: most, ends: ends(most) });
-
       const two = [...new Set([a, b])];
-      const line = (name: string, m: number) => array(data, name).values.subarray((m * n + head - 1) * distances.length, (m * n + head) * distances.length);
-      const index = i - j - distances[0]!;
-      chart.draw({
-        series: two.map((m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: encodingColour(about[m]!.name) })),
-        ...(index >= 0 ? { cursor: index } : {}),
+      beside(() => {
+        fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
+        const pair = `${a} ${b}`;
+        if (apart.maps !== cut.maps || apart.key !== pair) apart = { key: pair, maps: cut.maps, numbers: subtracted(cut.maps[b]!, cut.maps[a]!) };
+        fill(minus, `${called(b)} − ${called(a)}`);
+        same.hidden = a !== b;
+        const most = limitOf(apart.numbers.values);
+        difference.draw({ numbers: apart.numbers, cursor: [i, j], limit: most, ends: ends(most) });
+
+        const line = (name: string, m: number) => array(data, name).values.subarray((m * n + head - 1) * distances.length, (m * n + head) * distances.length);
+        const index = i - j - distances[0]!;
+        chart.draw({
+          series: two.map((m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: encodingColour(about[m]!.name) })),
+          ...(index >= 0 ? { cursor: index } : {}),
+        });
       });
       const answered = state["answered"] === true;
       if (known.data !== data || known.answered !== answered) {

@@ -100,7 +100,7 @@ export const view: View = {
           ? ["(", ...each(chosen, n).flatMap((one, seed) => [seed ? " + " : "", put(shown(one, 3))]), `) / ${found.seeds.length} = `, h("output", { "data-role": `bits-${factor}`, "data-value": value }, shown(value, 3)), t(both(" bits per byte", " 比特每字节"))]
           : [why ? t(why) : "–"])];
       })));
-      stage.announce(`${t(row.title)}: ${found.factors.map((factor, n) => `${factor}× ${shown(of(bits, chosen, n), 2)}`).join(", ")}`);
+      stage.announce(`${t(row.title)}: ${found.factors.map((factor, n) => `${factor}× ${shown(of(bits, chosen, n), 3)}`).join(", ")}`);
       stage.code(`dict(zip(names, bits.tolist()))["${row.name}"]`);
     };
   },

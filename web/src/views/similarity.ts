@@ -89,7 +89,7 @@ export const view: View = {
     }, () => stage.set({ revealed: true }));
     let lags: ArrayLike<number> = [];
     const byDistance = lineChart(stage, {
-      label: both("Score by distance", "分数随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对分数"), height: innerWidth < 640 ? 220 : 260,
+      label: both("Score by distance", "分数随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对分数"), height: 220,
       pick: (index) => stage.set({ k: lags[index]! }),
     });
     const byPosition = lineChart(stage, {

@@ -10,7 +10,7 @@ import { fill, h, type Child } from "../dom";
 import { scale, tidy } from "../parts/chart";
 import { colourKey } from "../parts/colour_key";
 import { formula, sub, sup } from "../parts/formula";
-import { linked } from "../parts/linked";
+import { atRest, linked } from "../parts/linked";
 import { folded, plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
 import { number, own, type View } from "../view";
@@ -104,6 +104,7 @@ export const view: View = {
     const [first, second, third, fourth] = cards.map((one) => one.element);
     maps.element.append(downs[0]!, first!, second!, third!, downs[1]!, fourth!, sum.element, weights.element);
 
+    const beside = atRest(stage);
     const [key, share_] = [colourKey(), colourKey()];
     const melt = h("input", { type: "range", min: 0, max: LAST, step: 0.01, "data-role": "melt", "aria-label": t(both("from positions added to words to Transformer-XL", "从位置加到词上到 Transformer-XL")), input: () => { cancelAnimationFrame(moving); stage.set({ stage: Number(melt.value) }); } });
     const steps = STAGES.map((words, n) => h("button", { type: "button", class: "choice", "data-stage": n, click: () => go(n) }, t(words)));
@@ -189,9 +190,11 @@ export const view: View = {
       fill(equal, ...(measured.difference === undefined ? [t(both("A step between the two models: its score is the sum of these four maps.", "两种模型之间的一步：分数就是这四张图之和。"))] : [
         t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
         h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)), t(both(".", "。"))]));
-      addUp(bars, SWITCHES.map((_, k) => ({ name: t(NAMES[near]![k]!), value: here(term(k).values), on: on[k]! })), t(both("score", "分数")));
-      fill(table, plainTable(t(both(`Query ${words[i]} ${i}`, `查询 ${words[i]} ${i}`)), [t(both("key", "键")), ...NAMES[near]!.map(t), t(both("score", "分数")), t(both("weight", "权重"))],
-        words.map((word, c) => [`${word} ${c}`, ...SWITCHES.map((_, k) => term(k).values[i * n + c]!), scores[i * n + c]!, alpha[i * n + c]!])));
+      beside(() => {
+        addUp(bars, SWITCHES.map((_, k) => ({ name: t(NAMES[near]![k]!), value: here(term(k).values), on: on[k]! })), t(both("score", "分数")));
+        fill(table, plainTable(t(both(`Query ${words[i]} ${i}`, `查询 ${words[i]} ${i}`)), [t(both("key", "键")), ...NAMES[near]!.map(t), t(both("score", "分数")), t(both("weight", "权重"))],
+          words.map((word, c) => [`${word} ${c}`, ...SWITCHES.map((_, k) => term(k).values[i * n + c]!), scores[i * n + c]!, alpha[i * n + c]!])));
+      });
 
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
       const [score, weight, one] = [here(scores), here(alpha), here(term(chosen).values)];

@@ -7,7 +7,7 @@ import { both, widthOf, type Words } from "../words";
 
 /** As explorer/views/order.py has it. */
 const MOST_AT_ONCE = 5;
-const ROOM = 58; // pixels of a word in a long sentence, which scrolls
+const ROOM = 74; // pixels of a word in a long sentence, which scrolls
 
 const GLOSS: Record<string, string> = {
   我: "I, me", 爱: "love", 你: "you", 猫: "cat", 追: "chases", 老鼠: "mouse", 吃: "eats", 鱼: "fish",
@@ -106,7 +106,7 @@ export function arrangement(stage: Stage): Arrangement {
     [words, now] = [those, standing];
     if (fresh) {
       const widest = Math.max(...words.map((word) => widthOf(word)));
-      element.style.setProperty("--word", `${Math.min(21, 92 / widest)}px`);
+      element.style.setProperty("--word", `${Math.min(21, (words.length > 8 ? ROOM - 10 : 92) / widest)}px`);
       element.style.setProperty("--share", `${92 / words.length}%`);
       row_.style.minWidth = words.length > 8 ? `${words.length * ROOM}px` : "";
       chips = words.map((_, word) => chip(word));

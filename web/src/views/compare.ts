@@ -125,7 +125,7 @@ export const view: View = {
       facts,
       folded(t(both("Numbers at the cursor", "光标处的数值")), values),
     );
-    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers } = { data: null, head: 0, maps: [], plain: NOTHING };
+    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers; limit: number } = { data: null, head: 0, maps: [], plain: NOTHING, limit: 1 };
     let apart: { key: string; maps: Numbers[]; numbers: Numbers } = { key: "", maps: [], numbers: NOTHING };
     let known: { data: Data | null; answered: boolean } = { data: null, answered: false };
 
@@ -135,7 +135,8 @@ export const view: View = {
       const [n, size] = [added.shape[1]!, added.shape[2]!];
       const head = Math.min(number(state, "head"), n);
       if (cut.data !== data || cut.head !== head) {
-        cut = { data, head, maps: about.map((_, m) => matrix(added, m * n + head - 1)), plain: matrix(array(data, "plain"), head - 1) };
+        const maps = about.map((_, m) => matrix(added, m * n + head - 1));
+        cut = { data, head, maps, plain: matrix(array(data, "plain"), head - 1), limit: Math.max(...maps.map((one) => limitOf(one.values))) };
       }
       [distances, length, query] = [array(data, "distance").values, size, Math.min(number(state, "i"), size - 1)];
       const [i, j] = [query, Math.min(number(state, "j"), size - 1)];
@@ -148,9 +149,8 @@ export const view: View = {
         maps.element.append(panels.at(-1)!.element);
       }
       panels.forEach((one, m) => (one.element.hidden = m >= about.length));
-      const limit = Math.max(...cut.maps.map((one) => limitOf(one.values)));
-      about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], limit, m === a || m === b));
-      key.draw("diverging", limit, ends(limit));
+      about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], cut.limit, m === a || m === b));
+      key.draw("diverging", cut.limit, ends(cut.limit));
       fill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
       drawHeads(stage, heads, n, head);
 

@@ -140,6 +140,8 @@ export const view: View = {
     let shownOf: Data | null = null;
     let limit = 1;
     let before = "";
+    /** The step and the numbers that the names, letters and notes above and below the maps are of. */
+    let [named, namedOf]: [number, Data | null] = [-1, null];
 
     return (data, state) => {
       const { words, stages } = data.facts as Facts;
@@ -167,15 +169,17 @@ export const view: View = {
         one.box.checked = on[k]!;
         one.element.classList.toggle("off", !on[k]);
         one.element.classList.toggle("changing", between && differs(data, low, k, n));
-        fill(one.title, t(NAMES[near]![k]!));
-        fill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
         one.tile.draw({ numbers: term(k), cursor: [i, j], limit });
         valued(one.value, here(term(k).values));
+        if (named === near && namedOf === data) return;
+        fill(one.title, t(NAMES[near]![k]!));
+        fill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
         const [constant, still] = [measured.along_diagonals[k]! < ROUNDING, measured.moved[k]! < ROUNDING];
         fill(one.notes,
           h("li", { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[k]! }, constant ? t(both("✓ sees the distance alone", "✓ 只看距离")) : null),
           shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[k]! }, still ? t(both("✓ shift: no change", "✓ 平移不变")) : `${t(both("shift: up to", "平移最多变"))} ${shown(measured.moved[k]!, 2)}`) : null);
       });
+      [named, namedOf] = [near, data];
       sum.tile.draw({ numbers: { shape: [n, n], values: scores }, cursor: [i, j], limit });
       valued(sum.value, here(scores));
       weights.tile.draw({ numbers: { shape: [n, n], values: alpha }, cursor: [i, j], map: "amount", limit: 1 });

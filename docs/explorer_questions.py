@@ -66,14 +66,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How large is the remaining error?", "剩下的误差多大？", "[data-role=error]"),
     ),
     "similarity": (
-        ("Does the score fall with distance?", "分数随距离下降吗？", ".chart .line"),
+        ("Does a word before score as much as one after?", "前面的词和后面的词分数一样吗？", ".line-of-words"),
         ("How large is it at this distance?", "在这个距离处是多少？", ".charted .legend"),
         ("Does it fall at every step?", "它是不是步步下降？", ".predict"),
     ),
     "paths": (
         ("Is the path smooth or tangled?", "路径是光滑的还是杂乱的？", ".plane .track"),
         ("Which rows are alike?", "哪些行相似？", ".map canvas"),
-        ("When in training do neighbours become alike?", "训练到什么时候相邻的行变得相似？", ".alike svg"),
+        ("How alike are the two chosen positions?", "选中的两个位置有多相似？", "[data-role=chord]"),
     ),
     "rotary_pair": (
         ("How far are query and key rotated?", "查询和键各转了多少？", ".plane svg"),
@@ -86,9 +86,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Are the scores right?", "分数对不对？", ".verdict"),
     ),
     "terms": (
-        ("What is multiplied in each term?", "每一项是什么乘什么？", ".factor"),
-        ("Which term decides the score of the chosen cell?", "哪一项决定所选格子的分数？", ".steps"),
-        ("Which key has the largest weight?", "哪个键的权重最大？", ".weights table"),
+        ("Which four maps add up to the score?", "哪四张图加起来是分数？", ".term canvas"),
+        ("Which term decides the marked cell?", "哪一项决定标出的格子？", ".steps"),
+        ("What does each step change?", "每一步改变什么？", ".melting"),
+    ),
+    "taylor": (
+        ("How fast does what is left out fall?", "舍去的部分下降得多快？", ".chart svg"),
+        ("Which order is the largest?", "哪一阶最大？", ".orders"),
+        ("Is anything left of the scores?", "分数还剩下什么吗？", "[data-role=score-left]"),
     ),
     "bias": (
         ("What is added for each query and key?", "每个查询和键加上多少？", ".map canvas"),
@@ -96,9 +101,14 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("From which distance on is less than 1% left?", "从哪个距离起只剩不到 1%？", ".charted text.mark"),
     ),
     "compare": (
-        ("Which encoding adds the same along a diagonal?", "哪种编码沿对角线加的数相同？", ".panel canvas"),
-        ("By which rule does each act?", "各自的规则是什么？", ".panel .rule"),
+        ("Which encodings see only the distance?", "哪些编码只看距离？", ".panel canvas"),
+        ("What does each add at the marked cell?", "在标出的格子上，各加多少？", ".panel output"),
         ("Which head is shown?", "显示的是哪个头？", ".heads [aria-checked=true]"),
+    ),
+    "measured": (
+        ("Which encodings predict long text as well as short?", "哪些编码读长文本和读短文本一样好？", ".points .arm"),
+        ("How far apart are the seeds?", "随机种子之间相差多少？", ".points .range"),
+        ("Which point belongs to which length?", "哪个点是哪个长度？", ".legend"),
     ),
     "extrapolation": (
         ("Which pairs get new angles beyond training?", "超出训练长度后，哪些通道对出现新角度？", ".strips .new"),
@@ -106,9 +116,9 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which setting leaves no new angle?", "哪种设置没有新角度？", "[data-role=new-pairs]"),
     ),
     "what_breaks": (
-        ("Which scores does the bug change?", "这个错误改变哪些分数？", ".map canvas"),
-        ("What are the values around the cursor?", "光标附近的数值是多少？", "table.window"),
-        ("What goes wrong?", "错在哪里？", ".about-bug dd"),
+        ("Which clock hands does the bug move?", "这个错误动了哪些指针？", ".hands svg"),
+        ("Where does the attention go?", "注意力去了哪里？", ".maps canvas"),
+        ("What goes wrong, and what catches it?", "错在哪里，由谁发现？", ".about-bug dd"),
     ),
     "true_or_false": (
         ("Which sentence is judged?", "判断的是哪一句？", "blockquote"),

@@ -14,7 +14,7 @@ import torch
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from posenc.catalogue.lookup import FOUNDATION
+from posenc.catalogue.lookup import BY_NAME, FOUNDATION
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -28,6 +28,7 @@ from posenc.encodings.xpos import XPos
 from posenc.pictures import plots
 from posenc.pictures.plots import order, scores, tables
 from posenc.pictures.plots.braille import Canvas
+from posenc.pictures.plots.effect import effect
 from posenc.pictures.plots.picture import number, rounded
 from posenc.pictures.plots.style import CYCLIC, DIVERGING, mix
 from posenc.pictures.plots.terminal import draw
@@ -450,3 +451,30 @@ def test_numbers_are_short_and_have_a_true_minus():
         "1e−12",
     ]
     assert [rounded(value) for value in (0.564, -0.0023, 6.66e-16, 3.0)] == ["0.56", "−2.3e−3", "6.7e−16", "3"]
+
+
+@pytest.mark.parametrize("name", ["fox", "path", "wall"])
+def test_a_picture_that_would_be_one_colour_has_a_scale_that_follows_its_values(name):
+    """No fifth of the scale holds more than half of what is seen, and the key names where each ends."""
+    picture = effect(BY_NAME[name])
+    values = torch.stack([panel.values for panel in picture.panels])
+    seen = values[~values.isnan()]
+    assert float((seen.abs() > 0.96 * 5).double().mean()) > 0.3  # on the scale of all other pictures
+    place = picture.on_the_scale(seen)
+    fifths = torch.histc(place.abs(), 5, 0, 1) / len(seen)
+    assert fifths.max() < 0.6
+    assert picture.steps[-1] == picture.limit == float(seen.abs().max())
+    order = seen.argsort()
+    assert (place[order].diff() > -1e-9).all()  # the scale keeps the order
+    ends = picture.on_the_scale(torch.tensor(picture.ticks, dtype=torch.float64))
+    torch.testing.assert_close(ends, torch.linspace(-1, 1, len(picture.ticks), dtype=torch.float64))
+
+
+def test_a_table_of_stripes_is_shown_without_its_mean():
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        floater = FLOATER(16, n_layers=1)
+    picture = tables.heatmap(floater, length=12, width=16)
+    assert "minus its mean over positions" in picture.title
+    torch.testing.assert_close(picture.panels[0].values.mean(0), torch.zeros(16, dtype=torch.float64), atol=1e-9, rtol=0)
+    assert "minus" not in tables.heatmap(Sinusoidal(16), length=12, width=16).title

@@ -15,7 +15,7 @@ SHOWN = ("Sinusoidal", "RoPE", "ALiBi")
 WITHOUT_KEY = """() => [...document.querySelectorAll("main :is(canvas, svg.squares, .tokens)")]
   .filter((one) => one.checkVisibility())
   .filter((one) => {
-    const key = one.closest(".heatmap, .figure, .model")?.querySelector(".colour-key");
+    const key = one.closest(".heatmap, .figure, .model, .keyed")?.querySelector(".colour-key");
     if (!key?.checkVisibility() || !/[0-9]/.test(key.textContent)) return true;
     return !key.querySelector("i").style.background.includes("gradient");
   })
@@ -39,7 +39,7 @@ def test_an_encoding_has_the_same_colour_on_every_page(opened):
         "Object.fromEntries([...document.querySelectorAll('#chapter-8 svg text[style]')]"
         ".map((one) => [one.textContent, getComputedStyle(one).fill]))"
     )
-    visit(page, "compare?third=alibi")
+    visit(page, "compare")
     beside = page.evaluate(
         "Object.fromEntries([...document.querySelectorAll('.panel')].filter((one) => one.checkVisibility())"
         ".map((one) => [one.querySelector('h2').textContent, getComputedStyle(one).borderTopColor]))"

@@ -109,7 +109,8 @@ def test_it_opens_with_its_words_and_fits_a_telephone(visit, server, name, lang)
 
 
 # The picture of a view, or its first part.
-PICTURES = ".claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, .product, svg, canvas"
+PICTURES = """.claim, .heatmap, .chart, .plane, .strips, .channels, .matrix, .pipeline, .places, .product, .hands,
+  .line-of-words, svg, canvas"""
 
 LINES = """() => {
   const range = document.createRange();

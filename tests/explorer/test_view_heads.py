@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
 from posenc.explorer import views
-from posenc.explorer.trained_words import load, record, split
+from posenc.explorer.trained_words import about, load, record, split
 from posenc.explorer.views.heads import SENTENCES
 
 FILM, CAR = SENTENCES
@@ -61,7 +62,7 @@ def test_the_film_is_read_with_and_without_positions(opened):
     page = opened("heads", lang="zh")
     expect(page.locator("[data-name=sentence] input")).to_have_value(FILM)
     answers = page.locator(".model [data-role=answer]")
-    expect(answers).to_have_text(["精彩", "电影", "无聊", "电影", "无聊", "电影", "精彩", "表演"])
+    expect(answers).to_have_text([f"→ {word}" for word in ["精彩", "电影", "无聊", "电影", "无聊", "电影", "精彩", "表演"]])
     words = split(FILM).words
     rope = load("descriptions", "rope").read(words)
     best = int(record()["descriptions.rope.linked"][-1].mean(-1).argmax())
@@ -79,9 +80,26 @@ def test_the_film_is_read_with_and_without_positions(opened):
     exec(page.inner_text(".code code"), made)
 
 
+def test_an_english_page_opens_with_the_difference_and_says_what_the_words_mean(opened):
+    page = opened("heads")
+    assert (value(page, "right-without"), value(page, "right-with")) == (0, 1)
+    expect(page.locator(".model h2 b")).to_have_text(["0 % right", "100 % right"])
+    second = page.locator(".model").nth(1)
+    expect(second.locator("[data-role=answer]")).to_have_text(["→ boring", "→ film", "→ brilliant", "→ acting"])
+    known = set(split(FILM).words) - {"，", "。"}
+    assert sum(bool(text) for text in second.locator(".gloss").all_text_contents()) == len(known)
+
+
+def test_every_word_of_the_models_has_a_meaning_in_english():
+    source = (Path(__file__).parents[2] / "web/src/views/heads_pictures.ts").read_text("utf-8")
+    glossed = set(re.findall(r"([\u4e00-\u9fff]+): \"", source))
+    words = {word for word in about()["tasks"]["descriptions"]["vocabulary"] if re.search("[\u4e00-\u9fff]", word)}
+    assert glossed == words
+
+
 @pytest.mark.acceptance
 def test_a_typed_sentence_is_translated(opened):
-    page = opened("heads")
+    page = opened(f"heads?sentence={CAR}")
     expect(page.locator("[data-name=sentence] input")).to_have_value(CAR)
     expect(page.locator(".model").nth(1).locator(".asked text.word")).to_have_text(
         ["红色", "的", "汽车", "停", "在", "建筑物", "外面", "。"]

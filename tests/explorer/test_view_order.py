@@ -137,7 +137,8 @@ def test_rnn_by_hand():
 
 
 @pytest.mark.parametrize(
-    "asked", [{"sentence": "我"}, {"sentence": "a b c d e f"}, {"encoding": "xpos"}, {"layers": 3}, {"causal": "perhaps"}]
+    "asked",
+    [{"sentence": "我"}, {"sentence": " ".join(25 * "a")}, {"encoding": "xpos"}, {"layers": 3}, {"causal": "perhaps"}],
 )
 def test_what_is_unknown_is_refused(asked):
     with pytest.raises(Refused, match=next(iter(asked))):

@@ -19,7 +19,9 @@ from posenc.lab.trial.training import new_model
 
 
 def arrays(**asked):
-    return {name: np.asarray(values) for name, values in views.data("paths", asked).arrays.items()}
+    return {
+        name: np.asarray(values) for name, values in views.data("paths", {"encoding": "learned"} | asked).arrays.items()
+    }
 
 
 # The record -------------------------------------------------------------------------------------------------------------
@@ -157,7 +159,7 @@ def role(page, name: str) -> float:
 
 @pytest.mark.acceptance
 def test_the_scrubber_moves_through_training(opened):
-    page = opened("paths?snapshot=3&p=4&q=9")
+    page = opened("paths?encoding=learned&snapshot=3&p=4&q=9")
     similarity = arrays()["similarity"]
     assert role(page, "value") == pytest.approx(similarity[3, 4, 9])
     page.focus("[data-role=scrub]")
@@ -175,15 +177,15 @@ def test_the_scrubber_moves_through_training(opened):
 
 @pytest.mark.acceptance
 def test_path_and_map_share_a_cursor(opened):
-    page = opened("paths?p=4&q=9&snapshot=6")
+    page = opened("paths?encoding=learned&p=4&q=9&snapshot=6")
     box = page.locator("canvas").bounding_box()
-    page.mouse.click(box["x"] + box["width"] * 20.5 / 32, box["y"] + box["height"] * 12.5 / 32)
-    page.wait_for_url(re.compile("p=12&q=20"))
-    assert page.text_content(".plane text.here") == "12"
+    page.mouse.click(box["x"] + box["width"] * 20.5 / 32, box["y"] + box["height"] * 14.5 / 32)
+    page.wait_for_url(re.compile("p=14&q=20"))
+    assert page.text_content(".plane text.here") == "14"
     page.focus(".plane")
     page.keyboard.press("ArrowRight")
-    page.wait_for_url(re.compile("p=13&q=20"))
-    assert role(page, "value") == pytest.approx(arrays()["similarity"][6, 13, 20])
+    page.wait_for_url(re.compile("p=15&q=20"))
+    assert role(page, "value") == pytest.approx(arrays()["similarity"][6, 15, 20])
     spot = page.locator(".plane circle").nth(25).bounding_box()
     page.mouse.click(spot["x"] + 4, spot["y"] + 4)
     page.wait_for_url(re.compile("p=25&q=20"))
@@ -201,7 +203,7 @@ def test_floater_says_what_the_integral_adds(opened):
 
 @pytest.mark.acceptance
 def test_heads_are_counted_after_a_guess(opened):
-    page = opened("paths")
+    page = opened("paths?encoding=learned")
     assert not page.is_visible("[data-role=heads]")
     page.click("button.choice:has-text('one')")
     assert (role(page, "previous"), role(page, "first")) == (1, 0)
@@ -214,4 +216,11 @@ def test_a_link_restores_a_sinusoidal_path(opened):
     page = opened("paths?encoding=sinusoidal&length=40&d_model=8&base=100&p=3&q=30")
     assert role(page, "value") == pytest.approx(sum(math.cos(27 * 100 ** (-2 * i / 8)) for i in range(4)) / 4)
     assert page.locator(".plane circle").count() == 42
+    assert role(page, "chord") == role(page, "value")
+    boxes = [one.bounding_box() for one in page.locator(".plane text").all()]
+    assert len(boxes) == 5  # both ends, both chosen positions, and their cosine
+    for n, one in enumerate(boxes):
+        for other in boxes[:n]:
+            beside = one["x"] >= other["x"] + other["width"] or other["x"] >= one["x"] + one["width"]
+            assert beside or one["y"] >= other["y"] + other["height"] or other["y"] >= one["y"] + one["height"]
     assert not page.is_visible(".training")

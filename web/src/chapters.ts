@@ -58,7 +58,7 @@ export const CHAPTERS: Chapter[] = [
       "RoPE adds nothing to the word vectors. It rotates queries and keys by angles that depend on their positions. The product of two arrows depends only on the angle between them, so the score depends only on the difference of the positions. In the map below, values are equal along each diagonal.",
       "RoPE 不往词向量上加任何东西。它按位置旋转查询和键。两支箭头的乘积只取决于夹角，所以分数只取决于位置之差。在下面的分数图里，每条对角线上的值都相同。",
     ),
-    views: ["rotary_pair", "layouts", "terms"],
+    views: ["rotary_pair", "layouts", "terms", "taylor"],
   },
   {
     title: both("Bias: add it to the score", "偏置：直接加到分数上"),
@@ -66,7 +66,7 @@ export const CHAPTERS: Chapter[] = [
       "Or lower the score itself: the larger the distance, the larger the penalty. ALiBi subtracts a straight line with a different slope for each head. Heads with a steep slope see only nearby words; heads with a flat slope see far. T5 learns one number for each range of distances.",
       "也可以直接降低分数：距离越大，降得越多。ALiBi 给每个头一条斜率不同的直线：斜率大的头只看近处的词，斜率小的头看得远。T5 为每一段距离学一个数。",
     ),
-    views: ["bias", "compare"],
+    views: ["bias", "compare", "measured"],
   },
   {
     title: both("Beyond the trained length", "超出训练长度"),

@@ -13,7 +13,7 @@ import { savePicture } from "./parts/picture";
 import { canonical, type Parameter, type Source, type State } from "./source";
 import { clamped, type Draw, type Stage, type View } from "./view";
 import { VIEWS } from "all-views";
-import { firstSentence, phrased, type Language, type Words } from "./words";
+import { firstSentence, phrased, Said, type Language, type Words } from "./words";
 
 /** Controls that are shown at once; the others open with "More settings". */
 const atOnce = () => (innerWidth < 640 ? 1 : 3);
@@ -101,8 +101,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
       answered = question;
       trouble.hidden = true;
     } catch (error) {
-      trouble.textContent = error instanceof Error ? error.message : String(error);
-      trouble.hidden = false;
+      complain(error);
     }
     waiting = false;
     place_.classList.toggle("refused", !trouble.hidden);
@@ -123,6 +122,20 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     code.draw(data.python + (lines ? `\n${lines}` : ""));
   }
 
+  /** Says what was refused once, in the page's language, beside the field that it is about. */
+  function complain(error: unknown): void {
+    const [english, text] = error instanceof Said ? [error.words.en, t(error.words)] : [String(error), error instanceof Error ? error.message : String(error)];
+    const about = /^(\w+): /.exec(english)?.[1];
+    const field = about && main.querySelector(`.control-row [data-name="${about}"]`);
+    if (field instanceof HTMLElement && field.checkVisibility()) {
+      field.after(trouble);
+      trouble.textContent = text.replace(/^[^：:]{1,12}(: |：)/, "");
+    } else {
+      place_.before(trouble);
+      trouble.textContent = text;
+    }
+    trouble.hidden = false;
+  }
   const trouble = h("p", { class: "trouble", role: "alert", hidden: true });
   const hands = {
     t, set,

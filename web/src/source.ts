@@ -1,7 +1,7 @@
 // Sources of the numbers: the live server, the exported file, or a notebook's kernel.
 
 import { unpack, type Data } from "./data";
-import type { Words } from "./words";
+import { both, Said, type Words } from "./words";
 
 export type Value = number | string | boolean;
 export type State = Record<string, Value>;
@@ -59,6 +59,16 @@ export function canonical(parameters: State): string {
   return JSON.stringify(Object.entries(parameters).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+interface Refusal {
+  error?: string;
+  words?: Words;
+}
+
+/** What Python refuses, in both languages where it says so. */
+export function refusal({ error, words }: Refusal, otherwise = ""): Error {
+  return words ? new Said(words) : new Error(error ?? otherwise);
+}
+
 interface About {
   version: string;
   schemas: Schemas;
@@ -70,9 +80,9 @@ export function server(about: About): Source {
     try {
       response = await fetch(path, { method: "POST", headers: { "content-type": kind }, body });
     } catch {
-      throw new Error("the server has stopped: start posenc explore again · 服务已停止，请重新运行 posenc explore");
+      throw new Said(both("The server has stopped: start posenc explore again.", "服务已停止，请重新运行 posenc explore。"));
     }
-    if (!response.ok) throw new Error(((await response.json().catch(() => ({}))) as { error?: string }).error ?? response.statusText);
+    if (!response.ok) throw refusal((await response.json().catch(() => ({}))) as Refusal, response.statusText);
     return unpack(await response.arrayBuffer());
   }
   return {
@@ -98,10 +108,10 @@ export function embedded(about: About & { answers: Answer[] }): Source {
     offered: (view) => about.answers.filter((one) => one.view === view).map((one) => one.parameters),
     async ask(view, parameters) {
       const packed = known.get(key(view, parameters));
-      if (packed === undefined) throw new Error("this file does not hold these numbers; posenc explore computes them · 此文件不含这组数值，posenc explore 可以即时计算");
+      if (packed === undefined) throw new Said(both("This file does not hold these numbers; posenc explore computes them.", "此文件不含这组数值，posenc explore 可以即时计算。"));
       const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
       return unpack(await new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).arrayBuffer());
     },
-    upload: () => Promise.reject(new Error("reading a file of yours needs posenc explore · 读取你的文件需要运行 posenc explore")),
+    upload: () => Promise.reject(new Said(both("Reading a file of yours needs posenc explore.", "读取你的文件需要运行 posenc explore。"))),
   };
 }

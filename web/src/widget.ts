@@ -3,7 +3,7 @@
 import { privateAddress } from "./address";
 import { mount } from "./app";
 import { unpack, type Data } from "./data";
-import type { Source, State } from "./source";
+import { refusal, type Source, type State } from "./source";
 
 interface Model {
   get(name: string): any;
@@ -21,7 +21,7 @@ function kernel(model: Model): Source {
     const one = asked.get(content.id);
     asked.delete(content.id);
     if (!one) return;
-    if (content.error) one.failed(new Error(content.error));
+    if (content.error) one.failed(refusal(content));
     else {
       const view = buffers[0]!;
       one.done(unpack(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength) as ArrayBuffer));

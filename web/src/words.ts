@@ -7,6 +7,13 @@ export interface Words {
   zh: string;
 }
 
+/** An error that is said to the reader in the language of the page. */
+export class Said extends Error {
+  constructor(readonly words: Words) {
+    super(words.en);
+  }
+}
+
 export function both(en: string, zh: string): Words {
   return { en, zh };
 }
@@ -48,8 +55,8 @@ export function joined(words: string[]): string {
 
 /** How words are split: said wherever a sentence can be typed. */
 export const SPLIT: Words = both(
-  "Words end at spaces and punctuation; without spaces every Chinese character is a word. Each word gets a random vector, always the same one.",
-  "词在空格和标点处断开；没有空格时，每个汉字算一个词。每个词对应一个随机向量，同一个词总是同一个。",
+  "Up to 24 words. Words end at spaces and punctuation, an emoji is a word, and without spaces every Chinese character is one. Each word gets a random vector, always the same one.",
+  "最多 24 个词。词在空格和标点处断开，一个表情符号算一个词；没有空格时，每个汉字算一个词。每个词对应一个随机向量，同一个词总是同一个。",
 );
 
 /** About how wide a word is, in widths of a Chinese character. */

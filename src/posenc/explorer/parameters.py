@@ -31,7 +31,11 @@ class Parameters(BaseModel):
 
 
 class Refused(ValueError):
-    """A refused request; the message says why, for the reader of the page."""
+    """A refused request; the message says why. `words` has it in the reader's language, where it was given in both."""
+
+    def __init__(self, said: str | Words) -> None:
+        self.words = said if isinstance(said, Words) else Words(said)
+        super().__init__(bilingual(self.words))
 
 
 def bilingual(words: Words) -> str:

@@ -186,13 +186,14 @@ def _packed(body: bytes) -> Response:
     return Response(body, media_type="application/octet-stream")
 
 
-def _error(status: int, words: str, headers: Any = None) -> Response:
+def _error(status: int, said: str, headers: Any = None, **more: Any) -> Response:
     """An error as ASCII JSON, so that any text can be encoded."""
-    return Response(json.dumps({"error": words}), status, headers, "application/json")
+    return Response(json.dumps({"error": said} | more), status, headers, "application/json")
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    return _error(400, str(error))
+    more = {"words": error.words.as_dict()} if isinstance(error, Refused) else {}
+    return _error(400, str(error), **more)
 
 
 async def _http(request: Request, error: Exception) -> Response:

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from posenc.checking.recognition.recogniser import MOST_CHANNELS, MOST_NUMBERS, MOST_ROWS
-from posenc.explorer.parameters import Refused, bilingual
+from posenc.explorer.parameters import Refused
 from posenc.explorer.say import say
 from posenc.support import strict_json
 from posenc.support.languages import Words
@@ -54,7 +54,7 @@ def _array(contents: bytes) -> np.ndarray:
 
 
 def _refuse(words: Words) -> NoReturn:
-    raise Refused(bilingual(words)) from None
+    raise Refused(words) from None
 
 
 def _npy(contents: bytes) -> np.ndarray:

@@ -33,7 +33,7 @@ from posenc.attention.backends.reference import probabilities
 from posenc.catalogue.lookup import create, directed
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.explorer import recorded
-from posenc.explorer.parameters import bilingual
+from posenc.explorer.parameters import Refused
 from posenc.explorer.say import say
 from posenc.positions import Positions
 
@@ -82,10 +82,10 @@ def split(text: str) -> Sentence:
     words = (*words, stop) if not words or words[-1] != stop else words
     if len(words) > MOST_WORDS:
         said = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
-        raise ValueError(bilingual(said))
+        raise Refused(said)
     if len(words) < 3:
         said = say("sentence: expected at least two words and a stop, got {words!r}", words=" ".join(words))
-        raise ValueError(bilingual(said))
+        raise Refused(said)
     return Sentence(task, words)
 
 
@@ -94,7 +94,7 @@ def _longest(text: str, known: list[str]) -> tuple[str, ...]:
     while text:
         word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
         if word is None:
-            raise ValueError(_unknown(text[:4], known))
+            raise _unknown(text[0], known)
         found.append(word)
         text = text[len(word) :]
     return tuple(found)
@@ -105,13 +105,12 @@ def _spaced(text: str, known: list[str]) -> tuple[str, ...]:
     english = [word for word in known if word.isascii()]
     for word in words:
         if word not in english:
-            raise ValueError(_unknown(word[:20], english))
+            raise _unknown(word[:20], english)
     return tuple(words)
 
 
-def _unknown(word: str, known: list[str]) -> str:
-    said = say("sentence: the models do not know {word!r}", word=word)
-    return f"{bilingual(said)} · {' '.join(known)}"
+def _unknown(word: str, known: list[str]) -> Refused:
+    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=" ".join(known)))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

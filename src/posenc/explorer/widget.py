@@ -11,6 +11,7 @@ import posenc
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import script
+from posenc.explorer.parameters import Refused
 
 
 class Explorer(anywidget.AnyWidget):
@@ -50,4 +51,5 @@ class Explorer(anywidget.AnyWidget):
             )
             self.send({"id": asked["id"]}, [pack(found)])
         except Exception as error:  # shown in the page, because a cell shows no error of a callback
-            self.send({"id": asked["id"], "error": str(error) or type(error).__name__})
+            more = {"words": error.words.as_dict()} if isinstance(error, Refused) else {}
+            self.send({"id": asked["id"], "error": str(error) or type(error).__name__, **more})

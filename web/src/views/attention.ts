@@ -13,7 +13,7 @@ import { framesOf, made, valueOf, type About, type Part } from "./attention_fram
 
 const OWN = {
   frame: own.whole(2, 1, 8), speed: own.real(0.5, 0.25, 2), head: own.choice("0", "0", "1"), part: own.text("", 12),
-  row: own.whole(1, 0, 7), column: own.whole(0, 0, 15),
+  row: own.whole(1, 0, 23), column: own.whole(0, 0, 47),
 };
 
 const ENTERS: Record<string, Words> = {

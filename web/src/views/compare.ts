@@ -1,18 +1,19 @@
-// How two to four encodings change the same scores: maps with one cursor, a difference, lines, and a table of properties.
+// What each encoding adds to the same scores: small maps with one cursor; of two, their difference, lines and properties.
 
 import { encodingColour } from "../colours";
 import { array, type Data, type Numbers } from "../data";
 import { fill, h, type Child } from "../dom";
 import { lineChart } from "../parts/chart";
+import { colourKey } from "../parts/colour_key";
 import { formula, put } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
-import { plainTable } from "../parts/numbers";
+import { atRest, linked, type Linked } from "../parts/linked";
+import { folded, plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
 import { pageLink, sourced } from "../parts/sources";
 import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./compare.css";
-import { COLUMNS, measuredOf } from "./compare_measured";
 
 /** Of an encoding, as Python says it. */
 interface About {
@@ -29,17 +30,11 @@ interface About {
   source: string;
 }
 
-const PLACES = ["first", "second", "third", "fourth"] as const;
 const OWN = {
   head: own.whole(1, 1, 8),
-  i: own.whole(18, 0, 127),
-  j: own.whole(6, 0, 127),
-  common: own.yes(true),
-  left: own.choice("second", ...PLACES),
-  right: own.choice("first", ...PLACES),
+  i: own.whole(16, 0, 127),
+  j: own.whole(8, 0, 127),
   answered: own.yes(false),
-  sorted: own.choice("bits1", ...COLUMNS),
-  reversed: own.yes(false),
 };
 /** Colours end where a weight has changed by e⁵, 148 times. */
 const STRONGEST = 5;
@@ -50,17 +45,17 @@ export const view: View = {
   name: "compare",
   title: both("Side by side", "并排比较"),
   idea: both(
-    "The maps show how much each encoding changes the scores of the same queries and keys, for each pair of positions. A change that depends only on the distance is constant along diagonals, one that depends on words is not, and one that depends on absolute positions changes when the whole text is shifted.",
-    "图中画出对同样的查询和键，每种编码把每对位置的分数改变了多少。只取决于距离的改变，沿对角线处处相等；取决于词的改变则不然；取决于绝对位置的改变，在整段文字平移时会变。",
+    "The same word stands everywhere, so each map shows position alone: what an encoding adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
+    "每个位置都是同一个词，所以每张图只画出位置本身：一种编码给每对位置的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
   ),
   notice: [
     both(
-      "ALiBi and T5 add the same number to all pairs at a distance, whatever the words: the map has stripes, and the line has no band. RoPE and the sinusoidal encoding add a different number to every pair.",
-      "ALiBi 和 T5 给同一距离的所有位置对加上同一个数，与词无关：图上是条纹，折线周围没有阴影带。RoPE 和正弦编码加到每一对位置上的数都不同。",
+      "RoPE and ALiBi add nothing on the main diagonal and subtract more as words move apart: ALiBi along a straight line, RoPE in waves. NoPE adds nothing anywhere.",
+      "RoPE 和 ALiBi 在主对角线上什么也不加，两词越远减得越多：ALiBi 沿直线，RoPE 呈波形。NoPE 处处为零。",
     ),
     both(
-      "On the diagonal RoPE, XPos and ALiBi change nothing: the score of a word with itself is the same as without positions.",
-      "在对角线上，RoPE、XPos 和 ALiBi 什么都不改变：词与自身的分数保持原样。",
+      "With different words (under More settings) ALiBi and T5 keep their diagonals, because they do not read the words. RoPE's map loses them: it rotates the words themselves.",
+      "换成不同的词（在“更多设置”里），ALiBi 和 T5 的对角线仍然整齐，因为它们不看词；RoPE 的不再整齐，因为它旋转的是词本身。",
     ),
     both(
       "When all words are shifted by 37 positions, only the encodings that are added to embeddings (sinusoidal, learned, FLOATER) change the scores. The others change by rounding at most.",
@@ -74,15 +69,13 @@ export const view: View = {
   own: OWN,
   styles,
   controls: [
-    { name: "first", label: both("1st", "第一种") },
-    { name: "second", label: both("2nd", "第二种") },
-    { name: "third", label: both("3rd", "第三种") },
-    { name: "fourth", label: both("4th", "第四种") },
+    { name: "first", label: both("compare", "比较") },
+    { name: "second", label: both("with", "与") },
+    { name: "words", label: both("words", "词"), choices: { same: both("the same everywhere", "处处相同"), different: both("different", "各不相同") } },
+    { name: "causal", label: both("causal mask", "因果掩码") },
     { name: "length", label: both("positions", "位置数") },
     { name: "d_model", label: both("d_model", "d_model") },
     { name: "n_heads", label: both("heads", "头数") },
-    { name: "causal", label: both("causal mask", "因果掩码") },
-    { name: "common", label: both("one colour scale", "统一色标") },
     { name: "seed", label: both("seed", "种子"), as: "number" },
   ],
   build(stage) {
@@ -90,14 +83,14 @@ export const view: View = {
     const axes = { rows: both("query i", "查询 i"), columns: both("key j", "键 j") };
     const pick = (i: number, j: number) => stage.set({ i, j });
     const heads = h("div", { class: "heads", role: "radiogroup", "aria-label": t(both("Head", "注意力头")) });
-    const panels = PLACES.map((_, index) => panel(stage, index, axes, pick));
-    const values = h("div", { class: "values" });
+    const maps = linked(stage, { label: both("What each encoding adds to the score, query by key", "每种编码给分数加上多少，查询 × 键"), pick, class: "panels" });
+    const panels: Panel[] = [];
+    const beside = atRest(stage);
+    const key = colourKey();
+    const where = h("p", { class: "where", "aria-hidden": "true" });
     const narrow = window.innerWidth < 640;
     const difference = heatMap(stage, { label: both("Difference of two encodings, query × key", "两种编码之差，查询 × 键"), ...axes, pick, around: narrow ? 2 : 3 });
-    const [left, right] = (["left", "right"] as const).map((side) => h("select", {
-      "data-role": side, "aria-label": t(side === "left" ? both("from", "被减的编码") : both("minus", "减去的编码")),
-      change: (event: Event) => stage.set({ [side]: (event.target as HTMLSelectElement).value }),
-    }));
+    const minus = h("h2", { class: "minus" });
     const same = h("p", { class: "small" }, t(both("Both are the same: choose two.", "两边相同，请选两种不同的编码。")));
     let [distances, length, query]: [ArrayLike<number>, number, number] = [[], 1, 0];
     const chart = lineChart(stage, {
@@ -109,8 +102,7 @@ export const view: View = {
         stage.set({ i: Math.min(Math.max(j + d, 0), length - 1), j });
       },
     });
-    const facts = h("div", {});
-    const measured = measuredOf(stage);
+    const [facts, values] = [h("div", {}), h("div", { class: "values" })];
     const question = predict(stage, {
       question: both(
         "Sinusoidal and RoPE use the same frequencies. Shift every word by 37 positions: whose scores change?",
@@ -118,30 +110,23 @@ export const view: View = {
       ),
       choices: [both("the sinusoid's", "正弦编码的"), both("RoPE's", "RoPE 的"), both("both", "都会变"), both("neither", "都不变")], right: 0,
       because: both(
-        "RoPE rotates query and key, and their product depends only on the difference of the two angles. The sinusoidal rows are added to the embeddings, so products of a word and a position remain. The table below now shows the change.",
-        "RoPE 旋转查询和键，点积里只剩两个角度之差。正弦编码加在词向量上，词与位置的乘积项保留了下来。下表现在给出改变的量。",
+        "RoPE rotates query and key, and their product depends only on the difference of the two angles. The sinusoidal rows are added to the embeddings, so products of a word and a position remain. The table of properties now shows the change.",
+        "RoPE 旋转查询和键，点积里只剩两个角度之差。正弦编码加在词向量上，词与位置的乘积项保留了下来。性质表里现在给出改变的量。",
       ),
     }, () => stage.set({ answered: true }));
     stage.root.append(
-      h("div", { class: "panels" }, ...panels.map((one) => one.element)),
-      h("div", { class: "row" }, h("h2", {}, t(both("Added to the score of every pair", "每一对位置的分数改变了多少"))), heads),
-      h("p", { class: "small" }, t(both(
-        "One cursor for all maps: click, drag or use the arrow keys. Hatched: masked, or not defined for keys after the query.",
-        "所有图共用一个光标：点击、拖动或用方向键移动。斜线：被掩码遮住，或对查询之后的键没有定义。",
-      ))),
-      values,
+      h("div", { class: "keyed" }, maps.element, h("div", { class: "row" }, key.element, where, heads)),
       h("div", { class: "split" },
-        h("div", {}, h("h2", {}, t(both("The difference of two", "两者之差"))), h("p", { class: "minus" }, left, " − ", right), difference.element, same),
+        h("div", {}, minus, difference.element, same),
         h("div", {}, h("h2", {}, t(both("By distance", "随距离的变化"))), h("p", { class: "small" }, t(both(
           "Lines: the mean over all pairs at a distance. Bands: from the lowest to the highest of them.",
           "折线：同一距离所有位置对的平均。阴影带：其中的最低到最高。",
         ))), chart.element, question)),
       facts,
-      measured.element,
+      folded(t(both("Numbers at the cursor", "光标处的数值")), values),
     );
-    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers } = { data: null, head: 0, maps: [], plain: NOTHING };
-    let minus: { key: string; maps: Numbers[]; numbers: Numbers | null } = { key: "", maps: [], numbers: null };
-
+    let cut: { data: Data | null; head: number; maps: Numbers[]; plain: Numbers; limit: number } = { data: null, head: 0, maps: [], plain: NOTHING, limit: 1 };
+    let apart: { key: string; maps: Numbers[]; numbers: Numbers } = { key: "", maps: [], numbers: NOTHING };
     let known: { data: Data | null; answered: boolean } = { data: null, answered: false };
 
     return (data, state) => {
@@ -150,74 +135,83 @@ export const view: View = {
       const [n, size] = [added.shape[1]!, added.shape[2]!];
       const head = Math.min(number(state, "head"), n);
       if (cut.data !== data || cut.head !== head) {
-        cut = { data, head, maps: about.map((_, m) => matrix(added, m * n + head - 1)), plain: matrix(array(data, "plain"), head - 1) };
+        const maps = about.map((_, m) => matrix(added, m * n + head - 1));
+        cut = { data, head, maps, plain: matrix(array(data, "plain"), head - 1), limit: Math.max(...maps.map((one) => limitOf(one.values))) };
       }
       [distances, length, query] = [array(data, "distance").values, size, Math.min(number(state, "i"), size - 1)];
       const [i, j] = [query, Math.min(number(state, "j"), size - 1)];
       const here = (numbers: Numbers) => numbers.values[i * size + j]!;
       const called = (m: number) => about[m]!.title.en;
+      const [a, b] = (["first", "second"] as const).map((side) => about.findIndex((one) => one.name === state[side])) as [number, number];
 
-      measured.draw(data, state);
+      while (panels.length < about.length) {
+        panels.push(panel(maps));
+        maps.element.append(panels.at(-1)!.element);
+      }
+      panels.forEach((one, m) => (one.element.hidden = m >= about.length));
+      about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], cut.limit, m === a || m === b));
+      key.draw("diverging", cut.limit, ends(cut.limit));
+      fill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
       drawHeads(stage, heads, n, head);
-      const limits = cut.maps.map((one) => limitOf(one.values));
-      panels.forEach((one, m) => one.draw(about[m], cut.maps[m], [i, j], state["common"] === true ? Math.max(...limits) : limits[m]!));
 
       const without = here(cut.plain);
-      fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
-      const at = { left: placeOf(state["left"] as string, about), right: placeOf(state["right"] as string, about) };
-      offer(left!, about, at.left);
-      offer(right!, about, at.right);
-      const key = `${at.left} ${at.right}`;
-      if (minus.maps !== cut.maps || minus.key !== key) minus = { key, maps: cut.maps, numbers: subtracted(cut.maps[at.left]!, cut.maps[at.right]!) };
-      same.hidden = at.left !== at.right;
-      const limit = limitOf(minus.numbers!.values);
-      difference.draw({ numbers: minus.numbers!, cursor: [i, j], limit, ends: ends(limit) });
+      const two = [...new Set([a, b])];
+      beside(() => {
+        fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
+        const pair = `${a} ${b}`;
+        if (apart.maps !== cut.maps || apart.key !== pair) apart = { key: pair, maps: cut.maps, numbers: subtracted(cut.maps[b]!, cut.maps[a]!) };
+        fill(minus, `${called(b)} − ${called(a)}`);
+        same.hidden = a !== b;
+        const most = limitOf(apart.numbers.values);
+        difference.draw({ numbers: apart.numbers, cursor: [i, j], limit: most, ends: ends(most) });
 
-      const line = (name: string, m: number) => array(data, name).values.subarray((m * n + head - 1) * distances.length, (m * n + head) * distances.length);
-      const index = i - j - distances[0]!;
-      chart.draw({
-        series: about.map((one, m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: encodingColour(one.name) })),
-        ...(index >= 0 ? { cursor: index } : {}),
+        const line = (name: string, m: number) => array(data, name).values.subarray((m * n + head - 1) * distances.length, (m * n + head) * distances.length);
+        const index = i - j - distances[0]!;
+        chart.draw({
+          series: two.map((m) => ({ name: called(m), x: distances, y: line("mean", m), low: line("lowest", m), high: line("highest", m), colour: encodingColour(about[m]!.name) })),
+          ...(index >= 0 ? { cursor: index } : {}),
+        });
       });
       const answered = state["answered"] === true;
       if (known.data !== data || known.answered !== answered) {
         known = { data, answered };
-        fill(facts, factsTable(about, data.facts["moved_by"] as number, answered, t));
+        fill(facts, factsTable(two.map((m) => about[m]!), data.facts["moved_by"] as number, answered, t));
       }
 
       const negative = (value: number) => (value < 0 ? `(${shown(value)})` : shown(value));
       fill(stage.formula, formula(
         [t(both("added = score with the encoding − score without it", "加上的量 = 加编码后的分数 − 不加编码的分数"))],
-        ...about.map((one, m): Child[] => {
-          const value = here(cut.maps[m]!);
+        ...two.map((m): Child[] => {
+          const [one, value] = [about[m]!, here(cut.maps[m]!)];
           const output = h("output", { "data-role": "value", "data-method": one.name, "data-value": value }, shown(value));
           return [`${called(m)}: ${one.formula}`, h("br"), "\u2003", put(shown(without + value)), " − ", put(negative(without)), " = ", output];
         })));
-      stage.announce(`${t(both("head", "头"))} ${head}, i = ${i}, j = ${j}: ${about.map((_, m) => `${called(m)} ${shown(here(cut.maps[m]!))}`).join(", ")}`);
-      stage.code(about.map((one, m) => `added[${m}, ${head - 1}, ${i}, ${j}]  # ${one.name}: ${here(cut.maps[m]!)}`).join("\n"));
+      stage.announce(`${t(both("head", "头"))} ${head}, i = ${i}, j = ${j}: ${about.map((_, m) => `${called(m)} ${shown(here(cut.maps[m]!), 2)}`).join(", ")}`);
+      stage.code(two.map((m) => `added[${m}, ${head - 1}, ${i}, ${j}]  # ${about[m]!.name}: ${here(cut.maps[m]!)}`).join("\n"));
     };
   },
 };
 
 interface Panel {
   element: HTMLElement;
-  draw(about: About | undefined, numbers: Numbers | undefined, cursor: [number, number], limit: number): void;
+  draw(about: About, numbers: Numbers, cursor: [number, number], limit: number, chosen: boolean): void;
 }
 
-function panel(stage: Stage, index: number, axes: { rows: Words; columns: Words }, pick: (i: number, j: number) => void): Panel {
-  const label = both(`Encoding ${index + 1}: added to the score, query × key`, `第 ${index + 1} 种编码：加到分数上的量，查询 × 键`);
-  const map = heatMap(stage, { label, ...axes, pick, around: 0 });
-  const [title, rule] = [h("h2", {}), h("p", { class: "rule" })];
-  const element = h("div", { class: "panel" }, title, map.element, rule);
+/** A map with its name above and its number at the cursor. */
+function panel(maps: Linked): Panel {
+  const map = maps.tile();
+  const [title, value] = [h("h2", {}), h("output", {})];
+  const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element);
   return {
     element,
-    draw(about, numbers, cursor, limit) {
-      element.hidden = !about || !numbers;
-      if (!about || !numbers) return;
+    draw(about, numbers, cursor, limit, chosen) {
       element.style.setProperty("--k", encodingColour(about.name));
-      fill(title, about.title.en, stage.language === "zh" ? h("small", {}, ` ${about.title.zh}`) : null);
-      rule.textContent = about.formula;
-      map.draw({ numbers, cursor, limit, ends: ends(limit) });
+      element.classList.toggle("chosen", chosen);
+      fill(title, about.title.en);
+      const found = numbers.values[cursor[0] * numbers.shape[1]! + cursor[1]]!;
+      Object.assign(value.dataset, { method: about.name, value: String(found) });
+      value.textContent = shown(found, 2);
+      map.draw({ numbers, cursor, limit });
     },
   };
 }
@@ -260,20 +254,6 @@ function limitOf(values: ArrayLike<number>): number {
 
 function ends(limit: number): [string, string] | undefined {
   return limit === STRONGEST ? [`≤ −${limit}`, `≥ ${limit}`] : undefined;
-}
-
-/** The place of "second" among those that are there; the last where it is not. */
-function placeOf(place: string, about: About[]): number {
-  return Math.min(PLACES.indexOf(place as (typeof PLACES)[number]), about.length - 1);
-}
-
-function offer(select: HTMLSelectElement, about: About[], chosen: number): void {
-  const key = about.map((one) => one.name).join(" ");
-  if (select.dataset["key"] !== key) {
-    select.dataset["key"] = key;
-    fill(select, ...about.map((one, m) => h("option", { value: PLACES[m]! }, one.title.en)));
-  }
-  select.selectedIndex = chosen;
 }
 
 /** What each of them says at the cursor. */

@@ -135,11 +135,12 @@ export const view: View = {
       sides.forEach(({ title, said, sentence, maps }, model) => {
         const reading = readings[model]!;
         const share = right[(model + 1) * snapshots - 1]!;
-        fill(title, model ? t(both(`With ${name}`, `有位置：${name}`)) : t(both("Without positions", "没有位置")));
+        fill(title, h("span", {}, model ? t(both(`With ${name}`, `有位置：${name}`)) : t(both("Without positions", "没有位置"))),
+          h("b", { class: share > 0.5 ? "right" : "wrong", "data-role": model ? "right-with" : "right-without", "data-value": share }, t(both(`${shown(100 * share, 0)} % right`, `${shown(100 * share, 0)}% 答对`))));
         sentence.draw(reading, chosenIn(reading));
+        maps.element.dataset["title"] = t(model ? both(`Heads with ${name}`, `${name} 的各头`) : both("Heads without positions", "没有位置的各头"));
         maps.draw(array(data, model ? "weights_with" : "weights_without"), reading.head, Array.from({ length: count }, (_, n) => ofHead(model, snapshots - 1, n)));
-        fill(said, t(both(`${facts.held_out} held-out sentences, all words right: `, `${facts.held_out} 个留出的句子，全部答对的占 `)), h("b", { "data-role": model ? "right-with" : "right-without", "data-value": share }, `${shown(100 * share, 0)} %`),
-          t(both(". Below each head, its mean attention to the word that the answer is in.", "。每个头下面是它给答案所在的词的平均注意力。")));
+        fill(said, t(both(`Right: of ${facts.held_out} held-out sentences, with all words. Below each head, its mean attention to the word that the answer is in.`, `答对：${facts.held_out} 个留出的句子中全部答对的比例。每个头下面是它给答案所在的词的平均注意力。`)));
       });
 
       play.draw(state);

@@ -26,14 +26,21 @@ export interface Reading {
   translated?: number;
 }
 
+/** What the words of the Chinese sentences mean, below them on English pages. */
+const GLOSS: Record<string, string> = {
+  这部: "this", 那部: "that", 很: "very", 我: "I", 觉得: "think", 他: "he", 说: "says", 昨天: "yesterday", 听说: "heard", 但: "but", 而: "while", 有: "has", 的: "of", 电影: "film", 小说: "novel", 动画: "cartoon",
+  话剧: "play", 纪录片: "documentary", 电视剧: "series", 表演: "acting", 文笔: "writing", 手法: "technique", 嗓音: "voice", 台词: "lines", 画面: "visuals", 演员: "actors'", 作者: "author's", 导演: "director's", 歌手: "singer's",
+  编剧: "writer's", 摄影师: "camera's", 无聊: "boring", 精彩: "brilliant", 感人: "moving", 平淡: "flat", 新颖: "fresh", 老套: "trite", 自然: "natural", 生硬: "stiff", 有趣: "funny", 细腻: "subtle", 粗糙: "crude", 出色: "superb",
+};
+
 /** Weights that are not drawn: below this, and where the largest of all heads is shown. */
 const [FAINTEST, FAINTEST_OF_ALL] = [0.05, 0.4];
 
 /** Words from left to right: the middle of each, and the width of all. */
-function laid(words: string[]): { x: number[]; width: number } {
+function laid(words: string[], glossed = false): { x: number[]; width: number } {
   let width = 0;
   const x = words.map((word) => {
-    const own = Math.max(widthOf(word) * 18 + 16, 42);
+    const own = Math.max(widthOf(word) * 18 + 16, glossed ? widthOf(GLOSS[word] ?? "") * 15 + 10 : 0, 42);
     width += own;
     return width - own / 2;
   });
@@ -59,7 +66,7 @@ export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick
 
   function draw(reading: Reading, chosen: number): void {
     last = { reading, chosen };
-    fill(element, reading.translated === undefined ? arcs(reading, chosen, pick) : lines(reading, chosen, pick));
+    fill(element, reading.translated === undefined ? arcs(reading, chosen, pick, stage.language === "en") : lines(reading, chosen, pick));
   }
   return { element, draw };
 }
@@ -74,9 +81,9 @@ function scaled(picture: SVGElement, width: number): SVGElement {
   return picture;
 }
 
-function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
-  const { x, width } = laid(words);
-  const [base, t] = [84, words.length];
+function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean): SVGElement {
+  const { x, width } = laid(words, glossed);
+  const [base, t, down] = [84, words.length, glossed ? 17 : 0];
   const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
     const weight = weights[i * t + j]!;
     if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST)) return [];
@@ -89,11 +96,12 @@ function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chose
     return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
       s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
       s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word),
-      s("text", { class: "index", x: x[i], y: base + 48, "text-anchor": "middle" }, i),
-      isAsked ? s("text", { class: "answer", x: x[i], y: base + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answers[i]!) : null,
-      isAsked ? s("text", { class: "chance", x: x[i], y: base + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
+      glossed ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, GLOSS[word] ?? "") : null,
+      s("text", { class: "index", x: x[i], y: base + down + 48, "text-anchor": "middle" }, i),
+      isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, "→ ", (glossed && GLOSS[answers[i]!]) || answers[i]!) : null,
+      isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
   });
-  return scaled(s("svg", { viewBox: `0 0 ${width} ${base + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+  return scaled(s("svg", { viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
 }
 
 function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {

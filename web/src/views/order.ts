@@ -5,7 +5,8 @@
 //     ╲ │ ╱
 //   你  爱  我      after: drag, or arrow keys
 //
-// Python computes every order of the sentence at once; the page selects the current one.
+// Python computes every order of a short sentence at once, and the page selects the current one; of a long sentence the page
+// asks for the order that the reader makes.
 
 import { array, row, type Data } from "../data";
 import { fill, h, type Child } from "../dom";
@@ -19,7 +20,7 @@ import styles from "./order.css";
 import { chain, distances, envelopes, outputTable, weightTable, type Output } from "./order_pictures";
 import { arrangement } from "./order_words";
 
-const OWN = { order: own.text("2,1,0", 16), word: own.whole(0, 0, 4), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
+const OWN = { order: own.text("2,1,0", 80), word: own.whole(0, 0, 23), head: own.choice("1", "1", "2", "3", "4"), revealed: own.yes(false) };
 
 export const view: View = {
   name: "order",
@@ -53,7 +54,7 @@ export const view: View = {
   own: OWN,
   controls: [
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
-      "我爱你", "I love you", "猫 追 老鼠", "the cat chases the mouse", "猫吃鱼", "dog bites man", "我 喜欢 猫", "不怕辣", "屡战屡败",
+      "我爱你", "I love you", "我喜欢猫和狗", "猫 追 老鼠", "the cat chases the mouse", "猫吃鱼", "dog bites man", "我 喜欢 猫", "不怕辣", "屡战屡败",
     ] },
     { name: "encoding", label: both("positions", "位置编码") },
     { name: "causal", label: both("causal mask", "因果掩码") },
@@ -94,6 +95,7 @@ export const view: View = {
       const distance = array(data, "distance").values[r]!;
       const open = state["revealed"] === true || touched(state, now);
       words_.draw(words, now, word);
+      stage.root.classList.toggle("many", words.length > 8);
 
       const head = Number(state["head"]) - 1;
       const [looked, looks] = [part(data, "weights_before", head), part(data, "weights_after", head, r)];

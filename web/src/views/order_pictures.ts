@@ -97,7 +97,7 @@ export function chain(stage: Stage, words: string[]): SVGElement {
     s("text", { class: "word", x: x(index + 1), y: 94, "text-anchor": "middle", style: `font-size: ${Math.min(17, 84 / widthOf(word)).toFixed(1)}px` }, word),
   ];
   const states = ["", ...words].flatMap((_, index) => [
-    s("circle", { class: "state", cx: x(index), cy: 26, r: 20 }), s("text", { x: x(index), y: 30, "text-anchor": "middle" }, `h${"₀₁₂₃₄₅"[index]}`),
+    s("circle", { class: "state", cx: x(index), cy: 26, r: 20 }), s("text", { x: x(index), y: 30, "text-anchor": "middle" }, `h${[...String(index)].map((digit) => "₀₁₂₃₄₅₆₇₈₉"[Number(digit)]).join("")}`),
   ]);
   return s("svg", { class: "picture", viewBox: `0 0 ${Math.max(420, x(words.length) + 26)} 104`, role: "img", "aria-label": stage.t(label) }, ...words.flatMap(read), ...states);
 }

@@ -1,8 +1,13 @@
 // The fixed words above, and the words below, which the reader moves by mouse, finger or arrow keys.
 
 import { fill, h, s } from "../dom";
+import type { State } from "../source";
 import type { Stage } from "../view";
 import { both, widthOf, type Words } from "../words";
+
+/** As explorer/views/order.py has it. */
+const MOST_AT_ONCE = 5;
+const ROOM = 74; // pixels of a word in a long sentence, which scrolls
 
 const GLOSS: Record<string, string> = {
   我: "I, me", 爱: "love", 你: "you", 猫: "cat", 追: "chases", 老鼠: "mouse", 吃: "eats", 鱼: "fish",
@@ -29,20 +34,26 @@ export function arrangement(stage: Stage): Arrangement {
   const centre = (place: number) => ((place + 0.5) / now.length) * 100;
   const asWritten = () => [...now].sort((a, b) => a - b);
   const button = (role: string, label: Words, next: () => number[]) =>
-    h("button", { type: "button", "data-role": role, click: () => stage.set({ order: next().join() }) }, t(label));
+    h("button", { type: "button", "data-role": role, click: () => arrange(next().join()) }, t(label));
+  const row_ = h("div", { class: "rows-of-words" }, marks[0], still, strings, moving, marks[1]);
   const element = h("div", { class: "places" },
     h("p", { class: "line-name" }, h("span", {}, t(both("Before", "调换前"))), h("span", { class: "position" }, t(both("positions stay", "位置不动")))),
-    marks[0], still, strings, moving, marks[1],
+    h("div", { class: "scroll" }, row_),
     h("p", { class: "hint" }, t(both("Drag a word of the lower row, or choose one and press ← →.", "拖动下面一排的词；或选中一个词，再按 ← →。"))),
     h("div", { class: "moves" },
       button("reverse", both("Reverse", "整句倒转"), () => asWritten().reverse()),
       button("prefix", both("Turn all but the last", "只倒转末词之前"), () => [...asWritten().slice(0, -1).reverse(), words.length - 1]),
       button("restore", both("As it was", "恢复原样"), asWritten)));
 
+  /** Python is asked for the order of a sentence too long for all its orders. */
+  function arrange(order: string, more: State = {}): void {
+    stage.set({ order, ...more, ...(words.length > MOST_AT_ONCE ? { asked: order } : {}) });
+  }
+
   function move(word: number, place: number): void {
     const rest = now.filter((one) => one !== word);
     rest.splice(Math.min(Math.max(place, 0), rest.length), 0, word);
-    stage.set({ order: rest.join(), word });
+    arrange(rest.join(), { word });
   }
 
   function named(word: number): HTMLElement[] {
@@ -95,8 +106,9 @@ export function arrangement(stage: Stage): Arrangement {
     [words, now] = [those, standing];
     if (fresh) {
       const widest = Math.max(...words.map((word) => widthOf(word)));
-      element.style.setProperty("--word", `${Math.min(21, 92 / widest)}px`);
+      element.style.setProperty("--word", `${Math.min(21, (words.length > 8 ? ROOM - 10 : 92) / widest)}px`);
       element.style.setProperty("--share", `${92 / words.length}%`);
+      row_.style.minWidth = words.length > 8 ? `${words.length * ROOM}px` : "";
       chips = words.map((_, word) => chip(word));
       fill(moving, ...chips);
       fill(still, ...words.map((_, place) => placed(h("div", {}, ...named(place)), place)));

@@ -14,7 +14,7 @@ import styles from "./paths.css";
 import { headsOf } from "./paths_heads";
 import { layer, planeOf } from "./paths_plane";
 
-const OWN = { snapshot: own.whole(10, 0, 10), speed: own.real(2, 1, 100), p: own.whole(5, 0, 199), q: own.whole(6, 0, 199),
+const OWN = { snapshot: own.whole(10, 0, 10), speed: own.real(2, 1, 100), p: own.whole(12, 0, 199), q: own.whole(45, 0, 199),
   distance: own.whole(1, 0, 31), seen: own.yes(false) };
 const SINUSOIDAL = (state: State) => state["encoding"] === "sinusoidal";
 
@@ -52,7 +52,7 @@ export const view: View = {
   controls: [
     {
       name: "encoding", label: both("encoding", "编码"),
-      choices: { learned: both("learned table", "可学习位置表"), floater: both("FLOATER", "FLOATER"), sinusoidal: both("sinusoidal", "正弦") },
+      choices: { sinusoidal: both("sinusoidal", "正弦"), learned: both("learned table", "可学习位置表"), floater: both("FLOATER", "FLOATER") },
     },
     { name: "length", label: both("positions", "位置数"), when: SINUSOIDAL },
     { name: "d_model", label: both("channels", "通道数"), when: SINUSOIDAL },

@@ -5,7 +5,7 @@ import { array, row, type Data, type Numbers } from "../data";
 import { fill, h, s } from "../dom";
 import { folded, plainTable } from "../parts/numbers";
 import type { Stage } from "../view";
-import { both } from "../words";
+import { both, shown } from "../words";
 
 /** One snapshot of a stack of matrices; a view, not a copy. The same object for the same numbers, so that a map is painted once. */
 const layers = new WeakMap<Numbers, Map<number, Numbers>>();
@@ -48,19 +48,27 @@ export function planeOf(stage: Stage) {
     const [zeroX, zeroY] = place(0, 0);
     spots = Array.from({ length: count }, (_, n) => place(values[2 * n]!, values[2 * n + 1]!));
     const line = (from: number, to: number) => `M${spots.slice(from, to).map((spot) => spot.map((part) => part.toFixed(1)).join(" ")).join("L")}`;
-    const named = (n: number, name: string) => {
+    /** Its number, on the side away from a point; names of two points never cover each other. */
+    const named = (n: number, name: string, [fromX, fromY]: [number, number]) => {
       const [x, y] = spots[n]!;
-      const left = x > width - 40;
-      return s("text", { class: name, x: x + (left ? -9 : 9), y: y + (y < 20 ? 14 : -7), "text-anchor": left ? "end" : "start" }, n);
+      const far = Math.hypot(x - fromX, y - fromY) || 1;
+      const place = (at: number, of: number, room: number) => Math.min(Math.max(at, room), of - room);
+      return s("text", { class: name, x: place(x + ((x - fromX) / far) * 19, width, 14).toFixed(1), y: place(y + ((y - fromY) / far) * 17 + 5, height, 12).toFixed(1), "text-anchor": "middle" }, n);
     };
-    const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && n !== p && n !== q);
+    const apart = (a: number, b: number) => Math.hypot(spots[a]![0] - spots[b]![0], spots[a]![1] - spots[b]![1]);
+    const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && list.slice(0, index).every((other) => apart(n, other) > 26) && apart(n, p) > 30 && apart(n, q) > 30);
+    const [[px, py], [qx, qy]] = [spots[p]!, spots[q]!];
+    const cosine = layer(array(data, "similarity"), at).values[p * rows + q]!;
+    const middle: [number, number] = [(px + qx) / 2, (py + qy) / 2];
+    const chord = apart(p, q) < 70 ? [] : [s("line", { class: "chord", x1: px, y1: py, x2: qx, y2: qy }),
+      s("text", { class: "chord", x: middle[0], y: middle[1] - 7, "text-anchor": "middle", "data-role": "chord", "data-value": cosine }, `cos ${shown(cosine, 2)}`)];
     figure.replaceChildren(s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
       s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
       s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",
       ...spots.map(([x, y], n) => s("circle", { cx: x, cy: y, r: n < rows ? 4 : 2.5, fill: n < rows ? ordered(n, rows) : "var(--muted)" })),
-      ...ends.map((n) => named(n, "end")),
+      ...ends.map((n) => named(n, "end", spots[n ? n - 1 : 1] ?? [0, 0])), ...chord,
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
-      ...(p === q ? [] : [named(q, "other")]), named(p, "here")));
+      ...(p === q ? [] : [named(q, "other", [px, py])]), named(p, "here", p === q ? [px, py + 1] : [qx, qy])));
     const share = array(data, "shown").values[at]!;
     fill(word, t(both("This plane shows ", "这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
       t(both(" of the variance of the rows", "")),

@@ -1,5 +1,6 @@
 // Scores by distance. The curves are Python's; the page turns the same vectors to absolute positions itself and finds them again.
 //
+//   on the line   ▁▃█▃▁       the words of a sentence at their distances from one of them, before it and after it
 //   by distance   ╭╮          one curve for every p
 //   by position   ╭╮  ╭╮  ╭╮  one hump for each p: dragging p moves the hump, and nothing else
 //   by pair       ∿──────     what each pair adds at the distance of the cursor
@@ -13,7 +14,11 @@ import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./similarity.css";
 
-const OWN = { k: own.whole(6, -512, 512), p: own.whole(96, 0, 1536), revealed: own.yes(false) };
+const OWN = { k: own.whole(6, -512, 512), p: own.whole(96, 0, 1536), revealed: own.yes(false), said: own.choice("film", "film", "car"), word: own.whole(3, 0, 8) };
+/** The sentences of the founding notes, on the line of distances. */
+const SENTENCES: Record<string, Words> = {
+  film: both("this film is boring but the acting is brilliant", "这部 电影 很 无聊 但 演员 表演 精彩"), car: both("the red car is parked outside the building", "红色的 汽车 停在 建筑物 外面"),
+};
 const NEAR = 8; // what is shown before the reader has answered
 
 const CURVE = { sinusoidal: "similarity", rope: "score", random: "one" } as const;
@@ -68,6 +73,7 @@ export const view: View = {
     { name: "d", label: both("channels", "通道数") },
     { name: "base", label: both("base", "底数"), scale: "log" },
     { name: "reach", label: both("farthest distance", "最远距离"), scale: "log" },
+    { name: "said", label: both("sentence", "句子"), choices: SENTENCES },
   ],
   styles,
   build(stage) {
@@ -83,7 +89,7 @@ export const view: View = {
     }, () => stage.set({ revealed: true }));
     let lags: ArrayLike<number> = [];
     const byDistance = lineChart(stage, {
-      label: both("Score by distance", "分数随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对分数"),
+      label: both("Score by distance", "分数随距离的变化"), x: both("distance k", "距离 k"), y: both("relative score", "相对分数"), height: 220,
       pick: (index) => stage.set({ k: lags[index]! }),
     });
     const byPosition = lineChart(stage, {
@@ -101,7 +107,8 @@ export const view: View = {
     const sliding = h("div", { class: "split sliding" },
       h("div", {}, h("h2", {}, t(both("Drag p: the curve moves along, unchanged", "拖动 p：曲线整条平移，形状不变"))), byPosition.element, same),
       h("div", {}, h("h2", {}, t(both("Pair by pair at the cursor", "光标处逐对来看"))), byPair.element));
-    stage.root.append(byDistance.element, waiting, question, below, sliding);
+    const onTheLine = h("div", { class: "line-of-words", role: "group", "aria-label": t(both("A sentence on the line of distances; choose the word that looks", "距离轴上的一句话；选择观看的词")) });
+    stage.root.append(onTheLine, byDistance.element, waiting, question, below, sliding);
     let own_: Turned | null = null;
     let before: { k: number; p: number; data: Data } | null = null;
 
@@ -119,6 +126,8 @@ export const view: View = {
       below.hidden = sliding.hidden = !open;
       const [from, to] = open ? [0, 2 * reach + 1] : [reach - NEAR, reach + NEAR + 1];
       lags = array(data, "lags").values.subarray(from, to);
+
+      drawLine(stage, onTheLine, t(SENTENCES[state["said"] as string]!).split(" "), number(state, "word"), k, (lag) => curve[lag + reach]! / norm);
 
       // The page's own: the query at every position, the key at p and at two others.
       if (own_?.data !== data) own_ = turned(data, last);
@@ -168,6 +177,28 @@ export const view: View = {
     };
   },
 };
+
+/** Each word's score with the chosen one as a bar above it, at its distance: before it to the left, after it to the right. */
+function drawLine(stage: Stage, place: HTMLElement, words: string[], asked: number, k: number, score: (lag: number) => number): void {
+  const { t } = stage;
+  const chosen = Math.min(asked, words.length - 1);
+  const scores = words.map((_, index) => score(index - chosen));
+  const most = Math.max(...scores.map(Math.abs));
+  if (place.childElementCount !== words.length) fill(place, ...words.map((_, index) => h("div", {}, h("span", { class: "bar-room" }, h("i", {})), h("output", {}), h("button", { type: "button", click: () => stage.set({ word: index }) }), h("small", {}))));
+  [...place.children].forEach((column, index) => {
+    const [bar, output, button, small] = [column.querySelector("i")!, column.querySelector("output")!, column.querySelector("button")!, column.querySelector("small")!];
+    const lag = index - chosen;
+    column.className = lag === 0 ? "asking" : lag < 0 ? "before" : "after";
+    column.classList.toggle("here", lag === k);
+    bar.style.height = `${(Math.abs(scores[index]!) / most) * 100}%`;
+    bar.classList.toggle("minus", scores[index]! < 0);
+    output.dataset["value"] = String(scores[index]);
+    output.textContent = shown(scores[index]!, 2);
+    button.textContent = words[index]!;
+    button.setAttribute("aria-pressed", String(lag === 0));
+    small.textContent = lag === 0 ? t(both("looks", "观看")) : lag < 0 ? t(both(`${-lag} before`, `前 ${-lag}`)) : t(both(`${lag} after`, `后 ${lag}`));
+  });
+}
 
 /** The largest difference between the page's scores and Python's curve, over all lags that both have. */
 function compared(humps: { place: number; scores: Float64Array }[], curve: ArrayLike<number>, reach: number): [number, number] {

@@ -1,91 +1,73 @@
-// A score as the sum of its four terms, each of which can be switched off, and the four terms of Transformer-XL.
+// A score as a sum of four maps, each of which can be switched off, on the way from added positions to Transformer-XL.
+//
+//   ┌────┐   ┌────┐   ┌────┐   ┌────┐   ┌────┐   ┌────┐
+//   │ xx │ + │ xp │ + │ px │ + │ pp │ = │ sum│ → │soft│
+//   └────┘   └────┘   └────┘   └────┘   └────┘   └────┘
+//   added positions ──●──────────────── Transformer-XL
 
-import { array, row, type Data } from "../data";
+import { array, row, type Data, type Numbers } from "../data";
 import { fill, h, type Child } from "../dom";
 import { scale, tidy } from "../parts/chart";
+import { colourKey } from "../parts/colour_key";
 import { formula, sub, sup } from "../parts/formula";
-import { matrix } from "../parts/matrix";
+import { atRest, linked } from "../parts/linked";
+import { folded, plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
-import type { State } from "../source";
 import { number, own, type View } from "../view";
 import { both, shown, SPLIT, type Words } from "../words";
 import styles from "./terms.css";
-import { taylorOf } from "./terms_taylor";
 
-type Model = "absolute" | "relative";
 const SWITCHES = ["cc", "cp", "pc", "pp"] as const;
+const LAST = 3;
 const OWN = {
-  model: own.choice("absolute", "absolute", "relative"), term: own.choice("cc", ...SWITCHES), row: own.whole(1, 0, 7), column: own.whole(2, 0, 7),
-  cc: own.yes(true), cp: own.yes(true), pc: own.yes(true), pp: own.yes(true), scale: own.whole(8, 0, 8),
+  stage: own.real(0, 0, LAST), term: own.choice("cc", ...SWITCHES), row: own.whole(1, 0, 23), column: own.whole(2, 0, 23),
+  cc: own.yes(true), cp: own.yes(true), pc: own.yes(true), pp: own.yes(true),
 };
 
-const NAMES: Record<Model, Words[]> = {
-  absolute: [
-    both("content · content", "内容 · 内容"), both("content · position", "内容 · 位置"), both("position · content", "位置 · 内容"),
-    both("position · position", "位置 · 位置"),
-  ],
-  relative: [
-    both("(a) content · content", "(a) 内容 · 内容"), both("(b) content · distance", "(b) 内容 · 距离"),
-    both("(c) content bias (u)", "(c) 内容偏置（u）"), both("(d) distance bias (v)", "(d) 距离偏置（v）"),
-  ],
-};
+/** The four steps from positions added to words to Transformer-XL. */
+const STAGES: Words[] = [
+  both("positions added to words", "位置加到词上"), both("key's position → distance", "键的位置 → 距离"), both("query's position → u", "查询的位置 → u"), both("query's position → v: Transformer-XL", "查询的位置 → v：Transformer-XL"),
+];
 
-/** Elements of the letters; each use needs new ones. */
-const LETTERS: Record<Model, (() => Child[])[]> = {
-  absolute: (["x x", "x p", "p x", "p p"] as const).map((pair) => () => [
-    letter(pair[0]!), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), "W", sub("k"), letter(pair[2]!), sub("j"),
-  ]),
-  relative: [
-    () => ["q", sub("i"), "·k", sub("j")], () => ["q", sub("i"), "·W", sub("R"), position("R"), sub("i−j")],
-    () => ["u·k", sub("j")], () => ["v·W", sub("R"), position("R"), sub("i−j")],
-  ],
-};
-
-/** What is multiplied: above and beside the four products. */
-const SIDES = ["above-1", "above-2", "beside-1", "beside-2"];
-const FACTORS: Record<Model, Words[]> = {
-  absolute: [both("key: its word", "键：词"), both("key: its position", "键：位置"), both("query: its word", "查询：词"), both("query: its position", "查询：位置")],
-  relative: [both("key: its word", "键：词"), both("distance i − j", "距离 i − j"), both("query: its word", "查询：词"), both("learned vectors u, v", "可学习向量 u、v")],
-};
-
-/** The replacements that Transformer-XL makes in each term. */
-const REPLACED: (() => Child[])[] = [
-  () => [], () => [position("p"), sub("j"), " → ", position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R")],
-  () => [position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → u"],
-  () => [
-    position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤"), " → v,  ", position("p"), sub("j"), " → ",
-    position("R"), sub("i−j"), ",  W", sub("k"), " → W", sub("R"),
-  ],
+/** What each term is called at each step; the words change where the term does. */
+const [CC, CP, PC, PP] = [both("word · word", "词 · 词"), both("word · position", "词 · 位置"), both("position · word", "位置 · 词"), both("position · position", "位置 · 位置")];
+const CD = both("word · distance", "词 · 距离");
+const NAMES: Words[][] = [
+  [CC, CP, PC, PP], [CC, CD, PC, both("position · distance", "位置 · 距离")], [CC, CD, both("u · word", "u · 词"), both("position · distance", "位置 · 距离")], [CC, CD, both("u · word", "u · 词"), both("v · distance", "v · 距离")],
 ];
 
 const position = (text: string) => h("span", { class: "position" }, text);
-const letter = (one: string) => (one === "p" ? position("p") : "x");
+/** Elements of the letters; each use needs new ones. */
+const QUERIES: Record<string, () => Child[]> = {
+  x: () => ["x", sub("i"), sup("⊤"), "W", sub("q"), sup("⊤")], p: () => [position("p"), sub("i"), sup("⊤"), "W", sub("q"), sup("⊤")], u: () => ["u", sup("⊤")], v: () => ["v", sup("⊤")],
+};
+const KEYS: Record<string, () => Child[]> = {
+  x: () => ["W", sub("k"), "x", sub("j")], p: () => ["W", sub("k"), position("p"), sub("j")], r: () => ["W", sub("R"), position("R"), sub("i−j")],
+};
+/** Query's and key's part of each term at each step. */
+const PARTS = ["xx xp px pp", "xx xr px pr", "xx xr ux pr", "xx xr ux vr"].map((line) => line.split(" ").map((pair) => [pair[0]!, pair[1]!] as const));
+
 /** Differences below this are rounding. */
 const ROUNDING = 1e-12;
+/** Words that can stand beside a map. */
+const MOST_LABELS = 10;
 
 interface Facts {
   words: string[];
-  absolute: Measured;
-  relative: Measured;
-}
-
-interface Measured {
-  moved: number[];
-  along_diagonals: number[];
-  difference: number;
+  stages: { moved: number[]; along_diagonals: number[]; difference?: number }[];
 }
 
 export const view: View = {
   name: "terms",
   title: both("Four terms of a score", "分数的四项"),
   idea: both(
-    "With positions added to the embeddings, a score is a product of two sums, content plus position: four terms. Transformer-XL keeps the four terms and replaces absolute positions by the distance i−j and two learned vectors.",
-    "位置加到词向量上以后，两个词的分数是两个“内容＋位置”的乘积，展开成四项。Transformer-XL 保留这四项，把绝对位置换成距离 i−j 和两个可学习的向量。",
+    "A score is a product of two sums, word plus position on either side, so it is a sum of four maps. Drag from left to right: the positions melt into distances and two learned vectors, and the same four maps become Transformer-XL's.",
+    "分数是两个“词＋位置”的乘积，所以等于四张图之和。从左拖到右：位置逐渐变成距离和两个可学习的向量，同样的四张图就变成 Transformer-XL 的四项。",
   ),
   notice: [
-    both("Content · content depends only on the words: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“内容 · 内容”只取决于词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),
+    both("Word · word depends only on the words: in 猫 追 老鼠 老鼠 追 猫 the rows of the two 猫 are the same.", "“词 · 词”只取决于词：在“猫 追 老鼠 老鼠 追 猫”里，两个“猫”的两行完全相同。"),
     both("With random projections, position · position is not a function of the distance: its diagonals are not constant. With identity projections they are constant, because PE(i)·PE(j) depends only on i−j.", "投影矩阵随机时，“位置 · 位置”不是距离的函数：同一条对角线上的数不相等。投影取单位矩阵时相等，因为 PE(i)·PE(j) 只取决于 i−j。"),
-    both("A shift of all positions changes none of Transformer-XL's four terms, but only (d) depends on the distance alone. (a) and (c) depend on words, (b) on a word and a distance.", "整体平移不改变 Transformer-XL 的四项，但只有 (d) 只取决于距离。(a) 和 (c) 取决于词，(b) 取决于一个词和一个距离。"),
+    both("A shift of all positions changes none of Transformer-XL's four terms, but only the last depends on the distance alone. The first and third depend on words, the second on a word and a distance.", "整体平移不改变 Transformer-XL 的四项，但只有最后一项只取决于距离。第一、三项取决于词，第二项取决于一个词和一个距离。"),
     both("Note 002 writes q·R and v·R. The paper has a separate projection for the distances, W_R (written W_k,R in the paper). With identity projections the page shows the note's formula.", "笔记 002 写的是 q·R 与 v·R。论文对距离使用单独的投影 W_R（原文记作 W_k,R）。所有投影取单位矩阵时，这里显示笔记的公式。"),
   ],
   papers: [
@@ -95,161 +77,191 @@ export const view: View = {
   own: OWN,
   styles,
   controls: [
-    {
-      name: "model", label: both("score", "分数"),
-      choices: { absolute: both("positions added to words", "位置加到词上"), relative: both("Transformer-XL", "Transformer-XL") },
-    },
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: SPLIT, examples: [
       "猫 追 老鼠 老鼠 追 猫", "cat chases mouse mouse chases cat", "猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展", "这部 电影 很 无聊 但 表演 很 精彩",
     ] },
     { name: "projection", label: both("projections", "投影矩阵"), choices: { drawn: both("random", "随机"), identity: both("identity", "单位矩阵") } },
+    { name: "seed", label: both("random seed", "随机种子"), as: "number" },
     { name: "shift", label: both("shift of all positions", "整体后移") },
     { name: "base", label: both("base", "底数"), scale: "log" },
-    { name: "seed", label: both("random seed", "随机种子"), as: "number" },
   ],
   build(stage) {
-    const cards = SWITCHES.map((name) => {
-      const box = h("input", { type: "checkbox", role: "switch", "data-switch": name, change: () => stage.set({ [name]: box.checked }) });
-      const [title, letters, map, measured] = [h("b", {}), h("span", { class: "letters" }), h("div", {}), h("ul", { class: "measured" })];
-      return {
-        name, box, title, letters, map, measured,
-        element: h("section", { class: "term", "data-term": name }, h("label", {}, box, title, letters), map, measured),
-      };
+    const { t } = stage;
+    const maps = linked(stage, { label: both("Four terms of every score, their sum, and the weights; query by key", "每个分数的四项、它们的和与权重，查询 × 键"), pick: (row, column) => stage.set({ row, column }), class: "product" });
+    const card = (name: string, operator: string, head: Child) => {
+      const [letters, across, value, notes] = [h("span", { class: "letters" }), h("div", { class: "words-across", "aria-hidden": "true" }), h("output", {}), h("ul", { class: "measured" })];
+      const tile = maps.tile();
+      const element = h("section", { class: "term", "data-term": name, "data-operator": operator }, head, letters, across, tile.element, value, notes);
+      return { name, letters, across, tile, value, notes, element };
+    };
+    const cards = SWITCHES.map((name, n) => {
+      const box = h("input", { type: "checkbox", role: "switch", "data-switch": name, change: () => stage.set({ [name]: box.checked, term: name }) });
+      const title = h("b", {});
+      return { ...card(name, n ? "+" : "", h("label", {}, box, title)), box, title };
     });
-    const [sum, weights] = [h("div", {}), h("div", {})];
+    const [sum, weights] = [card("sum", "=", h("b", { class: "plain-head" }, t(both("score", "分数")))), card("weights", "→", h("b", { class: "plain-head" }, t(both("softmax", "softmax"))))];
+    const downs = [0, 1].map((n) => h("div", { class: `words-down down-${n}`, "aria-hidden": "true" }, h("div", {})));
+    const [first, second, third, fourth] = cards.map((one) => one.element);
+    maps.element.append(downs[0]!, first!, second!, third!, downs[1]!, fourth!, sum.element, weights.element);
+
+    const beside = atRest(stage);
+    const [key, share_] = [colourKey(), colourKey()];
+    const melt = h("input", { type: "range", min: 0, max: LAST, step: 0.01, "data-role": "melt", "aria-label": t(both("from positions added to words to Transformer-XL", "从位置加到词上到 Transformer-XL")), input: () => { cancelAnimationFrame(moving); stage.set({ stage: Number(melt.value) }); } });
+    const steps = STAGES.map((words, n) => h("button", { type: "button", class: "choice", "data-stage": n, click: () => go(n) }, t(words)));
+    const bars = h("div", { class: "steps" });
     const equal = h("p", { class: "small" });
-    const taylor = taylorOf(stage);
+    const table = h("div", {});
     const question = predict(stage, {
       question: both("Shift the whole sentence by 100 positions. With positions added to the embeddings, which of the four terms do not change?", "把整句话后移 100 个位置。位置加到词向量上时，四项中哪些不变？"),
       choices: [
-        both("all four", "四项都不变"), both("content · content and position · position", "“内容 · 内容”和“位置 · 位置”"),
-        both("content · content only", "只有“内容 · 内容”"),
+        both("all four", "四项都不变"), both("word · word and position · position", "“词 · 词”和“位置 · 位置”"),
+        both("word · word only", "只有“词 · 词”"),
       ], right: 2,
       because: both("Every term that contains p changes. Position · position would not change if W_q and W_k were the identity. None of Transformer-XL's four terms changes. Try both above.", "凡是含 p 的项都会变。如果 W_q 与 W_k 是单位矩阵，“位置 · 位置”不变。Transformer-XL 的四项都不变。可在上面切换来看。"),
-    }, () => stage.set({ model: "absolute", projection: "drawn", shift: 100 }));
-    const [factors, steps] = [SIDES.map((side) => h("div", { class: `factor ${side}` })), h("div", { class: "steps" })];
-    stage.root.append(h("div", { class: "product" }, ...factors, ...cards.map((card) => card.element),
-      h("div", { class: "result-of" },
-        h("section", { class: "addends" }, h("b", {}, stage.t(both("The chosen cell, term by term", "所选格子，逐项相加"))), steps),
-        h("section", { class: "whole sum" }, h("b", {}, stage.t(both("= score: the terms that are on", "= 分数：打开的各项之和"))), sum),
-        h("section", { class: "whole weights" }, h("b", {}, stage.t(both("→ weights, softmax of every row", "→ 权重：每行作 softmax"))), weights))), equal, taylor.element, question);
+    }, () => stage.set({ stage: 0, projection: "drawn", shift: 100 }));
+    stage.root.append(h("div", { class: "keyed" }, maps.element, h("div", { class: "keys" }, key.element, share_.element)), h("div", { class: "melting" }, melt, h("div", { class: "stops" }, ...steps)),
+      h("div", { class: "split" }, h("section", {}, h("h2", {}, t(both("The marked cell, term by term", "标出的格子，逐项相加"))), bars), h("div", {}, equal, folded(t(both("Numbers of the marked row", "这一行的数值")), table))), question);
+
+    /** Moves to a step evenly, or at once where the reader prefers less motion. */
+    let moving = 0;
+    function go(to: number): void {
+      cancelAnimationFrame(moving);
+      const from = number(stage.state(), "stage");
+      const began = performance.now();
+      const frame = (now: number) => {
+        const share = stage.motion ? Math.min((now - began) / 900, 1) : 1;
+        stage.set({ stage: share < 1 ? from + (to - from) * share * share * (3 - 2 * share) : to });
+        if (share < 1) moving = requestAnimationFrame(frame);
+      };
+      frame(stage.motion ? began : Infinity);
+    }
+    stage.leaving(() => cancelAnimationFrame(moving));
 
     let shownOf: Data | null = null;
-    let maps: ReturnType<typeof matrix>[] = [];
+    let limit = 1;
     let before = "";
+    /** The step and the numbers that the names, letters and notes above and below the maps are of. */
+    let [named, namedOf]: [number, Data | null] = [-1, null];
 
     return (data, state) => {
-      const facts = data.facts as Facts;
-      const { words } = facts;
-      const t = words.length;
+      const { words, stages } = data.facts as Facts;
+      const n = words.length;
       if (shownOf !== data) {
         shownOf = data;
-        build(words);
+        limit = Math.max(largest(data, n), 1);
+        label(words);
         check(data);
       }
-      const model = state["model"] as Model;
-      const [i, j] = [Math.min(number(state, "row"), t - 1), Math.min(number(state, "column"), t - 1)];
-      const values = array(data, model).values;
-      const term = (n: number) => values.subarray(n * t * t, (n + 1) * t * t);
+      const at = number(state, "stage");
+      const [low, share] = [Math.min(Math.floor(at), LAST - 1), at - Math.min(Math.floor(at), LAST - 1)];
+      const near = Math.round(at);
+      const between = Math.abs(at - near) > 1e-9;
+      const [i, j] = [Math.min(number(state, "row"), n - 1), Math.min(number(state, "column"), n - 1)];
+      const values = blended(data, low, share, n);
+      const term = (k: number): Numbers => ({ shape: [n, n], values: values.subarray(k * n * n, (k + 1) * n * n) });
       const on = SWITCHES.map((name) => state[name] as boolean);
-      const scores = added(values, on, t);
-      const alpha = softmax(scores, t);
-      const limit = Math.max(...Array.from(values, Math.abs), 1);
-      const lit = (r: number, c: number) => r - c === i - j;
-      const measured = facts[model];
+      const scores = added(values, on, n);
+      const alpha = softmax(scores, n);
+      const here = (of: ArrayLike<number>) => of[i * n + j]!;
+      const measured = stages[near]!;
       const shift = number(state, "shift");
-      cards.forEach((card, n) => {
-        card.box.checked = on[n]!;
-        card.element.classList.toggle("off", !on[n]);
-        fill(card.title, stage.t(NAMES[model][n]!));
-        fill(card.letters, ...LETTERS[model][n]!());
-        maps[n]!.draw({ values: term(n), cursor: [i, j], limit, lit });
-        const [constant, still] = [measured.along_diagonals[n]! < ROUNDING, measured.moved[n]! < ROUNDING];
-        fill(card.measured,
-          model === "relative" ? n ? h("li", { class: "letters" }, ...REPLACED[n]!()) : h("li", {}, stage.t(both("as before", "与原来相同"))) : null,
-          h(
-            "li",
-            { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[n]! },
-            constant ? stage.t(both("✓ constant along every diagonal: a function of i−j", "✓ 每条对角线上的值相等：只是 i−j 的函数")) : `${stage.t(both("along a diagonal it differs by up to", "同一条对角线上最多相差"))} ${shown(measured.along_diagonals[n]!, 2)}`,
-          ),
-          shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[n]! }, still ? stage.t(both(`✓ unchanged by the shift of ${shift}`, `✓ 后移 ${shift} 位，不变`)) : `${stage.t(both(`changed by the shift of ${shift}: up to`, `后移 ${shift} 位，最多变化`))} ${shown(measured.moved[n]!, 2)}`) : null);
+      cards.forEach((one, k) => {
+        one.box.checked = on[k]!;
+        one.element.classList.toggle("off", !on[k]);
+        one.element.classList.toggle("changing", between && differs(data, low, k, n));
+        one.tile.draw({ numbers: term(k), cursor: [i, j], limit });
+        valued(one.value, here(term(k).values));
+        if (named === near && namedOf === data) return;
+        fill(one.title, t(NAMES[near]![k]!));
+        fill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
+        const [constant, still] = [measured.along_diagonals[k]! < ROUNDING, measured.moved[k]! < ROUNDING];
+        fill(one.notes,
+          h("li", { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[k]! }, constant ? t(both("✓ sees the distance alone", "✓ 只看距离")) : null),
+          shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[k]! }, still ? t(both("✓ shift: no change", "✓ 平移不变")) : `${t(both("shift: up to", "平移最多变"))} ${shown(measured.moved[k]!, 2)}`) : null);
       });
-      maps[4]!.draw({ values: scores, cursor: [i, j], limit: Math.max(...Array.from(scores, Math.abs), 1), lit });
-      maps[5]!.draw({ values: alpha, cursor: [i, j], map: "amount", limit: 1, lit });
-      fill(
-        equal,
-        stage.t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
-        h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)),
-        stage.t(both(".", "。")),
-      );
+      [named, namedOf] = [near, data];
+      sum.tile.draw({ numbers: { shape: [n, n], values: scores }, cursor: [i, j], limit });
+      valued(sum.value, here(scores));
+      weights.tile.draw({ numbers: { shape: [n, n], values: alpha }, cursor: [i, j], map: "amount", limit: 1 });
+      valued(weights.value, here(alpha));
+      key.draw("diverging", limit);
+      share_.draw("amount", 1);
+      melt.value = String(at);
+      melt.setAttribute("aria-valuetext", t(STAGES[near]!));
+      steps.forEach((one, k) => one.setAttribute("aria-pressed", String(k === near && !between)));
+      mark(i, j);
 
-      factors.forEach((factor, n) => (factor.textContent = stage.t(FACTORS[model][n]!)));
-      addUp(steps, SWITCHES.map((_, n) => ({ name: stage.t(NAMES[model][n]!), value: term(n)[i * t + j]!, on: on[n]! })), stage.t(both("score", "分数")));
-      taylor.draw(data, number(state, "scale"));
+      fill(equal, ...(measured.difference === undefined ? [t(both("A step between the two models: its score is the sum of these four maps.", "两种模型之间的一步：分数就是这四张图之和。"))] : [
+        t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
+        h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)), t(both(".", "。"))]));
+      beside(() => {
+        addUp(bars, SWITCHES.map((_, k) => ({ name: t(NAMES[near]![k]!), value: here(term(k).values), on: on[k]! })), t(both("score", "分数")));
+        fill(table, plainTable(t(both(`Query ${words[i]} ${i}`, `查询 ${words[i]} ${i}`)), [t(both("key", "键")), ...NAMES[near]!.map(t), t(both("score", "分数")), t(both("weight", "权重"))],
+          words.map((word, c) => [`${word} ${c}`, ...SWITCHES.map((_, k) => term(k).values[i * n + c]!), scores[i * n + c]!, alpha[i * n + c]!])));
+      });
+
       const chosen = SWITCHES.indexOf(state["term"] as (typeof SWITCHES)[number]);
-      const [left, right] = operands(data, model, chosen, i, j);
-      const [score, weight] = [scores[i * t + j]!, alpha[i * t + j]!];
-      const used = SWITCHES.flatMap((_, n) => (on[n] ? [n] : []));
-      const at = `[${words[i]} ${i}, ${words[j]} ${j}]`;
+      const [score, weight, one] = [here(scores), here(alpha), here(term(chosen).values)];
+      const used = SWITCHES.flatMap((_, k) => (on[k] ? [k] : []));
+      const cell = `[${words[i]} ${i}, ${words[j]} ${j}]`;
+      const product = (): Child[] => {
+        if (between) return [t(both(`between two steps, ${shown(share, 2)} of the way`, `在两步之间，走了 ${shown(share, 2)}`))];
+        const [left, right] = operands(data, near, chosen, i, j);
+        return [...QUERIES[PARTS[near]![chosen]![0]]!(), ...KEYS[PARTS[near]![chosen]![1]]!(), " / √4 = (", left.map((a, c) => `${inner(a)}·${inner(right[c]!)}`).join(" + "), ") / 2"];
+      };
       fill(stage.formula, formula(
+        [...product(), " = ", h("output", { "data-role": "term", "data-value": one }, shown(one))],
         [
-          ...LETTERS[model][chosen]!(), " / √4 = (",
-          left.map((one, c) => `${inner(one)}·${inner(right[c]!)}`).join(" + "), ") / 2 = ",
-          h("output", { "data-role": "term", "data-value": term(chosen)[i * t + j]! }, shown(term(chosen)[i * t + j]!)),
-        ],
-        [
-          `${stage.t(both("score", "分数"))} ${at} = `,
-          used.length ? used.map((n) => inner(term(n)[i * t + j]!)).join(" + ") : "0", " = ",
+          `${t(both("score", "分数"))} ${cell} = `,
+          used.length ? used.map((k) => inner(here(term(k).values))).join(" + ") : "0", " = ",
           h("output", { "data-role": "value", "data-value": score }, shown(score)),
         ],
         [
-          `${stage.t(both("weight", "权重"))} ${at} = e`, sup(short(score)), " / (",
-          ...words.flatMap((_, c): Child[] => [c ? " + " : "", "e", sup(short(scores[i * t + c]!))]), ") = ",
+          `${t(both("weight", "权重"))} ${cell} = e`, sup(short(score)), " / (",
+          ...(n <= MOST_LABELS ? words.flatMap((_, c): Child[] => [c ? " + " : "", "e", sup(short(scores[i * n + c]!))]) : ["Σ", sub("c"), " e", sup(t(both("score", "分数")))]), ") = ",
           h("output", { "data-role": "weight", "data-value": weight }, shown(weight)),
         ],
       ));
-      stage.code(`${model}[${used.length === 4 ? ":" : `[${used.join(", ")}]`}, ${i}, ${j}].sum()  # ${score}`);
-      const said = `${at} ${stage.t(NAMES[model][chosen]!)} ${shown(term(chosen)[i * t + j]!)}, ${stage.t(both("score", "分数"))} ${shown(score)}, ${stage.t(both("weight", "权重"))} ${shown(weight)}`;
-      if (before && before !== said) stage.announce(said);
+      stage.code(between ? "" : `stages[${near}, ${used.length === 4 ? ":" : `[${used.join(", ")}]`}, ${i}, ${j}].sum()  # ${score}`);
+      const said = `${cell} ${t(NAMES[near]![chosen]!)} ${shown(one)}, ${t(both("score", "分数"))} ${shown(score)}, ${t(both("weight", "权重"))} ${shown(weight)}`;
+      if (before && before !== said && !between) stage.announce(said);
       before = said;
     };
 
-    function build(words: string[]): void {
-      const label = (index: number) => h("span", { class: "word" }, words[index]!, " ", h("small", { class: "position" }, index));
-      stage.root.style.setProperty("--columns", String(words.length));
-      const one = (place: HTMLElement, title: Words, choice: State) => {
-        const made = matrix({
-          title: stage.t(title), digits: 2, rows: words.map((_, index) => label(index)),
-          columns: words.map((_, index) => label(index)), pick: (row, column) => stage.set({ ...choice, row, column }),
-        });
-        fill(place, made.element);
-        return made;
-      };
-      maps = [
-        ...cards.map((card, n) => one(card.map, NAMES.absolute[n]!, { term: card.name })),
-        one(sum, both("score", "分数"), {}), one(weights, both("weights", "权重"), {}),
-      ];
+    /** The words beside the rows and above the columns. */
+    function label(words: string[]): void {
+      const few = words.length <= MOST_LABELS;
+      const named = () => words.map((word, index) => h("span", { "data-word": index, class: few ? "" : "hidden-word" }, word));
+      for (const down of downs) fill(down.firstElementChild!, ...named());
+      for (const one of [...cards, sum, weights]) fill(one.across, ...named());
+    }
+    function mark(i: number, j: number): void {
+      for (const [place, index] of [...downs.map((down) => [down, i] as const), ...[...cards, sum, weights].map((one) => [one.across, j] as const)])
+        place.querySelectorAll("[data-word]").forEach((one) => one.classList.toggle("here", Number((one as HTMLElement).dataset["word"]) === index));
     }
 
     /** All products, sums and weights again, against Python's. */
     function check(data: Data): void {
-      const t = (data.facts as Facts).words.length;
+      const n = (data.facts as Facts).words.length;
       let worst = 0;
       let count = 0;
       const against = (mine: number, theirs: number) => {
         worst = Math.max(worst, Math.abs(mine - theirs));
         count += 1;
       };
-      for (const model of ["absolute", "relative"] as const) {
-        const values = array(data, model).values;
-        const scores = added(values, [true, true, true, true], t);
-        const alpha = softmax(scores, t);
-        for (let at = 0; at < t * t; at++) {
-          against(scores[at]!, array(data, `${model}_score`).values[at]!);
-          against(alpha[at]!, array(data, `${model}_weights`).values[at]!);
-          for (let n = 0; n < 4; n++) {
-            const [left, right] = operands(data, model, n, Math.floor(at / t), at % t);
-            against(left.reduce((all, one, c) => all + one * right[c]!, 0) / Math.sqrt(left.length), values[n * t * t + at]!);
+      for (let step = 0; step <= LAST; step++) {
+        const values = blended(data, step, 0, n);
+        const scores = added(values, [true, true, true, true], n);
+        const alpha = softmax(scores, n);
+        const model = step === 0 ? "absolute" : step === LAST ? "relative" : "";
+        for (let at = 0; at < n * n; at++) {
+          if (model) {
+            against(scores[at]!, array(data, `${model}_score`).values[at]!);
+            against(alpha[at]!, array(data, `${model}_weights`).values[at]!);
+          }
+          for (let k = 0; k < 4; k++) {
+            const [left, right] = operands(data, step, k, Math.floor(at / n), at % n);
+            against(left.reduce((all, one, c) => all + one * right[c]!, 0) / Math.sqrt(left.length), values[k * n * n + at]!);
           }
         }
       }
@@ -257,6 +269,35 @@ export const view: View = {
     }
   },
 };
+
+function valued(output: HTMLElement, value: number): void {
+  output.dataset["value"] = String(value);
+  output.textContent = shown(value, 2);
+}
+
+/** The four maps at a step, or a share of the way to the next. */
+function blended(data: Data, step: number, share: number, n: number): Float64Array {
+  const all = array(data, "stages").values as Float64Array;
+  const size = 4 * n * n;
+  const [from, to] = [step, step + 1].map((one) => all.subarray(one * size, (one + 1) * size)) as [Float64Array, Float64Array];
+  return share === 0 ? from : share === 1 ? to : from.map((value, index) => value + share * (to[index]! - value));
+}
+
+/** Whether term k changes from a step to the next. */
+function differs(data: Data, step: number, k: number, n: number): boolean {
+  const [from, to] = [blended(data, step, 0, n), blended(data, step, 1, n)];
+  return from.subarray(k * n * n, (k + 1) * n * n).some((value, index) => value !== to[k * n * n + index]);
+}
+
+/** Of every term and every sum at every step, so that one scale of colours serves all. */
+function largest(data: Data, n: number): number {
+  let most = 0;
+  for (let step = 0; step <= LAST; step++) {
+    const values = blended(data, step, 0, n);
+    for (const value of [...values, ...added(values, [true, true, true, true], n)]) most = Math.max(most, Math.abs(value));
+  }
+  return most;
+}
 
 /** Bars one after the other, each from where the one before ended, and their sum. */
 function addUp(place: HTMLElement, terms: { name: string; value: number; on: boolean }[], whole: string): void {
@@ -282,19 +323,26 @@ function addUp(place: HTMLElement, terms: { name: string; value: number; on: boo
 const short = (value: number) => tidy(Number(value.toFixed(4)));
 const inner = (value: number) => (value < 0 ? `(${short(value)})` : short(value));
 
-function added(values: ArrayLike<number>, on: boolean[], t: number): number[] {
-  return Array.from({ length: t * t }, (_, at) => on.reduce((sum, one, n) => sum + (one ? values[n * t * t + at]! : 0), 0));
+function added(values: ArrayLike<number>, on: boolean[], n: number): Float64Array {
+  return Float64Array.from({ length: n * n }, (_, at) => on.reduce((sum, one, k) => sum + (one ? values[k * n * n + at]! : 0), 0));
 }
 
-function softmax(scores: number[], t: number): number[] {
-  const powers = scores.map((score, at) => Math.exp(score - Math.max(...scores.slice(at - (at % t), at - (at % t) + t))));
-  return powers.map((power, at) => power / powers.slice(at - (at % t), at - (at % t) + t).reduce((sum, one) => sum + one, 0));
+function softmax(scores: Float64Array, n: number): Float64Array {
+  const found = new Float64Array(n * n);
+  for (let i = 0; i < n; i++) {
+    const line = scores.subarray(i * n, (i + 1) * n);
+    const most = Math.max(...line);
+    const powers = line.map((score) => Math.exp(score - most));
+    const total = powers.reduce((sum, one) => sum + one, 0);
+    found.set(powers.map((power) => power / total), i * n);
+  }
+  return found;
 }
 
-/** The two vectors whose product is term n of a score. */
-function operands(data: Data, model: Model, n: number, i: number, j: number): [number[], number[]] {
+/** The two vectors whose product is term k of a score at a step. */
+function operands(data: Data, step: number, k: number, i: number, j: number): [number[], number[]] {
   const of = (name: string, index: number) => Array.from(row(array(data, name), index));
-  if (model === "absolute") return [of(n < 2 ? "q_x" : "q_p", i), of(n % 2 ? "k_p" : "k_x", j)];
+  const [query, key] = PARTS[step]![k]!;
   const distance = i - j + (array(data, "r").shape[0]! - 1) / 2;
-  return [n < 2 ? of("q_x", i) : of(n === 2 ? "u" : "v", 0), n % 2 ? of("r", distance) : of("k_x", j)];
+  return [query === "u" || query === "v" ? of(query, 0) : of(`q_${query}`, i), key === "r" ? of("r", distance) : of(`k_${key}`, j)];
 }

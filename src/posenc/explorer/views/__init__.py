@@ -50,7 +50,7 @@ def data(name: str, given: object) -> Data:
     try:
         found: Data = module.data(asked)
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise Refused(str(error)) from error
+        raise _refused(error) from error
     return found
 
 
@@ -62,8 +62,12 @@ def uploaded(name: str, contents: bytes) -> Data:
     try:
         found: Data = module.uploaded(contents)
     except (ValueError, TypeError, ArithmeticError) as error:
-        raise Refused(str(error)) from error
+        raise _refused(error) from error
     return found
+
+
+def _refused(error: Exception) -> Refused:
+    return error if isinstance(error, Refused) else Refused(str(error))
 
 
 def schemas() -> dict[str, dict[str, dict[str, object]]]:

@@ -18,7 +18,7 @@ from posenc.catalogue.description import SEAMS, requested
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION, arguments_of, directed, names
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
-from posenc.explorer.parameters import Refused, bilingual, encodings, only
+from posenc.explorer.parameters import Refused, encodings, only
 from posenc.explorer.say import say
 from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
@@ -26,7 +26,6 @@ from posenc.learn.notes import compare
 
 ORDER = 20
 
-MOST_WORDS = 8
 BOTH_WAYS = [name for name in names() if "causal" not in BY_NAME[name].needs]
 WITH_BASE = [name for name in names() if "base" in arguments_of(name)]
 if TYPE_CHECKING:
@@ -99,7 +98,7 @@ CASES = {
 
 def case_of(sentence: str) -> Case:
     """The worked example that reads so, else one with random numbers."""
-    words = words_of(sentence, MOST_WORDS)
+    words = words_of(sentence)
     return CASES.get(words, Case(words, 4, 4, TYPED))
 
 
@@ -155,7 +154,7 @@ def data(asked: Parameters) -> Data:
     entry = BY_NAME[asked.encoding]
     if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
         said = say("{name} rotates channels in pairs, and this example has {d_head}", name=entry.title, d_head=case.d_head)
-        raise Refused(bilingual(said))
+        raise Refused(said)
     options = _options(asked, case)
     encoding = posenc.create(asked.encoding, **options)
     causal = asked.causal or "causal_only" in encoding.traits

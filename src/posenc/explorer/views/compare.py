@@ -1,11 +1,13 @@
-"""Two to four encodings compared: how each changes the same scores, and its properties.
+"""Encodings side by side: what each adds to the same scores, and the properties of two of them.
 
 plain         [h, i, j]     q·k/√d without any encoding; NaN where masked
 added         [m, h, i, j]  the score with the encoding, minus that without
 distance      [n]           i - j
 mean, lowest, highest  [m, h, n]  of what is added, over all pairs at that distance
 
-All encodings share the same random words and projections. Learned parameters are drawn from N(0, 0.5²), not trained.
+All encodings share the same random words and projections. With `words` "same", one word stands everywhere and its key is
+its query, so that whatever differs between two scores comes from the positions. Learned parameters are drawn from
+N(0, 0.5²), not trained.
 Legend: m encodings, h heads, i query, j key, n distances, t tokens, w d_model, d d_head.
 """
 
@@ -21,10 +23,8 @@ import posenc
 from posenc.catalogue.description import SEAMS, TRAITS, requested
 from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.explorer.data import Data, run
-from posenc.explorer.measured_table import table
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
-from posenc.explorer.say import say
 from posenc.support.languages import LANGUAGES
 
 ORDER = 150
@@ -32,10 +32,10 @@ POSITION = "i"
 
 if TYPE_CHECKING:
     Method = str
-    MethodOrNone = str
 else:
-    Method, MethodOrNone = encodings(), encodings(none=say("none"))
+    Method = encodings()
 MOVED_BY = 37
+SHOWN = ("nope", "sinusoidal", "learned", "rope", "xpos", "alibi", "t5", "shaw", "transformer_xl", "cope")
 
 ARRAYS = ("plain", "added", "distance", "mean", "lowest", "highest")
 
@@ -43,26 +43,25 @@ ARRAYS = ("plain", "added", "distance", "mean", "lowest", "highest")
 class Parameters(Base):
     first: Method = "sinusoidal"
     second: Method = "rope"
-    third: MethodOrNone = "none"
-    fourth: MethodOrNone = "none"
+    words: Literal["same", "different"] = "same"
     length: int = Field(default=24, ge=4, le=128)
     d_model: int = Field(default=64, ge=16, le=256, multiple_of=16)
     n_heads: Literal["1", "2", "4", "8"] = "4"
-    causal: bool = True
+    causal: bool = False
     seed: int = Field(default=0, ge=0, le=999)
 
     @property
     def methods(self) -> list[str]:
-        """The chosen encodings without repetition, in order."""
-        return [name for name in dict.fromkeys((self.first, self.second, self.third, self.fourth)) if name != "none"]
+        """Those that are always shown, then the chosen ones that are not among them."""
+        return list(dict.fromkeys((*SHOWN, self.first, self.second)))
 
 
 EXPORTED = (
     Parameters(),
-    Parameters(third="alibi", fourth="t5"),
-    Parameters(first="learned", second="shaw", third="transformer_xl", fourth="floater"),
-    Parameters(first="rope", second="xpos", third="cope", fourth="nope"),
-    Parameters(first="sinusoidal", second="alibi", third="none", fourth="none", causal=False),
+    Parameters(words="different"),
+    Parameters(causal=True),
+    Parameters(first="rope", second="alibi"),
+    Parameters(first="shaw", second="transformer_xl"),
 )
 
 
@@ -91,11 +90,7 @@ def data(asked: Parameters) -> Data:
     for name, encoding, before in zip(asked.methods, made["encodings"], made["scores"], strict=True):
         after = logits(encoding, made["x"], made["w_q"], made["w_k"], moved, asked.causal)
         facts.append(_facts(name, encoding) | {"moved": float((after - before).nan_to_num().abs().max())})
-    return Data(
-        {name: made[name] for name in ARRAYS},
-        python,
-        {"methods": facts, "moved_by": MOVED_BY, "measured": table(asked.methods)},
-    )
+    return Data({name: made[name] for name in ARRAYS}, python, {"methods": facts, "moved_by": MOVED_BY})
 
 
 def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:
@@ -139,6 +134,7 @@ def _python(asked: Parameters) -> str:
     source = inspect.getsource(logits).replace("  # type: ignore[no-untyped-def]", "")
     x, projection, _ = _shapes(asked)
     start = 0 if asked.causal else 1 - asked.length
+    one_word = "\nx, w_k = x[:, :1].expand_as(x), w_q  # one word everywhere, its key the same as its query"
     return f"""import torch
 import posenc
 
@@ -148,7 +144,7 @@ import posenc
 random = torch.Generator().manual_seed({asked.seed})
 shapes = {x}, {projection}, {projection}
 x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in shapes)
-w_q, w_k = w_q / {asked.d_model}**0.5, w_k / {asked.d_model}**0.5
+w_q, w_k = w_q / {asked.d_model}**0.5, w_k / {asked.d_model}**0.5{one_word if asked.words == "same" else ""}
 at = posenc.Positions.arange(1, {asked.length})
 encodings = [
 {encodings}

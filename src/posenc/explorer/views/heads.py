@@ -15,14 +15,15 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.sentences import opening
 
 ORDER = 25
-SENTENCES = ("这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.")
+OPENING = "这部电影很无聊，但演员表演精彩。"  # glossed on an English page: here positions decide between 0 % and 100 %
+SENTENCES = (OPENING, "The red car is parked outside the building.")
 MORE = ("演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.")
 WEIGHTS = ("weights_without", "weights_with", "chances_without", "chances_with")
 TRAINING = ("attention", "linked", "right", "uniform")
 
 
 class Parameters(Base):
-    sentence: str = opening(*SENTENCES)
+    sentence: str = opening(OPENING, OPENING)
     encoding: Literal["rope", "sinusoidal", "alibi"] = "rope"
 
 

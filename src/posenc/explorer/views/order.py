@@ -1,4 +1,7 @@
-"""Outputs of attention, with and without positions, for every order of a sentence, which the reader may type.
+"""Outputs of attention, with and without positions, for the orders of a sentence, which the reader may type.
+
+Up to five words all orders are computed at once; of a longer sentence as written, reversed, all but the last reversed,
+and the one that is asked for.
 
     distance   max|A(PX + p) − P·A(X + p)|   the words move, the positions stay
     together   max|A(P(X + p)) − P·A(X + p)| the positions move with the words
@@ -22,7 +25,7 @@ from posenc.explorer.sentences import opening, words_of
 ORDER = 10
 
 SENTENCES = ("我爱你", "I love you")
-MOST_WORDS = 5  # 120 orders
+MOST_AT_ONCE = 5  # words: 120 orders
 D_MODEL, HEADS = 16, 4
 ARRAYS = ("orders", "before", "after", "weights_before", "weights_after", "distance", "together", "rnn")
 
@@ -38,6 +41,7 @@ class Parameters(Base):
     encoding: Method = "nope"
     causal: bool = False
     layers: int = Field(default=1, ge=1, le=2)
+    asked: str = Field(default="", max_length=80, pattern=r"^(\d+(,\d+)*)?$")  # an order of a longer sentence
 
 
 BOTH = (False, True)
@@ -54,8 +58,16 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence, MOST_WORDS)
+    words = words_of(asked.sentence)
     return computed(_python(asked, words), ARRAYS, {"words": list(words)})
+
+
+def _some(asked: Parameters, count: int) -> list[tuple[int, ...]]:
+    """Orders of a long sentence: as written, reversed, all but the last reversed, and the one that is asked for."""
+    written = tuple(range(count))
+    typed = tuple(int(one) for one in asked.asked.split(",") if one)
+    given = [typed] if sorted(typed) == list(written) else []
+    return list(dict.fromkeys([written, written[::-1], (*written[-2::-1], count - 1), *given]))
 
 
 def _python(asked: Parameters, words: tuple[str, ...]) -> str:
@@ -67,6 +79,7 @@ def _python(asked: Parameters, words: tuple[str, ...]) -> str:
         else ("\nhidden = hidden + Layers(attention.weights[:1], attention.d_head)(sentences, drawn, at, causal)")
     )
     length = requested(asked.encoding, len(words))
+    orders = f"{_some(asked, len(words))}" if len(words) > MOST_AT_ONCE else "itertools.permutations(range(len(words)))"
     return f"""import itertools
 import torch
 import posenc
@@ -78,7 +91,7 @@ words, causal, layers = {words!r}, {asked.causal}, {asked.layers}
 encoding = posenc.create("{asked.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided}){length}
 x = measures.order.word_vectors(words, {D_MODEL})
 read = {{}}  # of orders that read the same, the first
-for one in itertools.permutations(range(len(words))):
+for one in {orders}:
     read.setdefault(tuple(words[i] for i in one), one)
 orders = torch.tensor(list(read.values()))
 

@@ -17,24 +17,19 @@ from posenc.explorer.parameters import Parameters as Base
 
 ORDER = 100
 
-Encoding = Literal["learned", "floater", "sinusoidal"]
+Encoding = Literal["sinusoidal", "learned", "floater"]
 STEP = 0.01  # of FLOATER's time, from one position to the next
 BEYOND = 2  # FLOATER's path is drawn up to this multiple of the trained length
 
 
 class Parameters(Base):
-    encoding: Encoding = "learned"
+    encoding: Encoding = "sinusoidal"
     length: int = Field(default=64, ge=3, le=200)
     d_model: int = Field(default=48, ge=2, le=512)
     base: float = Field(default=10000.0, ge=1.01, le=1e12)
 
 
-EXPORTED = (
-    Parameters(),
-    Parameters(encoding="floater"),
-    Parameters(encoding="sinusoidal"),
-    Parameters(encoding="sinusoidal", base=100.0),
-)
+EXPORTED = (Parameters(), Parameters(encoding="learned"), Parameters(encoding="floater"), Parameters(base=100.0))
 
 
 def data(asked: Parameters) -> Data:

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from posenc.explorer.data import Data, computed
 from posenc.explorer.parameters import Parameters as Base
-from posenc.explorer.sentences import opening, words_of
+from posenc.explorer.sentences import MOST_WORDS, opening, words_of
 from posenc.learn import walk
 
 ORDER = 110
@@ -20,7 +20,6 @@ POSITION = "m"
 LENGTH = 41
 ASKING = walk.AI_IS_GROWING.index("正在")
 SENTENCES = (" ".join(walk.AI_IS_GROWING), "Artificial intelligence is rapidly growing")
-MOST_WORDS = 8
 ARRAYS = (
     *("q", "k", "omega", "q_turned", "k_turned", "scores", "pair_scores", "lag_scores", "sentence", "lengths"),
     *("added_scores", "added_lengths"),
@@ -45,14 +44,14 @@ EXPORTED = (
 
 
 def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence, MOST_WORDS)
+    words = words_of(asked.sentence)
     asking, word = min(asked.asking, len(words) - 1), min(asked.word, len(words) - 1)
     return computed(_python(asked, words, asking, word), ARRAYS, {"words": words, "asking": asking, "word": word})
 
 
 def _python(asked: Parameters, words: tuple[str, ...], asking: int, word: int) -> str:
     d, base = asked.d_head, asked.base
-    of_the_note = asking == ASKING and words in [words_of(sentence, MOST_WORDS) for sentence in SENTENCES]
+    of_the_note = asking == ASKING and words in [words_of(sentence) for sentence in SENTENCES]
     if of_the_note and d == len(walk.QUERY):
         vectors = """q = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)
 keys = torch.tensor(posenc.learn.walk.KEYS, dtype=torch.float64)"""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import torch
 from rich.text import Text
 
 from posenc.pictures.plots.lines import flow, note, thin
@@ -85,7 +86,7 @@ def _cell(picture: Matrices, value: float) -> str:
         return NOTHING
     if picture.cyclic:
         return mix(CYCLIC, value / picture.limit)
-    return mix(DIVERGING, 0.5 + 0.5 * value / picture.limit)
+    return mix(DIVERGING, 0.5 + 0.5 * _place(picture, value))
 
 
 def _letter(picture: Matrices, value: float) -> str:
@@ -93,7 +94,13 @@ def _letter(picture: Matrices, value: float) -> str:
         return " "
     if picture.cyclic:
         return QUARTERS[round(4 * value / picture.limit) % 4]
-    return SIGNS[round(2 * min(max(value / picture.limit, -1.0), 1.0)) + 2]
+    return SIGNS[round(2 * _place(picture, value)) + 2]
+
+
+def _place(picture: Matrices, value: float) -> float:
+    if not picture.steps:
+        return min(max(value / picture.limit, -1.0), 1.0)
+    return float(picture.on_the_scale(torch.tensor(value, dtype=torch.float64)))
 
 
 def _scale(picture: Matrices, colour: bool) -> list[tuple[str, str, str]]:
@@ -101,8 +108,9 @@ def _scale(picture: Matrices, colour: bool) -> list[tuple[str, str, str]]:
         names: tuple[str, ...] = ("0", "π/2", "π", "3π/2")
         swatches = [(mix(CYCLIC, n / 4), QUARTERS[n]) for n in range(4)]
     else:
-        names = tuple(number(picture.limit * n / 2) for n in range(-2, 3))
-        swatches = [(mix(DIVERGING, (n + 2) / 4), SIGNS[n + 2]) for n in range(-2, 3)]
+        names = tuple(number(value) for value in picture.ticks)
+        places = [_place(picture, value) for value in picture.ticks]
+        swatches = [(mix(DIVERGING, 0.5 + 0.5 * place), SIGNS[round(2 * place) + 2]) for place in places]
     return [
         ("██" if colour else letter, swatch if colour else "", name)
         for name, (swatch, letter) in zip(names, swatches, strict=True)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 N_HEADS, D_HEAD, N_LAYERS = 4, 32, 6
 WORDS, SIDE = 32, 9  # tokens in a row; patches of an image down and across
 MOST = 5.0  # the colours end here: a weight has changed by e⁵ = 148 times
+FLAT = 0.3  # more than this share in the last colour: the scale follows the values instead
 ROUNDING = 1e-9  # what is smaller is no change
 UNSEEN = -1e30  # what is lower is not seen at all
 SEED = 0
@@ -110,6 +111,8 @@ def _scores(entry: Entry) -> Matrices:
     maps = found if one_layer(encoding) else found[::N_HEADS]
     largest = float(maps.nan_to_num().abs().max())
     limit = min(largest, MOST) if largest > ROUNDING else 1.0
+    if steps := _steps(maps, limit):
+        limit = steps[-1]
     learned = " Untrained: its parameters are drawn from N(0, 0.5²)." if list(encoding.parameters()) else ""
     maps = maps.clamp(min=UNSEEN)  # the colours need no more
     seen = maps[~maps.isnan()]
@@ -123,7 +126,22 @@ def _scores(entry: Entry) -> Matrices:
         "column" if entry.of_image else "key",
         "change of the score" if addend_of(encoding) is None else "share of the value",
         limit,
+        steps=steps,
     )
+
+
+def _steps(maps: Float[Tensor, "h i j"], limit: float) -> tuple[float, ...]:
+    """Steps of a scale with as many values in each, where a linear one would draw too much in its last colour."""
+    sizes = maps[~maps.isnan() & (maps > UNSEEN)].abs().double()
+    if not len(sizes) or float((sizes > 0.96 * limit).double().mean()) <= FLAT:
+        return ()
+    changed = sizes[sizes > ROUNDING]
+    quantiles = changed.quantile(torch.linspace(0.2, 1.0, 5, dtype=torch.float64)).tolist()
+    found = [0.0]
+    for one in quantiles:
+        if one > found[-1] + 1e-3 * limit:  # values that are one in the picture have one step
+            found.append(one)
+    return (*found[:-1], quantiles[-1]) if len(found) > 2 else ()
 
 
 def _said(encoding: PositionalEncoding) -> str:

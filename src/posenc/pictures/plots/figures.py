@@ -8,6 +8,8 @@ from functools import singledispatch
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from posenc.pictures.plots.picture import Bars, Clocks, Curves, Line, Matrices, Path, Picture, number, rounded
 from posenc.pictures.plots.style import CYCLIC, DIVERGING, GRID, INK, LINES, MUTED, NOTHING, PAIRED, SEQUENCE, line_colour
 from posenc.support.checked import checked
@@ -59,7 +61,7 @@ def _matrices(picture: Matrices) -> Figure:
     from matplotlib.ticker import MaxNLocator
 
     grid = canvas.subplots(down, across, squeeze=False, sharex=True, sharey=True)
-    low, high = (0.0, picture.limit) if picture.cyclic else (-picture.limit, picture.limit)
+    low, high = (0.0, picture.limit) if picture.cyclic else (-1.0, 1.0)
     colours = _map("ring", CYCLIC) if picture.cyclic else _map("diverging", DIVERGING)
     for n, axes in enumerate(grid.flat):
         if n >= count:
@@ -67,7 +69,7 @@ def _matrices(picture: Matrices) -> Figure:
             continue
         panel = picture.panels[n]
         image = axes.imshow(
-            panel.values.numpy(),
+            (panel.values if picture.cyclic else picture.on_the_scale(panel.values)).numpy(),
             cmap=colours,
             vmin=low,
             vmax=high,
@@ -93,7 +95,8 @@ def _matrices(picture: Matrices) -> Figure:
     if picture.cyclic:
         bar.set_ticks([0, math.pi / 2, math.pi, 3 * math.pi / 2, 2 * math.pi], labels=["0", "π/2", "π", "3π/2", "2π"])
     else:
-        bar.set_ticks([low, low / 2, 0, high / 2, high], labels=[_signed(v) for v in (low, low / 2, 0, high / 2, high)])
+        places = picture.on_the_scale(torch.tensor(picture.ticks, dtype=torch.float64)).tolist()
+        bar.set_ticks(places, labels=[_signed(value) for value in picture.ticks])
     bar.ax.tick_params(length=0, labelsize=8.5, colors=MUTED)
     return canvas
 

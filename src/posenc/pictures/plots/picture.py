@@ -9,6 +9,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch import Tensor
 
 if TYPE_CHECKING:
@@ -46,6 +47,22 @@ class Matrices(Picture):
     limit: float  # the scale runs from -limit to +limit; larger values take its last colour
     cyclic: bool = False
     paired: bool = False  # neighbouring columns belong together and are thinned together
+    steps: tuple[float, ...] = ()  # sizes at even distances along the scale, from 0 to limit; empty: the scale is linear
+
+    def on_the_scale(self, values: Tensor) -> Tensor:
+        """Where values stand on the scale of colours, from -1 to 1."""
+        if not self.steps:
+            return (values / self.limit).clamp(-1.0, 1.0)
+        steps, size = torch.tensor(self.steps, dtype=values.dtype), values.abs().clamp(max=self.limit)
+        above = torch.searchsorted(steps, size.nan_to_num()).clamp(1, len(steps) - 1)
+        share = (size - steps[above - 1]) / (steps[above] - steps[above - 1])
+        return (above - 1 + share) / (len(steps) - 1) * values.sign()
+
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """The values that the key of the scale names, from -limit to limit."""
+        sizes = self.steps[1:] or (self.limit / 2, self.limit)
+        return (*(-size for size in reversed(sizes)), 0.0, *sizes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
+STRIPED = 0.1  # a smaller share of the squares than this varies along the positions
+
+
 @checked
 @torch.no_grad()
 def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Tensor, "t d"]:
@@ -47,13 +50,22 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
 
 @checked
 def heatmap(encoding: PositionalEncoding, *, length: int = 50, width: int = 128) -> Matrices:
-    """Position × channel, -1 blue to +1 red. `width` is d_model, or d_head for an encoding that rotates."""
+    """Position × channel, -1 blue to +1 red. `width` is d_model, or d_head for an encoding that rotates.
+
+    Where positions hardly change what a channel adds, only stripes would be seen: then each channel is shown without its
+    mean.
+    """
     table = table_of(encoding, length, width)
+    moved = table - table.mean(dim=0)
+    learned = bool(list(encoding.parameters()))
+    striped = learned and length > 1 and bool(moved.square().mean() < STRIPED * table.square().mean())
+    shown = ", minus its mean over positions" if striped else ""
+    table = moved if striped else table
     limit = float(table.abs().max())
-    limit = 1.0 if limit <= 1.0 and not list(encoding.parameters()) else limit
+    limit = 1.0 if limit <= 1.0 and not learned else limit
     norm = table.norm(dim=1)
     return Matrices(
-        f"{_name(encoding)}: {_acts(encoding)}, position × channel",
+        f"{_name(encoding)}: {_acts(encoding)}{shown}, position × channel",
         (_READ[_kind(encoding)], f"Rows have length {_range(norm)}; entries run from {_range(table)}."),
         (Panel("", table),),
         "position",

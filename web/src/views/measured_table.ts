@@ -13,7 +13,7 @@ import { both, shown, type Words } from "../words";
 export const COLUMNS = ["bits1", "bits2", "bits8", "factor", "prefill", "decode", "training", "memory", "parameters"] as const;
 type Column = (typeof COLUMNS)[number];
 
-interface Row {
+export interface Row {
   name: string;
   title: Words;
   /** The catalogue's names of the parts of its title. */
@@ -31,7 +31,7 @@ interface Row {
   parameters: number | null;
 }
 
-interface Measured {
+export interface Measured {
   rows: Row[];
   length: number;
   steps: number;
@@ -52,16 +52,30 @@ const HEADS: Record<Column, Words> = {
 const QUALITY: Column[] = ["bits1", "bits2", "bits8", "factor"];
 const BITS: Column[] = ["bits1", "bits2", "bits8"];
 
-export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Data, state: State): void } {
+/** The rows as they are sorted now; those without a number last. */
+export function sortedRows(rows: Row[], state: State): Row[] {
+  const column = state["sorted"] as Column;
+  const direction = directionOf(state);
+  return [...rows].sort((a, b) => {
+    const [x, y] = [valueOf(a, column), valueOf(b, column)];
+    if (x === null || y === null) return Number(x === null) - Number(y === null);
+    return direction * (x - y);
+  });
+}
+
+const directionOf = (state: State) => (state["sorted"] === "factor" ? -1 : 1) * (state["reversed"] === true ? -1 : 1);
+
+function valueOf(row: Row, column: Column): number | null {
+  if (BITS.includes(column)) return row.bits[BITS.indexOf(column)] ?? null;
+  return column === "factor" ? row.factor?.value ?? null : (row[column as Exclude<Column, "bits1" | "bits2" | "bits8" | "factor">] ?? null);
+}
+
+export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, state: State): void } {
   const { t } = stage;
   const place = h("div", {});
   const [said, from] = [h("p", { class: "small" }), h("p", { class: "small" })];
-  const element = h("section", { class: "measured" }, h("h2", {}, t(both("What was measured", "实测结果"))), said, place, from);
+  const element = h("section", { class: "measured" }, place, said, from);
 
-  const valueOf = (row: Row, column: Column): number | null => {
-    if (BITS.includes(column)) return row.bits[BITS.indexOf(column)] ?? null;
-    return column === "factor" ? row.factor?.value ?? null : (row[column as Exclude<Column, "bits1" | "bits2" | "bits8" | "factor">] ?? null);
-  };
   const unfinished = (row: Row) => row.learnt === true && row.converged === false;
 
   function cell(row: Row, column: Column): HTMLElement {
@@ -80,12 +94,8 @@ export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Dat
   function draw(data: Data, state: State): void {
     const found = data.facts["measured"] as Measured;
     const column = state["sorted"] as Column;
-    const direction = (column === "factor" ? -1 : 1) * (state["reversed"] === true ? -1 : 1);
-    const rows = [...found.rows].sort((a, b) => {
-      const [x, y] = [valueOf(a, column), valueOf(b, column)];
-      if (x === null || y === null) return Number(x === null) - Number(y === null);
-      return direction * (x - y);
-    });
+    const direction = directionOf(state);
+    const rows = sortedRows(found.rows, state);
     const ranks = ranked(found.rows, column);
     const head = (one: Column) => h("th", { scope: "col", "aria-sort": one === column ? (direction > 0 ? "ascending" : "descending") : undefined },
       h("button", { type: "button", "data-sort": one, click: () => stage.set(one === column ? { reversed: state["reversed"] !== true } : { sorted: one, reversed: false }) },
@@ -104,8 +114,8 @@ export function measuredOf(stage: Stage): { element: HTMLElement; draw(data: Dat
     if (focused) place.querySelector<HTMLElement>(`[data-sort=${focused}]`)?.focus();
     const open = found.rows.filter(unfinished).length;
     fill(said, t(both(
-      `Press a heading to sort, a name for its page. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it. Rows of the encodings above are shaded.`,
-      `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。上面所选编码的行有底色。`)));
+      `Press a heading to sort, a name for its page. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it.`,
+      `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。`)));
     const { size, costs } = found;
     fill(from, t(both(
       `Bits per byte of a language model trained at ${found.length} bytes, mean of ${found.seeds.length} seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,

@@ -1,0 +1,76 @@
+"""What a typed sentence may be, how it is split, and how the page says that it is refused."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from playwright.sync_api import expect
+
+from posenc.explorer import views
+from posenc.explorer.parameters import Refused
+from posenc.explorer.sentences import LONGEST, words_of
+
+
+@pytest.mark.parametrize(
+    ("sentence", "words"),
+    [
+        ("我喜欢猫和狗", "我 喜 欢 猫 和 狗"),
+        ("我 喜欢 猫", "我 喜欢 猫"),
+        ("I ❤️ cats 🐱🐶!", "I ❤️ cats 🐱 🐶"),
+        ("我爱🐱", "我 爱 🐱"),
+        ("👩‍👩‍👧 love 👍🏽 🇨🇳🇫🇷", "👩‍👩‍👧 love 👍🏽 🇨🇳 🇫🇷"),
+        ("don't stop, mother-in-law", "don't stop mother-in-law"),
+    ],
+)
+def test_words(sentence, words):
+    assert words_of(sentence) == tuple(words.split(" "))
+
+
+def test_twenty_four_words_and_two_hundred_characters_fit_in_every_view():
+    longest = " ".join(["wordword"] * 22 + ["last", "x"])
+    assert (len(longest.split()), len(longest) <= LONGEST) == (24, False)
+    sentence = " ".join(["sevenss"] * 23 + ["a" * 16])
+    assert (len(sentence.split()), len(sentence)) == (24, LONGEST)
+    for view in ("order", "attention", "rotary_pair", "terms", "taylor"):
+        assert views.data(view, {"sentence": sentence}).arrays, view
+        with pytest.raises(Refused):
+            views.data(view, {"sentence": f"{sentence} b"})
+
+
+def test_a_long_sentence_has_the_order_that_is_asked_for():
+    found = views.data("order", {"sentence": "我喜欢猫和狗", "asked": "1,0,2,3,4,5", "encoding": "rope"}).arrays
+    orders = np.asarray(found["orders"]).tolist()
+    assert orders == [[0, 1, 2, 3, 4, 5], [5, 4, 3, 2, 1, 0], [4, 3, 2, 1, 0, 5], [1, 0, 2, 3, 4, 5]]
+    assert found["distance"][3] > 0.01 > 1e-12 > found["distance"][0]
+
+
+@pytest.mark.parametrize(
+    ("lang", "said"), [("en", "expected 2 to 24 words, got 1"), ("zh", "应有 2 到 24 个词，现有 1 个")]
+)
+def test_an_error_is_said_once_beside_its_field_in_the_language_of_the_page(browser, server, lang, said):
+    page = browser.new_page(locale="zh-CN" if lang == "zh" else "en-GB")
+    page.set_default_timeout(10_000)
+    page.goto(f"{server}/#/order?sentence=cats")
+    page.wait_for_selector("main[data-ready]")
+    trouble = page.locator(".trouble:visible")
+    expect(trouble).to_have_count(1)
+    expect(trouble).to_contain_text(said)
+    other = re.compile("[\u4e00-\u9fff]" if lang == "en" else "expected")
+    assert not other.search(trouble.inner_text())
+    field = page.locator("[data-name=sentence]").bounding_box()
+    assert 0 <= trouble.bounding_box()["y"] - field["y"] < 60
+    if lang == "en":
+        page.locator("[data-name=sentence] input").fill("我喜欢猫和狗")
+        page.keyboard.press("Enter")
+        expect(page.locator(".words.moving button")).to_have_count(6)
+        expect(trouble).to_have_count(0)
+        page.focus(".words.moving [data-word='0']")
+        page.keyboard.press("ArrowLeft")
+        page.wait_for_url(re.compile("asked=5%2C4%2C3%2C2%2C0%2C1|asked=5,4,3,2,0,1"))
+        page.wait_for_selector(".stage:not([aria-busy])")
+        assert page.locator(".words.moving button").evaluate_all("all => all.map((one) => one.dataset.word).join()") == (
+            "5,4,3,2,0,1"
+        )
+    page.close()

@@ -1,0 +1,107 @@
+// What the study measured: bits per byte of every encoding as points with their seeds, and the table of all measures.
+
+import { ordered } from "../colours";
+import { array } from "../data";
+import { fill, h, s } from "../dom";
+import { scale, tidy } from "../parts/chart";
+import { formula, put } from "../parts/formula";
+import { number, own, type View } from "../view";
+import { both, shown } from "../words";
+import styles from "./measured.css";
+import { COLUMNS, sortedRows, tableOf, type Measured } from "./measured_table";
+
+const OWN = { sorted: own.choice("bits8", ...COLUMNS), reversed: own.yes(false), arm: own.whole(0, 0, 20) };
+const [TALL, TOP, BOTTOM] = [32, 8, 40];
+
+export const view: View = {
+  name: "measured",
+  title: both("What was measured", "实测结果"),
+  idea: both(
+    "Small models were trained on text of 64 bytes and then read longer text: the further right a point, the worse the model predicts. Filled points are the mean of three seeds, the line behind reaches from the lowest seed to the highest, and the table below has every measure.",
+    "小模型在 64 字节的文本上训练，再读更长的文本：点越靠右，预测越差。实心点是三个随机种子的平均，背后的线从最低的种子画到最高的种子，下面的表给出全部测量。",
+  ),
+  notice: [
+    both("At the trained length all encodings lie within 0.6 bits of each other, except NoPE. At eight times that length Transformer-XL, Shaw and ALiBi have hardly moved; sinusoidal, RoPE and FLOATER have moved by 2 to 4 bits.", "在训练长度上，除 NoPE 外，各种编码相差不到 0.6 比特。到八倍长度时，Transformer-XL、Shaw 和 ALiBi 几乎没有移动；正弦编码、RoPE 和 FLOATER 移动了 2 到 4 比特。"),
+    both("A learned table has no row beyond the trained length, so it has one point only.", "可学习的位置表在训练长度之外没有行，所以只有一个点。"),
+    both("Three seeds of small models: this is exploratory. The line shows the seeds' range; no 95 % interval is claimed.", "小模型，三个随机种子：这只是探索性的结果。线段是种子的范围，不声称是 95% 区间。"),
+  ],
+  own: OWN,
+  styles,
+  controls: [{ name: "also", label: both("also show the costs of", "再列出这种编码的耗时") }],
+  build(stage) {
+    const { t } = stage;
+    const figure = h("div", { class: "points", tabindex: 0, role: "application", "aria-roledescription": t(both("chart", "图")),
+      "aria-label": t(both("Bits per byte of each encoding at three lengths. Up and down choose an encoding.", "每种编码在三个长度上的每字节比特数。上下方向键选择编码。")) });
+    const legend = h("ul", { class: "legend" });
+    const table = tableOf(stage);
+    stage.root.append(legend, figure, table.element);
+    let names: number[] = [];
+    let drawn: (() => void) | null = null;
+    figure.addEventListener("keydown", (event) => {
+      const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+      event.preventDefault();
+      const at = names.indexOf(number(stage.state(), "arm"));
+      stage.set({ arm: names[Math.min(Math.max(at + by, 0), names.length - 1)]! });
+    });
+    const watch = new ResizeObserver(() => drawn?.());
+    watch.observe(figure);
+    stage.leaving(() => watch.disconnect());
+
+    return (data, state) => {
+      const found = data.facts["measured"] as Measured & { factors: number[] };
+      const [bits, seeds, lowest, highest] = (["bits", "seeds", "lowest", "highest"] as const).map((name) => array(data, name));
+      const lengths = found.factors.length;
+      const arms = bits!.shape[0]!;
+      const rows = sortedRows(found.rows.filter((_, arm) => arm < arms), state);
+      names = rows.map((row) => found.rows.indexOf(row));
+      const chosen = Math.min(number(state, "arm"), arms - 1);
+      const of = (numbers: typeof bits, arm: number, n: number) => numbers!.values[arm * lengths + n]!;
+      const each = (arm: number, n: number) => Array.from({ length: found.seeds.length }, (_, seed) => seeds!.values[(arm * found.seeds.length + seed) * lengths + n]!);
+      fill(legend, ...found.factors.map((factor, n) => {
+        const dot = h("i", { class: "dot" });
+        dot.style.background = ordered(n, lengths);
+        return h("li", {}, dot, n < lengths - 1 ? `${factor}×` : t(both(`${factor}× the trained length`, `${factor}× 训练长度`)));
+      }));
+
+      drawn = () => {
+        const width = Math.max(figure.clientWidth, 280);
+        const left = width < 560 ? 140 : 190;
+        const all = Array.from(seeds!.values).filter(Number.isFinite);
+        const x = scale(Math.min(...all) - 0.05, Math.max(...all) + 0.05, left, width - 16);
+        const height = TOP + rows.length * TALL + BOTTOM;
+        const y = (index: number) => TOP + (index + 0.5) * TALL;
+        fill(figure, s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
+          ...x.ticks(Math.max(3, Math.floor((width - left) / 90))).flatMap((tick) => [
+            s("line", { class: "grid", x1: x.place(tick), x2: x.place(tick), y1: TOP, y2: height - BOTTOM }),
+            s("text", { x: x.place(tick), y: height - BOTTOM + 17, "text-anchor": "middle" }, tidy(tick))]),
+          s("text", { class: "axis-word", x: width - 16, y: height - 4, "text-anchor": "end" }, t(both("bits per byte → worse", "每字节比特数 → 越大越差"))),
+          ...rows.map((row, index) => {
+            const arm = names[index]!;
+            const there = found.factors.map((_, n) => n).filter((n) => Number.isFinite(of(bits, arm, n)));
+            const ends = there.map((n) => x.place(of(bits, arm, n)));
+            return s("g", { class: arm === chosen ? "arm chosen" : "arm", "data-arm": row.name, click: () => stage.set({ arm }) },
+              s("rect", { class: "band-of", x: 0, y: y(index) - TALL / 2, width, height: TALL, rx: 6 }),
+              s("text", { class: "name", x: 4, y: y(index) + 5 }, `${t(row.title)}${row.converged === false ? " †" : ""}`),
+              s("line", { class: "travel", x1: Math.min(...ends), x2: Math.max(...ends), y1: y(index), y2: y(index) }),
+              ...there.flatMap((n) => [
+                s("line", { class: "range", x1: x.place(of(lowest, arm, n)), x2: x.place(of(highest, arm, n)), y1: y(index), y2: y(index), style: `stroke: ${ordered(n, lengths)}` }),
+                s("circle", { cx: x.place(of(bits, arm, n)), cy: y(index), r: 5.5, style: `fill: ${ordered(n, lengths)}` })]));
+          })));
+      };
+      drawn();
+      table.draw(data, state);
+
+      const row = found.rows[chosen]!;
+      fill(stage.formula, formula(...found.factors.map((factor, n) => {
+        const value = of(bits, chosen, n);
+        const why = row.why[n];
+        return [`${t(row.title)}, ${factor}×: `, ...(Number.isFinite(value)
+          ? ["(", ...each(chosen, n).flatMap((one, seed) => [seed ? " + " : "", put(shown(one, 3))]), `) / ${found.seeds.length} = `, h("output", { "data-role": `bits-${factor}`, "data-value": value }, shown(value, 3)), t(both(" bits per byte", " 比特每字节"))]
+          : [why ? t(why) : "–"])];
+      })));
+      stage.announce(`${t(row.title)}: ${found.factors.map((factor, n) => `${factor}× ${shown(of(bits, chosen, n), 3)}`).join(", ")}`);
+      stage.code(`dict(zip(names, bits.tolist()))["${row.name}"]`);
+    };
+  },
+};

@@ -67,6 +67,17 @@ def keep(page: Page, file: Path) -> None:
     picture.convert("RGB").save(file, lossless=True, quality=90, method=6)
 
 
+def draws_chinese(page: Page) -> bool:
+    """Whether two characters look different: without a font for them, both are the same empty box."""
+    picture = """character => {
+        const canvas = document.createElement("canvas"), context = canvas.getContext("2d")
+        context.font = "40px sans-serif"
+        context.fillText(character, 10, 60)
+        return canvas.toDataURL()
+    }"""
+    return bool(page.evaluate(picture, "猫") != page.evaluate(picture, "鱼"))
+
+
 def section(page: Page, name: str, language: str, number: int) -> str:
     title = page.inner_text("h1") if number else START[language]
     idea = (
@@ -105,6 +116,8 @@ def main() -> None:
                     is_mobile=bool(size),
                 )
                 page = context.new_page()
+                if not draws_chinese(page):
+                    sys.exit("no font for Chinese was found; on Debian: apt-get install fonts-wqy-zenhei")
                 for number, name in enumerate(names):
                     page.goto(f"{address}/#/{'' if name == 'start' else name}")
                     page.wait_for_selector(f"main[data-ready]:has(.{'start' if name == 'start' else f'view-{name}'})")

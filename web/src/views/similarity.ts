@@ -107,7 +107,7 @@ export const view: View = {
     const sliding = h("div", { class: "split sliding" },
       h("div", {}, h("h2", {}, t(both("Drag p: the curve moves along, unchanged", "拖动 p：曲线整条平移，形状不变"))), byPosition.element, same),
       h("div", {}, h("h2", {}, t(both("Pair by pair at the cursor", "光标处逐对来看"))), byPair.element));
-    const onTheLine = h("div", { class: "line-of-words", role: "group", "aria-label": t(both("A sentence on the line of distances; choose the word that looks", "距离轴上的一句话；选择观看的词")) });
+    const onTheLine = h("div", { class: "line-of-words", role: "group", "aria-label": t(both("A sentence on the line of distances; choose the word that looks", "距离轴上的一句话；选一个词作查询")) });
     stage.root.append(onTheLine, byDistance.element, waiting, question, below, sliding);
     let own_: Turned | null = null;
     let before: { k: number; p: number; data: Data } | null = null;
@@ -196,7 +196,7 @@ function drawLine(stage: Stage, place: HTMLElement, words: string[], asked: numb
     output.textContent = shown(scores[index]!, 2);
     button.textContent = words[index]!;
     button.setAttribute("aria-pressed", String(lag === 0));
-    small.textContent = lag === 0 ? t(both("looks", "观看")) : lag < 0 ? t(both(`${-lag} before`, `前 ${-lag}`)) : t(both(`${lag} after`, `后 ${lag}`));
+    small.textContent = lag === 0 ? t(both("looks", "查询")) : lag < 0 ? t(both(`${-lag} before`, `前 ${-lag}`)) : t(both(`${lag} after`, `后 ${lag}`));
   });
 }
 

@@ -156,7 +156,7 @@ def test_an_address_is_refused_where_there_is_no_such_view():
     explorer = show("table")
     explorer.address = "#/bias?method=t5"
     assert explorer.address == "/bias?method=t5"
-    with pytest.raises(ValueError, match="'tabel' is none; there are order"):
+    with pytest.raises(ValueError, match="'tabel' is none; there are stretch, order"):
         explorer.address = "tabel"
 
 
@@ -225,7 +225,7 @@ def test_every_question_has_one_answer():
 
 @pytest.mark.parametrize("how", [show, lambda address: Frame(address, "en")])
 def test_a_view_that_there_is_none_of(how):
-    with pytest.raises(ValueError, match="'tabel' is none; there are order"):
+    with pytest.raises(ValueError, match="'tabel' is none; there are stretch, order"):
         how("tabel?length=3")
 
 

@@ -375,3 +375,14 @@ def test_positions_in_parts_and_compressed_keys_are_refused(model_type):
     with pytest.raises(pt.Unsupported, match=INSIDE[model_type]):
         pt.attach(model, posenc.create("alibi", n_heads=HEADS))
     assert torch.equal(logits(model), own)
+
+
+def test_a_layer_whose_queries_are_scaled_and_not_rotated_takes_an_encoding():
+    """Beam's layers without a window multiply queries by a temperature, which stays, and rotate nothing."""
+    model = tiny.model_of("beam")
+    before = logits(model)
+    pt.attach(model, posenc.create("nope"), layers=[3])
+    near(logits(model), before)
+    pt.detach(model)
+    pt.attach(model, posenc.create("alibi", n_heads=model.config.num_attention_heads), layers=[3])
+    assert (logits(model) - before).abs().max() > 1e-4

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from posenc.combined import PerLayer
 from posenc.configs.attached import KEY
 from posenc.encoding import PositionalEncoding
+from posenc.encodings.bases import temperature
 from posenc.support import checks
 from posenc.support.checks import shown
 from posenc.transformers import interface
@@ -217,7 +218,7 @@ def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None
         uses = absolute + [use for n in chosen if n in layers for use in layers[n].uses]
     else:
         uses = [use for part in spec.parts for layer in part.layers for use in layer.uses]
-    named = dict.fromkeys(use.name for use in uses if not use.encoding.startswith("encodings.temperature."))
+    named = dict.fromkeys(use.name for use in uses if not hasattr(temperature, use.name))
     if named:
         raise Unsupported(
             f"model: {type(model).__name__} has {', '.join(named)} inside its modules, where it cannot be switched off"

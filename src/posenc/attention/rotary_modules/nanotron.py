@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor, nn
 
-from posenc.attention.rotary_modules.tokens_first import both_turned, turned
+from posenc.attention.rotary_modules.tokens_first import both_turned, check_both, check_table, turned
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import rotary
 from posenc.support import checks
 from posenc.support.checked import checked, explained
+from posenc.support.checks import shown
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -64,11 +65,12 @@ def apply_rotary_emb(
     The rotation is in fp32 whatever the dtype of the tables. Gradients flow to all four. Raises ValueError for shapes that
     do not fit.
     """
-    for name, x in (("q", q), ("k", k)):
-        if x.ndim != 4 or x.shape[:2] != q.shape[:2]:
-            raise ValueError(f"{name}: expected [b, t, h, d], b and t alike for q and k, got {list(x.shape)}")
+    check_both(q=q, k=k)
+    if type(interleaved) is not bool:
+        raise TypeError(f"interleaved: expected True or False, got {shown(interleaved)}")
     b, t = q.shape[:2]
     for name, table in (("cos", cos), ("sin", sin)):
+        check_table(name, table, q)
         fits = table.ndim == 2 or (table.ndim == 3 and (table.shape[0] == 1 or table.shape[0] == b))
         if not fits or table.shape[-2] != t or table.shape != cos.shape:
             expected = f"[{t}, n] or [{b} or 1, {t}, n] for q of {list(q.shape)}, cos and sin alike"

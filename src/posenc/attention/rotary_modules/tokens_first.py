@@ -45,6 +45,25 @@ def check_positions(name: str, positions: Tensor, x: Tensor, rows: float = math.
             raise ValueError(f"{name}: expected positions from 0{below}, got {least} … {largest}")
 
 
+def check_both(**named: Tensor) -> None:
+    """Raises ValueError for queries and keys that are not [b, t, h, d] with an even d; h may differ, and nothing else."""
+    first = next(iter(named.values()))
+    for name, x in named.items():
+        if x.ndim != 4 or x.shape[-1] % 2:
+            raise ValueError(f"{name}: expected [b, t, h, d] with an even d, got {list(x.shape)}")
+        if x.shape[:2] != first.shape[:2] or x.shape[-1] != first.shape[-1] or x.dtype != first.dtype:
+            said = f"{x.dtype} {list(x.shape)}"
+            raise ValueError(f"{name}: expected b, t, d and dtype of {' and '.join(named)} alike, got {said}")
+
+
+def check_table(name: str, table: Tensor, x: Tensor) -> None:
+    """Raises TypeError for a table of whole numbers, ValueError for one on another device than x."""
+    if not table.is_floating_point():
+        raise TypeError(f"{name}: expected real numbers, got {table.dtype}")
+    if table.device != x.device:
+        raise ValueError(f"{name}: expected a table on {x.device}, where x is, got {table.device}")
+
+
 def both_turned(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, layout: Layout) -> tuple[Tensor, Tensor]:
     """q [b, t, h, d] and k [b, t, g, d] by tables [b or 1, t, n], which are taken in the dtype of the arithmetic."""
     dtype = ARITHMETIC.get(q.dtype, cos.dtype)

@@ -8,23 +8,23 @@ The functions take torchtitan's own tables too, whole, or as torchtitan 0.3 prep
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from posenc.attention.rotary_modules.tokens_first import both_turned, check_positions
+from posenc.attention.rotary_modules.tokens_first import both_turned, check_both, check_positions, check_table
 from posenc.frequencies import Frequencies, llama3, rotary
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked, explained
-from posenc.support.checks import shown
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
 
 
+@runtime_checkable
 class RoPEScalingArgs(Protocol):
     """torchtitan's record of the scaling of Llama 3.1."""
 
@@ -47,10 +47,8 @@ def precompute_freqs_cis(
     """
     frequencies = _frequencies(dim, end, "theta", theta)
     if (args := rope_scaling_args) is not None:
-        names = ("scaling_factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings")
-        if missing := [name for name in names if not hasattr(args, name)]:
-            raise ValueError(f"rope_scaling_args: expected torchtitan's record, with {missing[0]}, got {shown(args)}")
-        frequencies = llama3(frequencies, *(getattr(args, name) for name in names))
+        of_turns = args.low_freq_factor, args.high_freq_factor
+        frequencies = llama3(frequencies, args.scaling_factor, *of_turns, args.original_max_position_embeddings)
     return torch.complex(*_tables(frequencies, end))
 
 
@@ -82,8 +80,10 @@ def apply_rotary_emb_complex(
     """
     if not freqs_cis.is_complex():
         raise TypeError(f"freqs_cis: expected complex numbers, got {freqs_cis.dtype}; a cast drops their imaginary part")
+    check_table("freqs_cis", freqs_cis.real, xq)
     table = _of_tokens("freqs_cis", freqs_cis, xq, xk, xq.shape[-1] // 2, positions)
-    return both_turned(xq, xk, table.real, table.imag, "interleaved")
+    cos, sin = table.real.contiguous(), table.imag.contiguous()  # the kernels read entries that lie side by side faster
+    return both_turned(xq, xk, cos, sin, "interleaved")
 
 
 @explained
@@ -101,6 +101,7 @@ def apply_rotary_emb_cos_sin(
     Gradients flow to xq and xk, and to rope_cache. Raises ValueError for shapes that do not fit and for positions that
     rope_cache has no row for (in eager code on the CPU).
     """
+    check_table("rope_cache", rope_cache, xq)
     d = xq.shape[-1]
     table = _of_tokens("rope_cache", rope_cache, xq, xk, 2 * d, positions)
     return both_turned(xq, xk, table[..., : d // 2], table[..., d : d + d // 2], "half")
@@ -122,16 +123,10 @@ def _tables(frequencies: Frequencies, end: int) -> tuple[Tensor, Tensor]:
 
 def _of_tokens(name: str, table: Tensor, xq: Tensor, xk: Tensor, width: int, positions: Tensor | None) -> Tensor:
     """The rows of the table that tokens take, [b or 1, t, width]."""
-    for given, x in (("xq", xq), ("xk", xk)):
-        if x.ndim != 4 or x.shape[-1] % 2 or x.shape[:2] != xq.shape[:2] or x.shape[-1] != xq.shape[-1]:
-            raise ValueError(f"{given}: expected [b, t, h, d] with an even d, alike for xq and xk, got {list(x.shape)}")
+    check_both(xq=xq, xk=xk)
     b, t = xq.shape[:2]
-    if (
-        table.ndim == 4
-        and positions is None
-        and table.shape[1:] == (t, 1, width)
-        and (table.shape[0] == 1 or table.shape[0] == b)
-    ):
+    prepared = table.ndim == 4 and positions is None and (table.shape[0] == 1 or table.shape[0] == b)
+    if prepared and table.shape[1:] == (t, 1, width):
         return table[:, :, 0]
     if table.ndim != 2 or table.shape[1] != width or (positions is None and table.shape[0] < t):
         raise ValueError(

@@ -98,8 +98,8 @@ def apply_rotary_emb_cos_sin(
     rope_cache   [s, 2d], of which row p belongs to position p; or prepared [b or 1, t, 1, 2d]
     positions    the rows that tokens take; 0, 1, 2, … if left out, and with prepared tables
 
-    Gradients flow to xq and xk, and to rope_cache. Raises ValueError for shapes that do not fit and for positions that
-    rope_cache has no row for (in eager code on the CPU).
+    Gradients flow to xq and xk; of the two copies of cos and sin in rope_cache the first is read and has a gradient. Raises
+    ValueError for shapes that do not fit and for positions that rope_cache has no row for (in eager code on the CPU).
     """
     check_table("rope_cache", rope_cache, xq)
     d = xq.shape[-1]

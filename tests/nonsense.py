@@ -50,6 +50,9 @@ HOME = os.path.dirname(posenc.__file__) + os.sep
 ROOMS = (
     "posenc",
     "posenc.attention.caches",
+    "posenc.attention.rotary_modules.nanotron",
+    "posenc.attention.rotary_modules.torchtitan",
+    "posenc.attention.rotary_modules.torchtune",
     "posenc.catalogue",
     "posenc.checking",
     "posenc.checking.adapters",
@@ -94,6 +97,8 @@ OBJECTS: dict[str, Callable[[], Any]] = {
     "Stack": lambda: Stack(posenc.create("learned", d_model=D, max_positions=32), posenc.create("rope", d_head=DH)),
     "PerLayer": lambda: PerLayer([posenc.create("rope", d_head=DH), posenc.create("nope")]),
     "Frequencies": lambda: frequencies.rotary(8),
+    "RotaryPositionalEmbeddings": lambda: posenc.modules.torchtune.RotaryPositionalEmbeddings(DH),
+    "RotaryEmbedding": lambda: posenc.modules.nanotron.RotaryEmbedding(DH, 64),
     "DynamicNTK": lambda: frequencies.dynamic(frequencies.rotary(8), 2.0, 16),
     "LongRoPE": lambda: frequencies.longrope(frequencies.rotary(8), [1.0] * 4, [2.0] * 4, 16, factor=2.0),
     "PositionSpec": lambda: spec(),
@@ -244,7 +249,7 @@ def rope() -> PositionalEncoding:
 
 VALID: dict[str, Callable[[], Any]] = {
     # sizes and numbers
-    **{name: (lambda: D) for name in ("d_model", "d")},
+    **{name: (lambda: D) for name in ("d_model", "d", "dim", "end", "max_seq_len")},
     **{name: (lambda: B) for name in ("batch", "size", "layers_n")},
     "d_head": lambda: DH,
     "n_heads": lambda: H,
@@ -264,6 +269,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "time": lambda: 0.5,
     "repeats": lambda: 3,
     "base": lambda: 10000.0,
+    "theta": lambda: 10000.0,
     "fraction": lambda: 0.5,
     "factor": lambda: 2.0,
     "alpha": lambda: 2.0,
@@ -297,6 +303,11 @@ VALID: dict[str, Callable[[], Any]] = {
     "keys": numbers(B, G, T, DH),
     "x:heads": numbers(B, H, T, DH),
     "x": numbers(B, T, D),
+    "xq": numbers(B, T, H, DH),
+    "xk": numbers(B, T, G, DH),
+    "freqs_cis": lambda: torch.polar(torch.ones(16, DH // 2), numbers(16, DH // 2)()),
+    "rope_cache": numbers(16, 2 * DH),
+    "input_pos": whole(B, H),
     "scores": lambda: scores(),
     "logits": numbers(B, H, T, T),
     "probs": numbers(B, H, T, T),
@@ -389,6 +400,15 @@ def _special(door: Door, name: str) -> str | None:
 
 
 SPECIAL: dict[str, Callable[[], Any]] = {
+    "RotaryEmbedding.forward:position_ids": whole(B, H),
+    **{
+        f"rotary_modules.nanotron.apply_rotary_emb:{name}": numbers(B, T, heads, DH) for name, heads in (("q", H), ("k", G))
+    },
+    **{f"rotary_modules.nanotron.apply_rotary_emb:{name}": numbers(T, DH // 2) for name in ("cos", "sin")},
+    **{
+        f"rotary_modules.torchtitan.{name}:positions": whole(1, T)
+        for name in ("apply_rotary_emb_complex", "apply_rotary_emb_cos_sin")
+    },
     "positions_by:name": lambda: "randomized",
     "windows:height": lambda: 14,
     "windows:width": lambda: 14,

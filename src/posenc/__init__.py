@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from posenc.attention import attend as attend
     from posenc.attention import attend_rotated as attend_rotated
     from posenc.attention import backends as backends
+    from posenc.attention import rotary_modules
     from posenc.attention.caches import convert_keys as convert_keys
     from posenc.attention.caches import rerotate as rerotate
     from posenc.attention.caches import rescale_keys as rescale_keys
@@ -54,6 +55,8 @@ if TYPE_CHECKING:
     from posenc.positions import shard_index as shard_index
     from posenc.structure import Scores as Scores
     from posenc.transformers.model_positions import positions_from_transformers as positions_from_transformers
+
+    modules = rotary_modules
 
 _WHERE = {
     "attend": "attention",
@@ -97,6 +100,7 @@ _MODULES = {
     "layouts": "frequencies.layouts",
     "learn": "learn",
     "measures": "pictures.measures",
+    "modules": "attention.rotary_modules",
     "plots": "pictures.plots",
 }
 

@@ -150,6 +150,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
         say("Also asked for"),
         (
             Method("PaTH with a forget gate", "path_fox", "arXiv 2505.16381"),
+            Method("Bidirectional FoX", "bidirectional_fox", "the code of x-transformers"),
             Method("CABLE", "cable", "arXiv 2503.08067"),
             Method("CARoPE", "carope", "arXiv 2507.23083", ("context_aware_rope",)),
             Method("RIFLEx", "riflex", "arXiv 2502.15894"),

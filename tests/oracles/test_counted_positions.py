@@ -235,6 +235,46 @@ def test_pairs_of_vrope_read_the_corners_in_turn():
         posenc.create("vrope", d_head=6)
 
 
+# MHRoPE ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sizes", "n_heads", "n_kv_heads"), [(None, 8, 8), ((1, 1, 1), 8, 4), ((0, 2, 2), 4, None)])
+def test_heads_read_an_axis_each(sizes, n_heads, n_kv_heads):
+    """freq_allocation/mhrope.py: heads of t, then h, then w, zeros for the rest; a group of queries as its key head."""
+    encoding = posenc.create("mhrope", d_head=8, n_heads=n_heads, n_kv_heads=n_kv_heads, sizes=sizes, base=100.0)
+    own = n_heads if n_kv_heads is None else n_kv_heads
+    axes = [axis for axis, size in enumerate(sizes or (2, 3, 3)) for _ in range(size)] + [None] * own
+    for heads in (n_heads, own):
+        x, one = torch.zeros(1, heads, 3, 8, dtype=torch.float64), torch.eye(3, dtype=torch.float64)[None]
+        x[..., :4] = 1.0  # the first channel of every pair
+        turned = encoding.rotate(x, Positions.at(one), "key")[0]
+        angle = torch.atan2(turned[..., 4:], turned[..., :4])  # [head, axis, pair]
+        for head, other, pair in itertools.product(range(heads), range(3), range(4)):
+            expected = 100 ** (-2 * pair / 8) if other == axes[head * own // heads] else 0.0
+            assert abs(angle[head, other, pair].item() - expected) < 1e-12
+
+
+def test_words_of_mhrope_are_rope_and_a_slice_keeps_its_axes():
+    encoding = posenc.create("mhrope", d_head=8, n_heads=8, n_kv_heads=4, sizes=(1, 2, 0))
+    x = torch.randn(2, 8, 5, 8, dtype=torch.float64, generator=generator())
+    words = Positions.at(torch.arange(5.0)[None, :, None].expand(2, -1, 3))
+    rope = posenc.create("rope", d_head=8, base=5000000.0, layout="half")
+    expected = torch.cat([rope.rotate(x[:, :6], Positions.arange(2, 5), "query"), x[:, 6:]], dim=1)
+    torch.testing.assert_close(encoding.rotate(x, words, "query"), expected, rtol=0, atol=1e-12)
+    at = Positions.at(torch.randn(2, 5, 3, dtype=torch.float64, generator=generator(1)))
+    whole, part = encoding.rotate(x, at, "query"), encoding.heads(1, 7)
+    torch.testing.assert_close(part.rotate(x[:, 1:7], at, "query"), whole[:, 1:7], rtol=0, atol=0)
+    torch.testing.assert_close(part.heads(2, 6).rotate(x[:, 3:7], at, "query"), whole[:, 3:7], rtol=0, atol=0)
+
+
+def test_wrong_heads_of_mhrope():
+    for sizes in ((3, 3, 3), (1, 1), (-1, 2, 2)):
+        with pytest.raises(ValueError, match=r"sizes: expected"):
+            posenc.create("mhrope", d_head=8, n_heads=8, sizes=sizes)
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=8, got 3"):
+        posenc.create("mhrope", d_head=8, n_heads=8, n_kv_heads=3)
+
+
 # Circle-RoPE ----------------------------------------------------------------------------------------------------------
 
 

@@ -223,6 +223,10 @@ def by_pair(coords, base: float, axis_of_pair) -> object:
     return lambda page, h, t: [coords[t][axis_of_pair(n)] * f for n, f in enumerate(spectrum(base))]
 
 
+def by_head(coords, base: float, axes) -> object:
+    return lambda page, h, t: [coords[t][axes[h]] * f for f in spectrum(base)]
+
+
 def mixed(coords_of) -> object:
     """angle of a pair = Σ_a coordinate a times a learned frequency of its head."""
     return lambda page, h, t: list(np.einsum("a,ap->p", coords_of(page)[t], page["frequencies"][:, h]))
@@ -268,6 +272,7 @@ TURNED = {
     "mrope": angles_of("half", by_pair(qwen2_vl(), 1e6, lambda n: (n >= QWEN2[0]) + (n >= QWEN2[0] + QWEN2[1]))),
     "interleaved_mrope": angles_of("half", by_pair(qwen2_vl(), 5e6, lambda n: n % 3 if n < 3 * QWEN3[1] else 0)),
     "videorope": angles_of("half", by_pair(diagonal(), 1e6, lambda n: 0 if n >= 24 else 2 - n % 2)),
+    "mhrope": angles_of("half", by_head(qwen2_vl(), 5e6, (0, 0, 1, 2))),
     "vrope": angles_of("half", by_pair(corners(), 10000.0, lambda n: n % 4)),
     "bipe": angles_of("half", by_pair(SENTENCES, 10000.0, lambda n: 1)),
     "to_rope": angles_of("interleaved", by_pair([(n, n * n) for n in range(LENGTH)], 10000.0, lambda n: n >= 16)),
@@ -509,7 +514,16 @@ def pape(page: Page) -> np.ndarray:
 
 
 OTHERS = {"lepe": lepe, "hstu": hstu, "pape": pape, "prope": between_cameras, "gta": between_cameras}
-CAUSAL = {"mrope", "interleaved_mrope", "videorope", "vrope", "hstu", "to_rope", "bipe"}  # words and events have an order
+CAUSAL = {
+    "mrope",
+    "interleaved_mrope",
+    "videorope",
+    "vrope",
+    "mhrope",
+    "hstu",
+    "to_rope",
+    "bipe",
+}  # words and events have an order
 
 
 def agrees(page: Page, atol: float = ATOL) -> None:
@@ -531,7 +545,7 @@ def test_the_example_of_the_page_is_the_formula_at_the_authors_coordinates(name)
 PLAIN = {
     **dict.fromkeys(("detr", "random_fourier", "learnable_fourier", "learned_2d"), GRID),
     **dict.fromkeys(("dinov3_rope", "liere", "com_rope"), GRID),
-    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "t5_axes"), THRICE),
+    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "mhrope", "t5_axes"), THRICE),
     "vrope": [(n,) * 4 for n in range(LENGTH)],
 }
 """Rows and columns, or the index three times, for encodings that read other coordinates."""

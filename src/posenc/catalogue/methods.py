@@ -180,6 +180,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("V2PE", "v2pe", "arXiv 2412.09616", ("variable_visual_position_encoding",)),
             Method("VideoRoPE", "videorope", "arXiv 2502.05173", ("video_rope",)),
             Method("Positions of VideoRoPE", "videorope_ids", "arXiv 2502.05173"),
+            Method("MHRoPE", "mhrope", "arXiv 2510.23095"),
             Method("VRoPE", "vrope", "arXiv 2502.11664"),
             Method("Positions of VRoPE", "vrope_ids", "arXiv 2502.11664"),
             Method("Positions of Circle-RoPE", "circle_rope_ids", "arXiv 2505.16416"),

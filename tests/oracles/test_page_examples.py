@@ -272,7 +272,7 @@ TURNED = {
     "mrope": angles_of("half", by_pair(qwen2_vl(), 1e6, lambda n: (n >= QWEN2[0]) + (n >= QWEN2[0] + QWEN2[1]))),
     "interleaved_mrope": angles_of("half", by_pair(qwen2_vl(), 5e6, lambda n: n % 3 if n < 3 * QWEN3[1] else 0)),
     "videorope": angles_of("half", by_pair(diagonal(), 1e6, lambda n: 0 if n >= 24 else 2 - n % 2)),
-    "mhrope": angles_of("half", by_head(qwen2_vl(), 5e6, (0, 0, 1, 2))),
+    "mhrope": angles_of("half", by_head(qwen2_vl(), 5e6, (0, 0, 1, 1, 1, 2, 2, 2))),
     "vrope": angles_of("half", by_pair(corners(), 10000.0, lambda n: n % 4)),
     "bipe": angles_of("half", by_pair(SENTENCES, 10000.0, lambda n: 1)),
     "to_rope": angles_of("interleaved", by_pair([(n, n * n) for n in range(LENGTH)], 10000.0, lambda n: n >= 16)),

@@ -183,7 +183,14 @@ def conditional(page: Page) -> np.ndarray:
     return np.array(out)
 
 
+def frame_column_row(page: Page) -> np.ndarray:
+    """CogVideoX-2B: d/4 channels of the frame, 3d/8 of column and of row, both over 1.875."""
+    places = [(f, y / 1.875, x / 1.875) for f in range(2) for y in range(2) for x in range(4)]
+    return np.array([apart(f, M // 8) + apart(x, 3 * M // 16) + apart(y, 3 * M // 16) for f, y, x in places])
+
+
 ADDED = {
+    "sinusoidal_3d": frame_column_row,
     "sinusoidal_2d": lambda page: np.array([apart(x, M // 4) + apart(y, M // 4) for y, x in GRID]),
     "detr": lambda page: np.array([in_turns(y, M // 4) + in_turns(x, M // 4) for y, x in DETR]),
     "random_fourier": random_fourier,

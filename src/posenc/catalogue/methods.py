@@ -187,6 +187,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("LARoPE", "larope_ids", "arXiv 2509.11084"),
             Method("TMRoPE", "tmrope_ids", "arXiv 2503.20215", ("tmrope", "time_aligned_mrope")),
             Method("DyPE", "dype", "arXiv 2510.20766"),
+            Method("3-D sinusoids", "sinusoidal_3d", "arXiv 2408.06072"),
             Method("iRPE", "irpe", "arXiv 2107.14222", ("image_rpe",)),
             Method("BiPE", "bipe", "arXiv 2401.16421", ("bilevel_positional_encoding",)),
             Method("Positions of BiPE", "bipe_ids", "arXiv 2401.16421"),

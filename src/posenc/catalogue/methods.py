@@ -323,6 +323,16 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                     "flash-linear-attention are rope"
                 ),
             ),
+            Method(
+                "Zipformer's relative positions",
+                "",
+                "arXiv 2310.11230",
+                ("zipformer", "compact_rel_positional_encoding"),
+                say(
+                    "not here yet: a projection of the hidden states of its own meets a projected vector of the compressed "
+                    "distance; transformer_xl, of Conformer, is near"
+                ),
+            ),
             Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),
             Method("CLEX", "clex", "arXiv 2310.16450", ("continuous_length_extrapolation",)),
             Method("Ms-PoE", "ms_poe", "arXiv 2403.04797", ("multi_scale_positional_encoding", "found_in_the_middle")),

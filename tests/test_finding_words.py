@@ -110,7 +110,6 @@ KNOWN = {
     "transformer-xl": "transformer_xl",
     "TransfoXL": "transformer_xl",
     "conformer": "transformer_xl",
-    "whisper": "sinusoidal",
     "larope": "larope_ids",
     "length-aware rope": "larope_ids",
     "Supertonic": "larope_ids",

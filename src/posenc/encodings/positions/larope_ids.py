@@ -32,9 +32,9 @@ def larope_ids(lengths: Sequence[int], *, gamma: float = 10.0) -> Positions:
     for length in lengths:
         checks.whole(lengths=length)
     checks.positive(gamma=gamma)
-    length = torch.tensor(list(lengths))[:, None]
-    at = Positions.from_mask(torch.arange(max(lengths)) < length)
-    return Positions(at.coords * gamma / length.double(), at.order, at.document)
+    ends = torch.tensor(list(lengths))[:, None]
+    at = Positions.from_mask(torch.arange(max(lengths)) < ends)
+    return Positions(at.coords * gamma / ends.double(), at.order, at.document)
 
 
 ENTRY = Entry(

@@ -12,6 +12,7 @@ SENTENCES = {
     "RoPE": say("queries and keys are rotated by an angle proportional to their position"),
     "PrefixRoPE": say("queries and keys are rotated by row and column; tokens before the patches have learned angles"),
     "FirstHeadsRoPE": say("queries and keys of the first heads are rotated; the others have no positions"),
+    "WideRoPE": say("queries and keys are rotated, with other frequencies in each head"),
     "LeRoPE": say("queries and keys are rotated, with a learned factor for each frequency"),
     "ProjectedRoPE": say("queries and keys are rotated by a learned linear function of real coordinates"),
     "InputRotation": say("the input of the query and key projections is rotated, not queries and keys"),
@@ -28,6 +29,7 @@ SENTENCES = {
     "MeanOfRows": say("the mean of the learned vectors of a token's positions is added to its embedding"),
     "LinearBoxes": say("a learned linear function of a box is averaged with the embedding"),
     "Sinusoidal": say("sines and cosines of the position are added to the embeddings"),
+    "Sinusoidal3D": say("sines and cosines of frame, column and row are added to the embeddings"),
     "ScaledSinusoidal": say("sines and cosines of the position, times one learned number, are added to the embeddings"),
     "RandomFourier": say("sines and cosines of random projections of coordinates are added to the embeddings"),
     "FourierBands": say("coordinates, with their sines and cosines, are used as further channels of the input"),
@@ -72,11 +74,11 @@ SEAMS = {
     for seams, names in {
         ("embed",): (
             *("Learned", "LearnedGrid", "LearnedAxes", "GatedTiles", "XPath", "MeanOfRows", "LinearBoxes", "Sinusoidal"),
-            *("ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
+            *("Sinusoidal3D", "ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
         ),
         ("rotate",): (
             *("RoPE", "PrefixRoPE", "FirstHeadsRoPE", "LeRoPE", "ProjectedRoPE", "in_each_part", "tiled", "of_atoms"),
-            *("PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
+            *("WideRoPE", "PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
         ),
         ("bias",): (
             *("ALiBi", "FalconALiBi", "T5", "T5Axes", "GatedT5", "SegmentedT5", "DistanceTable", "WindowBias", "BoxBias"),

@@ -74,11 +74,11 @@ SEAMS = {
     for seams, names in {
         ("embed",): (
             *("Learned", "LearnedGrid", "LearnedAxes", "GatedTiles", "XPath", "MeanOfRows", "LinearBoxes", "Sinusoidal"),
-            *("Sinusoidal3D", "ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
+            *("ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
         ),
         ("rotate",): (
             *("RoPE", "PrefixRoPE", "FirstHeadsRoPE", "LeRoPE", "ProjectedRoPE", "in_each_part", "tiled", "of_atoms"),
-            *("WideRoPE", "PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
+            *("PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
         ),
         ("bias",): (
             *("ALiBi", "FalconALiBi", "T5", "T5Axes", "GatedT5", "SegmentedT5", "DistanceTable", "WindowBias", "BoxBias"),

@@ -43,6 +43,7 @@ EXACT = {
     "grape_a": ["rate"],
     "carope": ["weight", "offset"],
     "fox": ["offset"],
+    "bidirectional_fox": ["offset"],
     "cable": ["offset"],
     "wall": ["offset"],
     "path_fox": ["parts.1.offset"],

@@ -54,9 +54,24 @@ def test_each_axis_has_a_spectrum_of_its_own(name):
 
 
 def test_what_no_encoding_expresses_is_said():
-    cog = spec_of({"_class_name": "CogVideoXTransformer3DModel"})
+    cog = spec_of({"_class_name": "CogVideoXTransformer3DModel", "use_learned_positional_embeddings": True})
     assert "not built here" in cog.coordinates.en
     assert not any(layer.uses for layer in cog.layers)
+
+
+def test_cogvideox_2b_adds_sinusoids_once():
+    """get_3d_sincos_pos_embed of diffusers: frame in d/4, column and row in 3d/8 each, space over 1.875."""
+    spec = spec_of({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 2, "attention_head_dim": 16})
+    assert [len(layer.uses) for layer in spec.layers] == [1] + [0] * 29
+    at = posenc.Positions.grid(2, 3, 4, prefix=2)
+    found = spec.encoding(0).embed(torch.zeros(1, 26, 32, dtype=torch.float64), at)[0]
+    assert not found[:2].any()
+    for token, (frame, row, column) in enumerate((f, y, x) for f in range(2) for y in range(3) for x in range(4)):
+        expected = []
+        for place, width in ((frame, 8), (column / 1.875, 12), (row / 1.875, 12)):
+            angles = [place * 10000 ** (-2 * i / width) for i in range(width // 2)]
+            expected += [math.sin(one) for one in angles] + [math.cos(one) for one in angles]
+        assert found[2 + token].tolist() == pytest.approx(expected, abs=1e-12)
 
 
 def test_ltx_turns_the_whole_width_before_the_heads():

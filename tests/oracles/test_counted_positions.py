@@ -195,6 +195,158 @@ def test_slow_pairs_of_videorope_read_time(order):
             posenc.create("videorope", d_head=128, **wrong)
 
 
+# VRoPE ----------------------------------------------------------------------------------------------------------------
+
+
+def corners(text, height, width, frames, after, used=None):
+    """generate_1d_positions and generate_nd_positions of the authors' vrope.py, written out."""
+    current, found = text, [[n] * 4 for n in range(text)]
+    used = height + width - 1 if used is None else used
+    for frame in range(frames):
+        for y in range(height):
+            for x in range(width):
+                flipped_y, flipped_x = height - 1 - y, width - 1 - x
+                sums = [y + x, y + flipped_x, flipped_y + x, flipped_y + flipped_x]
+                found.append([current + frame * used + one for one in sums])
+    return found + [[current + frames * used + n] * 4 for n in range(after)]
+
+
+@pytest.mark.parametrize(("height", "width"), [(2, 3), (3, 3), (1, 1)])
+def test_patches_are_counted_from_four_corners(height, width):
+    sizes = {"text": 2, "height": height, "width": width, "frames": 3, "after": 2}
+    got = rows(posenc.positions_by("vrope_ids", **sizes))[0]
+    assert got == corners(**sizes)
+    assert got != corners(**sizes, used=height + width)
+    if (height, width) == (3, 3):
+        assert got[2 + 4] == [2 + 2] * 4  # the middle of a frame lies on the line of the words
+
+
+def test_pairs_of_vrope_read_the_corners_in_turn():
+    encoding = posenc.create("vrope", d_head=16, base=100.0)
+    x, one = torch.zeros(1, 1, 4, 16, dtype=torch.float64), torch.eye(4, dtype=torch.float64)[None]
+    x[..., :8] = 1.0  # the first channel of every pair
+    turned = encoding.rotate(x, Positions.at(one), "query")[0, 0]
+    angle = torch.atan2(turned[:, 8:], turned[:, :8])  # [coordinate, pair]
+    for pair in range(8):
+        for other in range(4):
+            expected = 100 ** (-2 * pair / 16) if other == pair % 4 else 0.0
+            assert abs(angle[other, pair].item() - expected) < 1e-12
+    with pytest.raises(ValueError, match="d_head: expected an even number from 8"):
+        posenc.create("vrope", d_head=6)
+
+
+# MHRoPE ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sizes", "n_heads", "n_kv_heads"), [(None, 8, 8), ((1, 1, 1), 8, 4), ((0, 2, 2), 4, None)])
+def test_heads_read_an_axis_each(sizes, n_heads, n_kv_heads):
+    """freq_allocation/mhrope.py: heads of t, then h, then w, zeros for the rest; a group of queries as its key head."""
+    encoding = posenc.create("mhrope", d_head=8, n_heads=n_heads, n_kv_heads=n_kv_heads, sizes=sizes, base=100.0)
+    own = n_heads if n_kv_heads is None else n_kv_heads
+    axes = [axis for axis, size in enumerate(sizes or (2, 3, 3)) for _ in range(size)] + [None] * own
+    for heads in (n_heads, own):
+        x, one = torch.zeros(1, heads, 3, 8, dtype=torch.float64), torch.eye(3, dtype=torch.float64)[None]
+        x[..., :4] = 1.0  # the first channel of every pair
+        turned = encoding.rotate(x, Positions.at(one), "key")[0]
+        angle = torch.atan2(turned[..., 4:], turned[..., :4])  # [head, axis, pair]
+        for head, other, pair in itertools.product(range(heads), range(3), range(4)):
+            expected = 100 ** (-2 * pair / 8) if other == axes[head * own // heads] else 0.0
+            assert abs(angle[head, other, pair].item() - expected) < 1e-12
+
+
+def test_words_of_mhrope_are_rope_and_a_slice_keeps_its_axes():
+    encoding = posenc.create("mhrope", d_head=8, n_heads=8, n_kv_heads=4, sizes=(1, 2, 0))
+    x = torch.randn(2, 8, 5, 8, dtype=torch.float64, generator=generator())
+    words = Positions.at(torch.arange(5.0)[None, :, None].expand(2, -1, 3))
+    rope = posenc.create("rope", d_head=8, base=5000000.0, layout="half")
+    expected = torch.cat([rope.rotate(x[:, :6], Positions.arange(2, 5), "query"), x[:, 6:]], dim=1)
+    torch.testing.assert_close(encoding.rotate(x, words, "query"), expected, rtol=0, atol=1e-12)
+    at = Positions.at(torch.randn(2, 5, 3, dtype=torch.float64, generator=generator(1)))
+    whole, part = encoding.rotate(x, at, "query"), encoding.heads(1, 7)
+    torch.testing.assert_close(part.rotate(x[:, 1:7], at, "query"), whole[:, 1:7], rtol=0, atol=0)
+    torch.testing.assert_close(part.heads(2, 6).rotate(x[:, 3:7], at, "query"), whole[:, 3:7], rtol=0, atol=0)
+
+
+def test_wrong_heads_of_mhrope():
+    for sizes in ((3, 3, 3), (1, 1), (-1, 2, 2)):
+        with pytest.raises(ValueError, match=r"sizes: expected"):
+            posenc.create("mhrope", d_head=8, n_heads=8, sizes=sizes)
+    with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=8, got 3"):
+        posenc.create("mhrope", d_head=8, n_heads=8, n_kv_heads=3)
+
+
+# Circle-RoPE ----------------------------------------------------------------------------------------------------------
+
+
+def circle(text, height, width, after, radius, direction, turn=1):
+    """get_circlerope_index of Multimodal-RoPEs with move_to_origin: map_to_circle, then the plane upright on (1, 1, 1)."""
+    middle = [[(x - (width - 1) / 2, y - (height - 1) / 2) for x in range(width)] for y in range(height)]
+    angle = [[math.atan2(y, x) for x, y in row] for row in middle]
+    low, high = min(map(min, angle)), max(map(max, angle))
+    found = [[float(n)] * 3 for n in range(text)]
+    u = (-1 / math.sqrt(2), 1 / math.sqrt(2), 0.0)  # of x, y, z
+    v = (-1 / math.sqrt(6), -1 / math.sqrt(6), 2 / math.sqrt(6))
+    for y in range(height):
+        for x in range(width):
+            ray = (angle[y][x] - low) / (high - low) * 2 * math.pi if high > low else angle[y][x]
+            theta = turn * (direction * ray + (1 - direction) * (y * width + x) / (height * width) * 2 * math.pi)
+            a, b = radius * math.cos(theta), radius * math.sin(theta)
+            place = [a * one + b * other for one, other in zip(u, v, strict=True)]
+            found.append([text + n for n in reversed(place)])  # the code stacks t, h, w of x, y, z
+    start = max(map(max, found[text:])) + 1
+    return found + [[start + n] * 3 for n in range(after)]
+
+
+@pytest.mark.parametrize(("height", "width"), [(2, 3), (3, 3), (1, 1)])
+@pytest.mark.parametrize(("radius", "direction"), [(10.0, 0.5), (2.0, 0.0), (3.0, 1.0)])
+def test_patches_lie_on_a_circle_around_the_words(height, width, radius, direction):
+    sizes = {"text": 2, "height": height, "width": width, "after": 2, "radius": radius, "direction": direction}
+    got = torch.tensor(rows(posenc.positions_by("circle_rope_ids", **sizes))[0], dtype=torch.float64)
+    torch.testing.assert_close(got, torch.tensor(circle(**sizes), dtype=torch.float64), rtol=0, atol=1e-12)
+    if height * width > 1:
+        assert (got - torch.tensor(circle(**sizes, turn=-1), dtype=torch.float64)).abs().max() > 0.1
+    image = got[2 : 2 + height * width]
+    for word in range(-5, 5):  # a cone: one distance from a word to all patches
+        torch.testing.assert_close(
+            (image - word).square().sum(dim=1), torch.full((len(image),), radius**2 + 3.0 * (2 - word) ** 2).double()
+        )
+
+
+def test_a_direction_out_of_range_is_refused():
+    with pytest.raises(ValueError, match=r"direction: expected a number from 0 to 1, got 1\.5"):
+        posenc.positions_by("circle_rope_ids", text=1, height=2, width=2, direction=1.5)
+
+
+# LARoPE ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_position_is_a_part_of_its_sequence():
+    """Kim et al. 2025: γ·n/L, γ = 10; rows padded on the right."""
+    at = posenc.positions_by("larope_ids", lengths=(6, 4))
+    assert at.coords.dtype == torch.float64
+    for row, length in enumerate((6, 4)):
+        expected = [float(Fraction(10 * n, length)) for n in range(length)]
+        assert at.coords[row, :length].tolist() == pytest.approx(expected, abs=1e-15)
+    assert at.document.tolist() == [[0] * 6, [0] * 4 + [-1] * 2]
+    assert rows(posenc.positions_by("larope_ids", lengths=[4], gamma=1.0)) == [[0.0, 0.25, 0.5, 0.75]]
+    with pytest.raises(ValueError, match="lengths: expected"):
+        posenc.positions_by("larope_ids", lengths=())
+    with pytest.raises(ValueError, match="gamma: expected a positive number"):
+        posenc.positions_by("larope_ids", lengths=(2,), gamma=0.0)
+
+
+def test_speech_and_text_run_side_by_side():
+    """Cross-attention of 9 frames with 3 letters: scores turn by γ(m/9 - n/3), nothing where a frame is at its letter."""
+    rope, width = posenc.create("rope", d_head=2, layout="interleaved"), 2
+    q, k = (torch.zeros(1, 1, n, width, dtype=torch.float64) for n in (9, 3))
+    q[..., 0] = k[..., 0] = 1.0
+    frames, letters = (posenc.positions_by("larope_ids", lengths=(n,)) for n in (9, 3))
+    scores = rope.rotate(q, frames, "query") @ rope.rotate(k, letters, "key").transpose(-1, -2)
+    for m in range(9):
+        for n in range(3):
+            assert abs(scores[0, 0, m, n].item() - math.cos(10 * (m / 9 - n / 3))) < 1e-12
+
+
 # TMRoPE ---------------------------------------------------------------------------------------------------------------
 
 

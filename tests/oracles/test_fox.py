@@ -11,6 +11,7 @@ import torch
 from posenc import Attention, Positions, Stack, attend
 from posenc.checking import laws
 from posenc.encodings.alibi import ALiBi
+from posenc.encodings.bidirectional_fox import BidirectionalFoX
 from posenc.encodings.cable import CABLE
 from posenc.encodings.fox import FoX
 from posenc.encodings.rope import RoPE
@@ -175,3 +176,83 @@ def test_wrong_arguments():
         FoX(M, H).read_hidden(torch.zeros(1, 4, 6), at)
     with pytest.raises(ValueError, match="built for n_heads=2, got a tensor with 4 as q"):
         attend(q, q, q, encoding := FoX(M, 2), encoding.read_hidden(torch.zeros(1, 4, M), at))
+
+
+# Both ways -----------------------------------------------------------------------------------------------------------
+
+
+def two_sided(encoding, x, order, documents, b: int, h: int, i: int, j: int, own=True) -> float:
+    """Σ ln f over the tokens after the key up to the query, or Σ ln g over those after the query up to the key."""
+    behind = order[b][j] > order[b][i]
+    first, last = sorted((order[b][i], order[b][j]))
+    if not own and behind:  # the gates from the query to before the key
+        first, last = first - 1, last - 1
+    total = 0.0
+    for t in range(x.shape[1]):
+        if documents[b][t] == documents[b][j] and first < order[b][t] <= last:
+            row = encoding.weight[2 * h + behind].detach().numpy()
+            total -= math.log1p(math.exp(-(sum(row * x[b, t]) + encoding.offset[2 * h + behind].item())))
+    return total
+
+
+def filled_both_ways():
+    encoding = BidirectionalFoX(M, H).double()
+    with torch.no_grad():
+        encoding.weight.copy_(torch.from_numpy(draw(60, 2 * H, M)))
+        encoding.offset.copy_(torch.from_numpy(draw(61, 2 * H)))
+    return encoding
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("impl", ["reference", "sdpa", "auto"])
+def test_both_ways_by_loops_over_the_gates_between(impl, causal):
+    """x-transformers' DataDependentAlibi(causal=False): F_i - F_j below the diagonal, G_j - G_i above it."""
+    q, k, v, x = tensors(1, 2, 3)
+    encoding, order, one = filled_both_ways(), [range(8)] * 2, [[0] * 8] * 2
+    may = sees(order, order) if causal else lambda b, i, j: True
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(2, 8, 30))
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, impl=impl, causal=causal)
+    close(got, attention(add(products(q, k), functools.partial(two_sided, encoding, x, order, one)), v, may))
+    if not causal:
+        broken = add(products(q, k), functools.partial(two_sided, encoding, x, order, one, own=False))
+        with pytest.raises(AssertionError):
+            close(got, attention(broken, v, may), atol=1e-3)
+
+
+def test_both_ways_documents_padding_and_storage_order():
+    q, k, v, x = tensors(4, 5, 6, batch=1)
+    order, documents = [[3, 0, 5, 1, 7, 2, 6, 4]], [[0, 1, 0, 0, -1, 1, 0, 1]]
+    encoding = filled_both_ways()
+
+    def may(b, i, j):
+        return documents[b][i] == documents[b][j] >= 0
+
+    at = Positions(torch.tensor(order), torch.tensor(order), torch.tensor(documents))
+    at = encoding.read_hidden(torch.from_numpy(x), at)
+    got = attend(*map(torch.from_numpy, (q, k, v)), encoding, at, causal=False)
+    logits = add(
+        products(q, k), lambda b, h, i, j: two_sided(encoding, x, order, documents, b, h, i, j) if may(b, i, j) else 0.0
+    )
+    close(got, attention(logits, v, may))
+
+
+def test_both_ways_causal_is_fox_and_heads_are_slices():
+    encoding, fox = filled_both_ways(), FoX(M, H).double()
+    with torch.no_grad():
+        fox.weight.copy_(encoding.weight[::2])
+        fox.offset.copy_(encoding.offset[::2])
+    q, k, v, x = (torch.from_numpy(one) for one in tensors(1, 2, 3))
+    at, k, v = Positions.arange(2, 8), k.repeat_interleave(2, dim=1), v.repeat_interleave(2, dim=1)
+    expected = attend(q, k, v, fox, fox.read_hidden(x, at)).detach()
+    close(attend(q, k, v, encoding, encoding.read_hidden(x, at)), expected)
+    part = encoding.heads(1, 3)
+    whole = attend(q, k, v, encoding, encoding.read_hidden(x, at), causal=False)[:, 1:3].detach()
+    close(attend(q[:, 1:3], k[:, 1:3], v[:, 1:3], part, part.read_hidden(x, at), causal=False), whole)
+
+
+def test_both_ways_wrong_arguments():
+    q, at = torch.zeros(1, H, 4, D), Positions.arange(1, 4)
+    with pytest.raises(ValueError, match=r"at: carries nothing read by BidirectionalFoX"):
+        attend(q, q, q, BidirectionalFoX(M, H), at, causal=False)
+    with pytest.raises(ValueError, match="BidirectionalFoX: built for n_heads=2, got a tensor with 4 as q"):
+        attend(q, q, q, encoding := BidirectionalFoX(M, 2), encoding.read_hidden(torch.zeros(1, 4, M), at))

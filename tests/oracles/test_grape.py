@@ -101,8 +101,10 @@ def integrals(q, k, x, encoding, at, order, documents=None, own=True, turn=1, bo
         p = weight[h] @ x[b, t]
         return p / math.sqrt(sum(p**2) / W + np.finfo(np.float64).eps) if normal else p
 
+    code = encoding.form == "code"  # its apply_rotary_emb pairs halves and turns by -l
+
     def edge(b, h, i, s):
-        key = turned(probe(b, h, s), [turn * at[b][s]] * (W // 2), "interleaved")
+        key = turned(probe(b, h, s), [(-turn if code else turn) * at[b][s]] * (W // 2), "half" if code else "interleaved")
         return SLOPES[h] * math.log(1 / (1 + math.exp(-sum(probe(b, h, i, both) * key) / W)))
 
     logits = products(q, k)
@@ -153,11 +155,13 @@ def test_decoding_is_the_prefill(ends, rope):
 # GRAPE-M --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("layout", ["interleaved", "half"])
-def test_pairs_turn_by_learned_frequencies(layout, shared):
+def test_pairs_turn_by_learned_frequencies(layout, shared, reverse):
     q, k, v, _ = tensors()
-    encoding, order = drawn(GrapeM(D, H, n_kv_heads=G, shared=shared, layout=layout)), [range(7)] * 2
+    encoding = drawn(GrapeM(D, H, n_kv_heads=G, shared=shared, layout=layout, reverse=reverse))
+    order, sign = [range(7)] * 2, -1 if reverse else 1
 
     def both(power):
         omega = power(encoding.log_frequencies.detach().numpy())
@@ -166,16 +170,50 @@ def test_pairs_turn_by_learned_frequencies(layout, shared):
             new = np.zeros_like(x)
             for b, h, t in each(*x.shape[:3]):
                 own = 0 if shared else h * G // heads
-                new[b, h, t] = turned(x[b, h, t], [(40 + t) * w for w in omega[own]], layout)
+                new[b, h, t] = turned(x[b, h, t], [sign * (40 + t) * w for w in omega[own]], layout)
             return new
 
         return products(of(q, H), of(k, G))
 
     got = attend(*map(torch.from_numpy, (q, k, v)), encoding, Positions.arange(2, 7, 40))
     close(got, attention(both(np.exp), v, sees(order, order)), atol=1e-11)
-    for broken in (np.abs, lambda learned: np.exp(-learned)):
+    for broken in (np.abs, lambda learned: np.exp(-learned), lambda learned: -np.exp(learned)):
         with pytest.raises(AssertionError):
             close(got, attention(both(broken), v, sees(order, order)), atol=1e-3)
+
+
+def test_the_authors_rotation():
+    """model/llama-mha-grape-m-nonctx.py: y1 = x1 cos + x2 sin, y2 = -x1 sin + x2 cos on halves, ω = exp(log_freq)."""
+    x, log_freq = draw(1, 1, 1, 5, D), draw(2, D // 2)
+    encoding = GrapeM(D, 1, layout="half", reverse=True).double()
+    with torch.no_grad():
+        encoding.log_frequencies[0] = torch.from_numpy(log_freq)
+    angle = np.arange(5)[:, None] * np.exp(log_freq)
+    x1, x2 = x[0, 0, :, : D // 2], x[0, 0, :, D // 2 :]
+    expected = np.concatenate([x1 * np.cos(angle) + x2 * np.sin(angle), -x1 * np.sin(angle) + x2 * np.cos(angle)], axis=1)
+    close(encoding.rotate(torch.from_numpy(x), Positions.arange(1, 5), "query")[0, 0].detach(), expected)
+
+
+def test_the_authors_matrix_of_path_integrals():
+    """model/llama-mha-grape-ap-v1.py with c_p.weight as it is stored: rms_norm, halves, sums of a row less its cumsum."""
+    x, weight, length = draw(1, 1, 6, M), draw(2, H * W, M), 6
+    encoding = GrapeAP(M, H, width=W, form="code").double()
+    encoding.load_state_dict({"weight": torch.from_numpy(weight)})
+    p = (x[0] @ weight.T).reshape(length, H, W).transpose(1, 0, 2)
+    normal = p / np.sqrt((p**2).mean(axis=-1, keepdims=True) + np.finfo(np.float64).eps)
+    cos, sin = np.cos(np.arange(length))[:, None], np.sin(np.arange(length))[:, None]
+    p1, p2 = normal[..., : W // 2], normal[..., W // 2 :]
+    rotated = np.concatenate([p1 * cos + p2 * sin, -p1 * sin + p2 * cos], axis=-1)
+    edges = np.log(1 / (1 + np.exp(-(p @ rotated.transpose(0, 2, 1)) / W))) * np.array(SLOPES)[:, None, None]
+    edges = np.tril(edges)
+    expected = edges.sum(axis=-1, keepdims=True) - edges.cumsum(axis=-1)
+    q = torch.zeros(1, H, length, D, dtype=torch.float64)
+    at = encoding.read_hidden(torch.from_numpy(x), Positions.arange(1, length))
+    b, h, i, j = (
+        torch.arange(n).view([-1 if axis == own else 1 for axis in range(4)]) for own, n in enumerate((1, H, 6, 6))
+    )
+    found = encoding.bias(q, q, at, at)(b, h, i, j)[0].detach()
+    close(torch.tril(found), np.tril(expected), atol=1e-11)
 
 
 def test_a_fresh_one_is_rope():

@@ -72,6 +72,32 @@ def test_sinusoidal_2d_puts_columns_first():
     close(with_class_token[2:], added(posenc.create("sinusoidal_2d", d_model=D), Positions.grid(3, 4)))
 
 
+def test_sinusoidal_3d_is_cogvideox_2bs():
+    """get_3d_sincos_pos_embed of diffusers: the frame in d/4, then column and row in 3d/8 each; text, first, gets zeros."""
+    width, steps = 32, {"frame_step": 2.0, "patch_step": 1.875}
+    encoding = posenc.create("sinusoidal_3d", d_model=width, **steps)
+    places = [(f, y, x) for f in range(3) for y in range(2) for x in range(4)]
+
+    def written(places):
+        return np.array(
+            [
+                sin_then_cos(f / 2.0, width // 4)
+                + sin_then_cos(x / 1.875, 3 * width // 8)
+                + sin_then_cos(y / 1.875, 3 * width // 8)
+                for f, y, x in places
+            ]
+        )
+
+    got = added(encoding, Positions.grid(3, 2, 4))
+    close(got, written(places))
+    assert np.abs(got - written([(f, x, y) for f, y, x in places])).max() > 0.1
+    with_text = added(encoding, Positions.grid(3, 2, 4, prefix=5))
+    assert not with_text[:5].any()
+    close(with_text[5:], got)
+    with pytest.raises(ValueError, match="d_model: expected a multiple of 16, got 24"):
+        posenc.create("sinusoidal_3d", d_model=24)
+
+
 def test_detr_puts_rows_first_and_interleaves():
     at = posenc.positions_by("pixels", height=2, width=3)
     got = added(posenc.create("detr", d_model=D), at)

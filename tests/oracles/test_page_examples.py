@@ -52,6 +52,17 @@ def diagonal() -> list[tuple]:
     return [(n,) * 3 for n in range(4)] + video + [(8 + n,) * 3 for n in range(4)]
 
 
+def corners() -> list[tuple]:
+    """VRoPE: 4 words, two frames of 2 × 2 patches counted from four corners, three positions apart, 4 words."""
+    video = [
+        (4 + 3 * f + y + x, 5 + 3 * f + y - x, 5 + 3 * f - y + x, 6 + 3 * f - y - x)
+        for f in range(2)
+        for y in range(2)
+        for x in range(2)
+    ]
+    return [(n,) * 4 for n in range(4)] + video + [(10 + n,) * 4 for n in range(4)]
+
+
 def paths() -> list[list[int]]:
     """Of a binary heap: node n is child 1 or 2 of node (n - 1) // 2; the last branch first."""
     found = []
@@ -172,7 +183,14 @@ def conditional(page: Page) -> np.ndarray:
     return np.array(out)
 
 
+def frame_column_row(page: Page) -> np.ndarray:
+    """CogVideoX-2B: d/4 channels of the frame, 3d/8 of column and of row, both over 1.875."""
+    places = [(f, y / 1.875, x / 1.875) for f in range(2) for y in range(2) for x in range(4)]
+    return np.array([apart(f, M // 8) + apart(x, 3 * M // 16) + apart(y, 3 * M // 16) for f, y, x in places])
+
+
 ADDED = {
+    "sinusoidal_3d": frame_column_row,
     "sinusoidal_2d": lambda page: np.array([apart(x, M // 4) + apart(y, M // 4) for y, x in GRID]),
     "detr": lambda page: np.array([in_turns(y, M // 4) + in_turns(x, M // 4) for y, x in DETR]),
     "random_fourier": random_fourier,
@@ -210,6 +228,10 @@ def shared(coords, *frequencies) -> object:
 
 def by_pair(coords, base: float, axis_of_pair) -> object:
     return lambda page, h, t: [coords[t][axis_of_pair(n)] * f for n, f in enumerate(spectrum(base))]
+
+
+def by_head(coords, base: float, axes) -> object:
+    return lambda page, h, t: [coords[t][axes[h]] * f for f in spectrum(base)]
 
 
 def mixed(coords_of) -> object:
@@ -257,6 +279,8 @@ TURNED = {
     "mrope": angles_of("half", by_pair(qwen2_vl(), 1e6, lambda n: (n >= QWEN2[0]) + (n >= QWEN2[0] + QWEN2[1]))),
     "interleaved_mrope": angles_of("half", by_pair(qwen2_vl(), 5e6, lambda n: n % 3 if n < 3 * QWEN3[1] else 0)),
     "videorope": angles_of("half", by_pair(diagonal(), 1e6, lambda n: 0 if n >= 24 else 2 - n % 2)),
+    "mhrope": angles_of("half", by_head(qwen2_vl(), 5e6, (0, 0, 1, 1, 1, 2, 2, 2))),
+    "vrope": angles_of("half", by_pair(corners(), 10000.0, lambda n: n % 4)),
     "bipe": angles_of("half", by_pair(SENTENCES, 10000.0, lambda n: 1)),
     "to_rope": angles_of("interleaved", by_pair([(n, n * n) for n in range(LENGTH)], 10000.0, lambda n: n >= 16)),
     "rope_mixed": angles_of("interleaved", mixed(lambda page: GRID)),
@@ -497,7 +521,16 @@ def pape(page: Page) -> np.ndarray:
 
 
 OTHERS = {"lepe": lepe, "hstu": hstu, "pape": pape, "prope": between_cameras, "gta": between_cameras}
-CAUSAL = {"mrope", "interleaved_mrope", "videorope", "hstu", "to_rope", "bipe"}  # words and events have an order
+CAUSAL = {
+    "mrope",
+    "interleaved_mrope",
+    "videorope",
+    "vrope",
+    "mhrope",
+    "hstu",
+    "to_rope",
+    "bipe",
+}  # words and events have an order
 
 
 def agrees(page: Page, atol: float = ATOL) -> None:
@@ -519,7 +552,8 @@ def test_the_example_of_the_page_is_the_formula_at_the_authors_coordinates(name)
 PLAIN = {
     **dict.fromkeys(("detr", "random_fourier", "learnable_fourier", "learned_2d"), GRID),
     **dict.fromkeys(("dinov3_rope", "liere", "com_rope"), GRID),
-    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "t5_axes"), THRICE),
+    **dict.fromkeys(("mrope", "interleaved_mrope", "videorope", "mhrope", "t5_axes"), THRICE),
+    "vrope": [(n,) * 4 for n in range(LENGTH)],
 }
 """Rows and columns, or the index three times, for encodings that read other coordinates."""
 

@@ -150,6 +150,7 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
         say("Also asked for"),
         (
             Method("PaTH with a forget gate", "path_fox", "arXiv 2505.16381"),
+            Method("Bidirectional FoX", "bidirectional_fox", "the code of x-transformers"),
             Method("CABLE", "cable", "arXiv 2503.08067"),
             Method("CARoPE", "carope", "arXiv 2507.23083", ("context_aware_rope",)),
             Method("RIFLEx", "riflex", "arXiv 2502.15894"),
@@ -179,8 +180,14 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
             Method("V2PE", "v2pe", "arXiv 2412.09616", ("variable_visual_position_encoding",)),
             Method("VideoRoPE", "videorope", "arXiv 2502.05173", ("video_rope",)),
             Method("Positions of VideoRoPE", "videorope_ids", "arXiv 2502.05173"),
+            Method("MHRoPE", "mhrope", "arXiv 2510.23095"),
+            Method("VRoPE", "vrope", "arXiv 2502.11664"),
+            Method("Positions of VRoPE", "vrope_ids", "arXiv 2502.11664"),
+            Method("Positions of Circle-RoPE", "circle_rope_ids", "arXiv 2505.16416"),
+            Method("LARoPE", "larope_ids", "arXiv 2509.11084"),
             Method("TMRoPE", "tmrope_ids", "arXiv 2503.20215", ("tmrope", "time_aligned_mrope")),
             Method("DyPE", "dype", "arXiv 2510.20766"),
+            Method("3-D sinusoids", "sinusoidal_3d", "arXiv 2408.06072"),
             Method("iRPE", "irpe", "arXiv 2107.14222", ("image_rpe",)),
             Method("BiPE", "bipe", "arXiv 2401.16421", ("bilevel_positional_encoding",)),
             Method("Positions of BiPE", "bipe_ids", "arXiv 2401.16421"),
@@ -283,6 +290,47 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 say(
                     "it takes the rotation from heads that are chosen by an entropy measured on a trained model; the exact "
                     "entropy and the noise that replaces RoPE were found in summaries only, which disagree"
+                ),
+            ),
+            Method(
+                "TAPA",
+                "",
+                "arXiv 2509.12635",
+                ("tapa", "token_aware_phase_attention"),
+                say(
+                    "its score is a product of some channels times the cosine of a product of the others and a power of "
+                    "the distance, neither a rotation nor a bias; the exact formula was found in summaries only, nor code "
+                    "by its authors"
+                ),
+            ),
+            Method(
+                "HARoPE",
+                "",
+                "arXiv 2510.10489",
+                ("harope", "head_wise_adaptive_rotary_positional_encoding"),
+                say(
+                    "a learned matrix for each head before RoPE: the projections of queries and keys hold it already, "
+                    "unless a norm stands between; code by its authors was not found"
+                ),
+            ),
+            Method(
+                "DeltaFormer",
+                "",
+                "arXiv 2505.19488",
+                ("deltaformer", "delta_former"),
+                say(
+                    "it changes values, by a triangular system over keys, and not positions: those of its layer in "
+                    "flash-linear-attention are rope"
+                ),
+            ),
+            Method(
+                "Zipformer's relative positions",
+                "",
+                "arXiv 2310.11230",
+                ("zipformer", "compact_rel_positional_encoding"),
+                say(
+                    "not here yet: a projection of the hidden states of its own meets a projected vector of the compressed "
+                    "distance; transformer_xl, of Conformer, is near"
                 ),
             ),
             Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),

@@ -5,8 +5,9 @@
 p is a projection of the hidden state to w channels for each head, brought to a mean square of 1; R(l) turns every pair of
 them by l radians; m are ALiBi's slopes.
 Zhang et al. 2025, "Group Representational Position Encoding" (GRAPE). FoX is the case in which
-ψ does not depend on the query. The authors' code leaves p_i as it is and normalises p_l alone: form="code". R turns by the
-token's position and not by a distance, so that a shift of all positions changes the bias.
+ψ does not depend on the query. The authors' code leaves p_i as it is and normalises p_l alone, pairs channel n with channel
+n + w/2 instead of neighbours, and turns by -l: form="code", which reads its c_p.weight as it is. R turns by the token's
+position and not by a distance, so that a shift of all positions changes the bias.
 Legend: b batch, t tokens, h query heads, i query, j key, m d_model, w channels of p.
 """
 
@@ -22,6 +23,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, check_width
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
@@ -43,8 +45,8 @@ class GrapeAP(FromEarlierTokens):
     form     "paper", or "code" for the authors' code
     slopes   other slopes than ALiBi's, one for each head
 
-    Parameter: weight [n_heads·width, d_model]. Call read_hidden(x, at) once a layer; `Attention` does. The authors use it
-    with and without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
+    Parameter: weight [n_heads·width, d_model], the authors' c_p.weight. Call read_hidden(x, at) once a layer; `Attention`
+    does. The authors use it with and without RoPE: Stack(RoPE(d_head), GrapeAP(d_model, n_heads)).
     Time O(queries·keys·width) and memory O(queries·keys); for every token the cache holds n_heads·width numbers more.
     """
 
@@ -73,7 +75,10 @@ class GrapeAP(FromEarlierTokens):
         """ψ of all pairs, keys in the order of the path."""
         key = _normal(key).transpose(1, 2)
         angle = coords.double()[:, None, :, None].expand(*key.shape[:-1], self.width // 2)
-        turned = rotate(key, angle.cos().to(key.dtype), angle.sin().to(key.dtype), "interleaved")
+        layout: Layout = "interleaved"
+        if self.form == "code":
+            layout, angle = "half", -angle
+        turned = rotate(key, angle.cos().to(key.dtype), angle.sin().to(key.dtype), layout)
         products = (query if self.form == "code" else _normal(query)).transpose(1, 2) @ turned.transpose(-1, -2)
         return F.logsigmoid(products / self.width) * constant(self.slopes, key.dtype, key.device)[:, None, None]
 

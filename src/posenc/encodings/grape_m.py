@@ -41,6 +41,7 @@ class GrapeM(PositionalEncoding):
     shared      one set of frequencies for all heads, as in the authors' training
     base        of the frequencies that it starts from
     layout      which channels make a pair
+    reverse     turn the other way, R(-p); the authors' code does, with layout="half"
 
     Parameter: log_frequencies [1 or n_kv_heads, d_head/2]. Fresh it is RoPE. LeRoPE learns factors of given frequencies
     instead. Time O(t·d), like RoPE; tables in fp64.
@@ -59,14 +60,17 @@ class GrapeM(PositionalEncoding):
         shared: bool = True,
         base: float = 10000.0,
         layout: Layout = "interleaved",
+        reverse: bool = False,
     ) -> None:
         checks.even(d_head=d_head)
         own = n_heads if n_kv_heads is None else n_kv_heads
-        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, shared=shared, base=base, layout=layout)
+        super().__init__(
+            d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, shared=shared, base=base, layout=layout, reverse=reverse
+        )
         if n_heads % own:
             raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
         self.d_head, self.n_heads, self.own = d_head, n_heads, 1 if shared else own
-        self.layout = layouts.check(layout)
+        self.layout, self.reverse = layouts.check(layout), reverse
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
         self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
 
@@ -81,7 +85,7 @@ class GrapeM(PositionalEncoding):
         beside(self.log_frequencies, at=at.coords)
         with full_precision(at.coords):
             angle = at.coords.double()[..., None, None] * self.log_frequencies.double().exp()
-            return angle.cos().to(dtype), angle.sin().to(dtype)
+            return angle.cos().to(dtype), (-angle.sin() if self.reverse else angle.sin()).to(dtype)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

@@ -63,7 +63,7 @@ def WanTransformer3DModel(keys: Keys) -> PositionSpec:
 
 @family("CogVideoXTransformer3DModel")
 def CogVideoXTransformer3DModel(keys: Keys) -> PositionSpec:
-    """RoPE in the 5B models; fixed sinusoids, or a learned table of them, in the others."""
+    """RoPE in the 5B models; in the others sinusoids, fixed or as the beginning of a learned table."""
     if keys.flag("use_rotary_positional_embeddings", False):
         d_head = keys.whole("attention_head_dim", 64)
         side = d_head // 8 * 3
@@ -74,12 +74,24 @@ def CogVideoXTransformer3DModel(keys: Keys) -> PositionSpec:
         if keys.flag("use_learned_positional_embeddings", False):
             keys.note("use_learned_positional_embeddings", say("a learned table is added to the patches as well: not read"))
         return _turning(keys, (d_head // 4, side, side), 10000.0, (30, 0), (30, 64), where)
-    return _without_rotation(
-        keys,
-        (30, 0),
-        (30, 64),
-        say("sinusoids of the frame in a quarter of the channels, of column and row in the others: not built here"),
+    if keys.flag("use_learned_positional_embeddings", False):
+        where = say("a learned table, which begins as sinusoids of frame, column and row: not built here")
+        return _without_rotation(keys, (30, 0), (30, 64), where)
+    where = say("(frame, row, column) of the patch, counted from 0; text tokens, at (-1, 0, 0), get nothing")
+    spec = _without_rotation(keys, (30, 0), (30, 64), where)
+    frame_step, patch_step = (
+        keys.number(f"{axis}_interpolation_scale", default) for axis, default in (("temporal", 1.0), ("spatial", 1.875))
     )
+    table = Use(
+        "encodings.sinusoidal_3d.Sinusoidal3D",
+        (("d_model", spec.d_model), ("frame_step", frame_step), ("patch_step", patch_step)),
+        (
+            ("d_model", "num_attention_heads, attention_head_dim"),
+            ("frame_step", keys.said_by("temporal_interpolation_scale")),
+            ("patch_step", keys.said_by("spatial_interpolation_scale")),
+        ),
+    )
+    return replace(spec, layers=(Layer((table,), causal=False), *spec.layers[1:]))
 
 
 @family("LTXVideoTransformer3DModel")

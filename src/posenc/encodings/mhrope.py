@@ -1,0 +1,120 @@
+"""MHRoPE: whole heads read one coordinate each, with all of RoPE's frequencies.
+
+    ω_i = base^(-2i/d);   pair i of key head g turns by ω_i·p_a(g)
+    a(g): time for the first heads, then height, then width; heads beyond them do not turn
+
+Huang et al. 2025, "Revisiting Multimodal Positional Encoding in Vision-Language Models", section 3, and the authors' code
+(freq_allocation/mhrope.py). Text has the same number on all three axes: posenc.positions_by("mrope_ids", …).
+Legend: b batch, h heads, g key heads, t tokens, n pairs, d d_head.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from posenc.catalogue.entry import Entry
+from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
+from posenc.frequencies import layouts, rotary
+from posenc.frequencies.layouts import Layout, Planes
+from posenc.kernels.fast_path import constant
+from posenc.kernels.rotation import rotate
+from posenc.positions import Positions
+from posenc.structure import Rotation
+from posenc.support import checks
+from posenc.support.checked import checked
+from posenc.support.tensor_checks import floating
+
+if TYPE_CHECKING:
+    from posenc.support.shapes import Float
+
+
+class MHRoPE(PositionalEncoding):
+    """Every pair of a head turns by the coordinate of this head. No parameters.
+
+    d_head      channels of a head, even
+    n_heads     query heads
+    n_kv_heads  key heads; the query heads of a group read what their key head reads. None: n_heads
+    sizes       key heads of time, height and width; (2, 3, 3) of 8 in the authors' code, in this proportion unless given.
+                Fewer than n_kv_heads leave the last heads unturned
+    base        of the frequencies
+    layout      which channels make a pair
+
+    Time O(t·d), like RoPE; tables in fp64, [b, t, g, n].
+    Raises ValueError for sizes that are not three or are more than the key heads.
+    """
+
+    coordinate_axes = 3
+
+    @checked
+    def __init__(
+        self,
+        d_head: int,
+        n_heads: int,
+        *,
+        n_kv_heads: int | None = None,
+        sizes: Sequence[int] | None = None,
+        base: float = 5000000.0,
+        layout: Layout = "half",
+    ) -> None:
+        checks.even(d_head=d_head)
+        own = n_heads if n_kv_heads is None else n_kv_heads
+        if sizes is None:
+            side = 3 * own // 8
+            sizes = (own - 2 * side, side, side)
+        sizes = tuple(sizes)
+        super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, sizes=sizes, base=base, layout=layout)
+        if n_heads % own:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if len(sizes) != 3 or min(sizes) < 0 or sum(sizes) > own:
+            raise ValueError(f"sizes: expected the heads of time, height and width, up to {own} together, got {sizes}")
+        self.d_head, self.n_heads, self.own, self.sizes = d_head, n_heads, own, sizes
+        self.layout = layouts.check(layout)
+        self.frequencies = rotary(d_head, base)
+        self.axis_of_head = tuple(axis for axis, size in enumerate(sizes) for _ in range(size))
+
+    def structure(self) -> Rotation:
+        planes = (Planes(self.layout, 0, self.d_head),)
+        return Rotation(planes, planes)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+        """cos and sin of the angle of every pair, [b, t, g, n] each."""
+        self.check_coords(at)
+        floating(dtype)
+        coords = at.coords.double()
+        read = coords[..., list(self.axis_of_head)]
+        read = torch.cat([read, coords.new_zeros(*coords.shape[:2], self.own - read.shape[2])], dim=2)
+        angle = read[..., None] * constant(self.frequencies.values, torch.float64, coords.device)
+        return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(
+        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
+    ) -> Float[Tensor, "b h t d"]:
+        if not rotates(self, x, at, side):
+            return into(x, out)
+        cos, sin = (for_heads(self, table, x, "coordinates") for table in self.tables_at(at, x.dtype))
+        return rotate(x, cos, sin, self.layout, out=out)
+
+    def heads(self, start: int, stop: int) -> MHRoPE:
+        """The slice's query heads, each with its coordinate."""
+        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
+        axes = [self.axis_of_head[head] for head in mine if head < len(self.axis_of_head)]
+        sizes = {"n_heads": stop - start, "n_kv_heads": stop - start, "sizes": tuple(axes.count(axis) for axis in range(3))}
+        return MHRoPE(**{**self.configuration, **sizes})
+
+
+ENTRY = Entry(
+    name="mhrope",
+    class_name="MHRoPE",
+    title="MHRoPE",
+    kind="rotated",
+    published="2025-10",
+    axes=3,
+    positions='posenc.positions_by("mrope_ids", text=length // 4, height=4, width=length // 8, after=length // 4)',
+    formula="R(t)q, R(y)q, R(x)q in heads of their own",
+    also_called=("multi_head_rope", "multihead_rope", "mh_rope", "MHRopeEmbedding"),
+    used_by=("research: Qwen models with images by its authors",),
+)

@@ -2,7 +2,7 @@
 
     p_n = γ·n / L
 
-Kim et al. 2025, "Length-Aware Rotary Position Embedding for Text-Speech Alignment", section 2. RoPE of these positions
+Kim et al. 2025, "Length-Aware Rotary Position Embedding for Text-Speech Alignment". RoPE of these positions
 turns by γ(m/L_q - n/L_k) between frame m and letter n: pairs on the diagonal are at distance 0, however long either is.
 """
 
@@ -23,7 +23,7 @@ def larope_ids(lengths: Sequence[int], *, gamma: float = 10.0) -> Positions:
     """Real positions from 0 to below gamma, for every row of a batch; rows are padded on the right to the longest.
 
     lengths  L, tokens of each row: frames for queries, letters for keys
-    gamma    γ, positions that a whole sequence takes; 10 in the paper
+    gamma    γ, positions that a whole sequence takes; 10 in implementations of Supertonic
 
     Raises ValueError for a length that is not positive.
     """

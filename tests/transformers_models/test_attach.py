@@ -377,6 +377,7 @@ def test_positions_in_parts_and_compressed_keys_are_refused(model_type):
     assert torch.equal(logits(model), own)
 
 
+@pytest.mark.skipif("beam" not in tiny.MODEL_TYPES, reason="this transformers has no Beam")
 def test_a_layer_whose_queries_are_scaled_and_not_rotated_takes_an_encoding():
     """Beam's layers without a window multiply queries by a temperature, which stays, and rotate nothing."""
     model = tiny.model_of("beam")

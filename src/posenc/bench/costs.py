@@ -52,6 +52,7 @@ OF_AXES = {
     1: "rope",
     2: "axial_rope",
     3: "mrope",
+    4: "vrope",
     8: "wire",
     12: "ape",
     14: "prope",

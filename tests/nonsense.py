@@ -254,7 +254,7 @@ VALID: dict[str, Callable[[], Any]] = {
     "d_head": lambda: DH,
     "n_heads": lambda: H,
     "length": lambda: T,
-    "height": lambda: 2,
+    **dict.fromkeys(("height", "frames"), lambda: 2),
     "width": lambda: 3,
     "max_positions": lambda: 64,
     "rank": lambda: 1,

@@ -39,6 +39,8 @@ class BidirectionalFoX(ForgetGates):
 
     @checked
     def __init__(self, d_model: int, n_heads: int, *, first_bias: float = 5.0) -> None:
+        if not abs(first_bias) <= torch.finfo(torch.float32).max:
+            raise ValueError(f"first_bias: expected a number of float32, got {first_bias}")
         super().__init__(d_model, n_heads, per_head=2, offset=first_bias, first_bias=first_bias)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:

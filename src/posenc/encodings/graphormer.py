@@ -50,7 +50,7 @@ class Graphormer(OfPairs):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
             self.check_coords(at, integers=True)
-        of_pair, table, query, key = self.of_pair(at_q, at_k), self.table.to(q.dtype), at_q.coords, at_k.coords
+        of_pair, table, query, key = self._of_pair(at_q, at_k), self.table.to(q.dtype), at_q.coords, at_k.coords
 
         def distance(b: Tensor, i: Tensor, j: Tensor) -> Tensor:
             return (query[b, i] - key[b, j]).abs() if of_pair is None else of_pair(b, i, j)

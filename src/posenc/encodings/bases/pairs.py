@@ -53,7 +53,7 @@ class OfPairs(PositionalEncoding):
         own = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
         return carrying(own, self.identity, (pairs,))
 
-    def of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
+    def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
         """(b, i, j) to the value of the pair; None where the queries carry none."""
         if self.identity not in at_q.tables:
             return None
@@ -79,7 +79,7 @@ class PairBias(OfPairs):
         self.weight = nn.Parameter(torch.zeros(n_heads, features))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        of_pair = self.of_pair(at_q, at_k)
+        of_pair = self._of_pair(at_q, at_k)
         if of_pair is None:
             raise ValueError("PairBias: the positions carry no pairs; take encoding.with_pairs(at, pairs)")
         weight = self.weight.to(q.dtype)

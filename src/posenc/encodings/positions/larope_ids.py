@@ -8,6 +8,7 @@ turns by γ(m/L_q - n/L_k) between frame m and letter n: pairs on the diagonal a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -32,9 +33,11 @@ def larope_ids(lengths: Sequence[int], *, gamma: float = 10.0) -> Positions:
     for length in lengths:
         checks.whole(lengths=length)
     checks.positive(gamma=gamma)
+    if not math.isfinite(gamma * max(lengths)):
+        raise ValueError(f"gamma: {gamma} times {max(lengths)} tokens is no finite position")
     ends = torch.tensor(list(lengths))[:, None]
     at = Positions.from_mask(torch.arange(max(lengths)) < ends)
-    return Positions(at.coords * gamma / ends.double(), at.order, at.document)
+    return Positions(at.coords.double() * gamma / ends, at.order, at.document)
 
 
 ENTRY = Entry(

@@ -42,7 +42,7 @@ def ltx_ids(
 
     Raises ValueError for sizes that are not positive.
     """
-    checks.whole(pixels=pixels, frames_of_latent=frames_of_latent, pixels_of_patch=pixels_of_patch)
+    checks.whole(frames=frames, pixels=pixels, frames_of_latent=frames_of_latent, pixels_of_patch=pixels_of_patch)
     checks.positive(frame_rate=frame_rate, seconds=seconds)
     side = pixels_of_patch / pixels
     share = torch.tensor([frames_of_latent / (frame_rate * seconds), side, side], dtype=torch.float64)

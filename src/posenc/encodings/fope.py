@@ -13,30 +13,27 @@ Legend: b batch, t tokens, h query heads, g key heads, n waves, m pairs that tur
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates
+from posenc.encoding import full_precision
+from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
-from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import floating
 
-if TYPE_CHECKING:
-    from posenc.support.shapes import Float
-
 Form = Literal["paper", "code"]
 
 
-class FoPE(PositionalEncoding):
+class FoPE(RotationByKeyHead):
     """RoPE whose waves are mixed and whose slowest pairs keep still. Not relative: a mixture of rotations is none.
 
     d_head          channels of a head, even
@@ -55,6 +52,7 @@ class FoPE(PositionalEncoding):
 
     traits = frozenset({"local"})
     learned_tables = True
+    per_head = "mixtures"
 
     @checked
     def __init__(
@@ -104,6 +102,9 @@ class FoPE(PositionalEncoding):
             nn.Parameter(identity + deviation * torch.randn(own, *identity.shape), requires_grad=False) for _ in range(2)
         )
 
+    def structure(self) -> None:
+        """Mixtures of cosines and of sines turn by no angle."""
+
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """C and S of every pair of every key head, [b, t, g, d/2]."""
         self.check_coords(at)
@@ -118,14 +119,6 @@ class FoPE(PositionalEncoding):
         cos = F.pad(cos, (0, still), value=1.0)
         sin = F.pad(sin, (0, still), value=1.0 if self.form == "code" else 0.0)
         return cos.to(dtype), sin.to(dtype)
-
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:
-        if not rotates(self, x, at, side):
-            return into(x, out)
-        cos, sin = (for_heads(self, table, x, "mixtures") for table in self.tables_at(at, x.dtype))
-        return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> FoPE:

@@ -12,27 +12,21 @@ Legend: b batch, h heads, g heads with frequencies of their own, t tokens, n pai
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, exact_dtype, for_heads, full_precision, into, rotates
+from posenc.encoding import exact_dtype, full_precision
+from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
-from posenc.frequencies.layouts import Layout, Planes
-from posenc.kernels.rotation import rotate
+from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
-from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import beside, floating
 
-if TYPE_CHECKING:
-    from posenc.support.shapes import Float
 
-
-class GrapeM(PositionalEncoding):
+class GrapeM(RotationByKeyHead):
     """Pair i of head h turns by p·exp(log_frequencies_hi).
 
     d_head      channels of a head, even
@@ -49,6 +43,7 @@ class GrapeM(PositionalEncoding):
 
     learned_tables = True
     exact_parameters = ("log_frequencies",)
+    per_head = "frequencies"
 
     @checked
     def __init__(
@@ -74,10 +69,6 @@ class GrapeM(PositionalEncoding):
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
         self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
 
-    def structure(self) -> Rotation:
-        planes = (Planes(self.layout, 0, self.d_head),)
-        return Rotation(planes, planes)
-
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
         self.check_coords(at)
@@ -86,14 +77,6 @@ class GrapeM(PositionalEncoding):
         with full_precision(at.coords):
             angle = at.coords.double()[..., None, None] * self.log_frequencies.double().exp()
             return angle.cos().to(dtype), (-angle.sin() if self.reverse else angle.sin()).to(dtype)
-
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:
-        if not rotates(self, x, at, side):
-            return into(x, out)
-        cos, sin = (for_heads(self, table, x, "frequencies") for table in self.tables_at(at, x.dtype))
-        return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> GrapeM:

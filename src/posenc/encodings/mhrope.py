@@ -11,28 +11,22 @@ Legend: b batch, h heads, g key heads, t tokens, n pairs, d d_head.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
+from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
-from posenc.frequencies.layouts import Layout, Planes
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
-from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
-from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import floating
 
-if TYPE_CHECKING:
-    from posenc.support.shapes import Float
 
-
-class MHRoPE(PositionalEncoding):
+class MHRoPE(RotationByKeyHead):
     """Every pair of a head turns by the coordinate of this head. No parameters.
 
     d_head      channels of a head, even
@@ -48,6 +42,7 @@ class MHRoPE(PositionalEncoding):
     """
 
     coordinate_axes = 3
+    per_head = "coordinates"
 
     @checked
     def __init__(
@@ -76,10 +71,6 @@ class MHRoPE(PositionalEncoding):
         self.frequencies = rotary(d_head, base)
         self.axis_of_head = tuple(axis for axis, size in enumerate(sizes) for _ in range(size))
 
-    def structure(self) -> Rotation:
-        planes = (Planes(self.layout, 0, self.d_head),)
-        return Rotation(planes, planes)
-
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
         self.check_coords(at)
@@ -89,14 +80,6 @@ class MHRoPE(PositionalEncoding):
         read = torch.cat([read, coords.new_zeros(*coords.shape[:2], self.own - read.shape[2])], dim=2)
         angle = read[..., None] * constant(self.frequencies.values, torch.float64, coords.device)
         return angle.cos().to(dtype), angle.sin().to(dtype)
-
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:
-        if not rotates(self, x, at, side):
-            return into(x, out)
-        cos, sin = (for_heads(self, table, x, "coordinates") for table in self.tables_at(at, x.dtype))
-        return rotate(x, cos, sin, self.layout, out=out)
 
     def heads(self, start: int, stop: int) -> MHRoPE:
         """The slice's query heads, each with its coordinate."""

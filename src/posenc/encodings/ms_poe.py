@@ -18,13 +18,12 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates
+from posenc.encoding import full_precision
+from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
-from posenc.frequencies.layouts import Layout, Planes
+from posenc.frequencies.layouts import Layout
 from posenc.kernels.fast_path import constant
-from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
-from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import floating
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class MsPoE(PositionalEncoding):
+class MsPoE(RotationByKeyHead):
     """RoPE whose positions are divided by another ratio in every head.
 
     d_head      channels of a head, even
@@ -47,6 +46,8 @@ class MsPoE(PositionalEncoding):
     layers as they are. Time O(t·d), like RoPE; tables for every key head.
     Raises ValueError for ratios that are not one positive number for each key head, and sizes that do not fit.
     """
+
+    per_head = "ratios"
 
     @checked
     def __init__(
@@ -73,10 +74,6 @@ class MsPoE(PositionalEncoding):
         self.ratios = _spread(range(own)) if ratios is None else ratios
         self.frequencies = rotary(d_head, base)
 
-    def structure(self) -> Rotation:
-        planes = (Planes(self.layout, 0, self.d_head),)
-        return Rotation(planes, planes)
-
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every key head, [b, t, g, n] each."""
         self.check_coords(at)
@@ -86,14 +83,6 @@ class MsPoE(PositionalEncoding):
             angle = at.coords.double()[..., None] * constant(every, torch.float64, at.coords.device)
             angle = angle.unflatten(-1, (self.own, self.d_head // 2))
             return angle.cos().to(dtype), angle.sin().to(dtype)
-
-    def rotate(
-        self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
-    ) -> Float[Tensor, "b h t d"]:
-        if not rotates(self, x, at, side):
-            return into(x, out)
-        cos, sin = (for_heads(self, table, x, "ratios") for table in self.tables_at(at, x.dtype))
-        return rotate(x, cos, sin, self.layout, out=out)
 
     def heads(self, start: int, stop: int) -> MsPoE:
         """The slice's query heads: key heads as before where the slice has whole groups, else one for each query head."""

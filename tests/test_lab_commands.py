@@ -803,7 +803,7 @@ def test_equal_errors_of_laws_are_told_once(capsys: pytest.CaptureFixture[str], 
     results = [LawResult(name, "broken", "ValueError: planted") for name in "abcdefg"]
     monkeypatch.setattr(lab_add, "told", lambda *_, limit: results)
     with pytest.raises(typer.Exit):
-        lab_add.check("mine.py:Mine", "", lab_add.default_size(), (), quiet=False, as_json=False)
+        lab_add.check("encoding", "mine.py:Mine", lambda: iter(()), quiet=False, as_json=False)
     out, err = capsys.readouterr()
     assert out.count("planted") == 1
     assert "✗ b: the same error" in out
@@ -1005,7 +1005,7 @@ def test_the_commands_on_the_page_exist(tmp_path: Path, monkeypatch: pytest.Monk
     from posenc.lab.experiment import PRESETS
 
     lines = [shlex.split(line, comments=True) for block in blocks("lab.md", "sh") for line in block.splitlines()]
-    assert len(lines) == 14
+    assert len(lines) == 16
     monkeypatch.chdir(tmp_path)
     for words in lines:
         name, *rest = words[words.index("lab") + 1 :]
@@ -1022,7 +1022,7 @@ def test_the_queries_on_the_page_answer(world: World, tmp_path: Path, monkeypatc
     world.copy(tmp_path / "lab-quick")
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {}
-    exec(blocks("lab.md", "python")[1], namespace)
+    exec(blocks("lab.md", "python")[2], namespace)
     bits, changed, seconds = (namespace["database"].sql(query).fetchall() for query in blocks("lab.md", "sql"))
     listed = json.loads(posenc("lab", "list", tmp_path / "lab-quick", "--json").out)["trials"]
     expected = [

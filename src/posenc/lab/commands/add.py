@@ -1,10 +1,11 @@
-"""`posenc lab add`: adds a user's own encoding to a comparison."""
+"""`posenc lab add`: adds a user's own encoding, or a task of their own, to a comparison."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,14 +21,22 @@ if TYPE_CHECKING:
     from posenc.lab.tasks.task import Task
 
 
+Results = Callable[[], "Iterator[LawResult | None]"]
 MOST_NAMED = 5  # laws
+REMEDY = {
+    "encoding": "Correct it, or do not declare the failing traits; posenc.laws.check(encoding) raises at the failure",
+    "task": "Correct it",
+}
 
 
 def command(
     encoding: Annotated[
         str,
         typer.Argument(
-            metavar="FILE.py:CLASS", help="Your class. Append +randomized to train at random positions.", show_default=False
+            metavar="FILE.py:CLASS|FILE.jsonl",
+            help="Your encoding, or your task: a class, or lines of a prompt and its answer. Append +randomized to an "
+            "encoding to train it at random positions.",
+            show_default=False,
         ),
     ],
     to: Annotated[
@@ -51,9 +60,22 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the findings, or the results of the check, as JSON.")
     ] = False,
+    lengths: Annotated[
+        str,
+        typer.Option(
+            help="Of a task: its scored lengths, such as 16,32,64. The first is the trained one. A class may have its own.",
+            show_default=False,
+        ),
+    ] = "",
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Of a task: training steps; those of the first task of DIR if left out.", show_default=False
+        ),
+    ] = None,
     timeout: Timeout = LIMIT,
 ) -> None:
-    """Add your own encoding to a comparison, after it passes the laws it declares.
+    """Add your own encoding to a comparison, after it passes the laws it declares; or your own task.
 
     The file is executed, in a process of its own. The class must be a subclass of posenc.PositionalEncoding. Its
     constructor may take d_model, n_heads, d_head, n_layers and max_positions, by name. If a law fails, the encoding is not
@@ -61,19 +83,30 @@ def command(
     run again. It is tuned like the others: as many tries, of the same learning rates. The table and picture for a paper are
     DIR/report/table.tex, which is printed, and figure.pdf.
 
-    Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick
+    A task is a subclass of posenc.lab.tasks.task.Task, or a file of JSON lines, {"prompt": "2+3", "answer": "5"}. It is
+    checked, and every encoding of the comparison is trained on it.
+
+    Examples:  posenc lab add my_encoding.py:MyEncoding   ·   posenc lab add my_encoding.py:MyEncoding --to lab-quick   ·
+    posenc lab add my_task.py:MyTask --to lab-quick   ·   posenc lab add sums.jsonl --lengths 8,16,32 --to lab-quick
     """
     with interruptible("finished results are kept; the same command continues"):
-        word, source = read_user_encoding(encoding)
+        word, source = read_user_file(encoding)
+        if is_task(word, source, timeout):
+            add_task(asked_task(word, source, lengths), to, steps, run, text, workers, as_json, timeout)
+            return
+        if lengths or steps:
+            raise typer.BadParameter(f"is for tasks, and {word} is an encoding", param_hint="--lengths, --steps")
         if to is None:
-            check(word, source, default_size(), (), quiet=False, as_json=as_json, timeout=timeout)
+            laws = partial(examined, word, source, default_size(), ())
+            check("encoding", word, laws, quiet=False, as_json=as_json, timeout=timeout)
             return
         from posenc.lab.commands.run import carry_out, enter, resumed
 
         before = resumed(to, "--to")
         experiment = with_one_more(before.experiment, word, source)
         tasks = tuple(plan.task for plan in experiment.tasks)
-        check(word, source, experiment.size, tasks, quiet=as_json, as_json=False, timeout=timeout)
+        laws = partial(examined, word, source, experiment.size, tasks)
+        check("encoding", word, laws, quiet=as_json, as_json=False, timeout=timeout)
         added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
         wanted = replace(
             before,
@@ -109,22 +142,116 @@ def usual_folder(command: str) -> str:
     return f"lab-{Path(words[3]).stem}" if words[1:3] == ["lab", "run"] and len(words) > 3 else "posenc-compare"
 
 
-def read_user_encoding(encoding: str) -> tuple[str, str]:
-    """The name of the encoding in the comparison, without folders, and the text of its file."""
+def read_user_file(given: str) -> tuple[str, str]:
+    """The name of the encoding or task in the comparison, without folders, and the text of its file."""
+    from posenc.lab import user_file
     from posenc.lab.experiment.arm import RANDOMIZED
+    from posenc.lab.tasks import LINES
 
-    file, _, name = encoding.rpartition(":")
+    file, _, name = (given, "", "") if given.endswith(LINES) else given.rpartition(":")
     path = Path(file)
-    if not file.endswith(".py") or not name.removesuffix(RANDOMIZED).isidentifier():
+    if not given.endswith(LINES) and not (file.endswith(".py") and name.removesuffix(RANDOMIZED).isidentifier()):
         raise typer.BadParameter(
-            f"expected a file and a class such as my_encoding.py:MyEncoding, got {encoding!r}", param_hint="FILE.py:CLASS"
+            f"expected a file and a class such as my_encoding.py:MyEncoding, or a file of JSON lines, got {given!r}",
+            param_hint="FILE.py:CLASS|FILE.jsonl",
         )
     if not path.is_file():
-        raise FileNotFoundError(f"{encoding}: there is no file {path}")
+        raise FileNotFoundError(f"{given}: there is no file {path}")
+    return f"{path.name}:{name}" if name else path.name, user_file.text_of(path, given)
+
+
+def is_task(word: str, source: str, timeout: float) -> bool:
+    """Whether a file defines a task, found in the process that may run it."""
+    from posenc.lab.tasks import LINES
+
+    if word.endswith(LINES):
+        return True
     try:
-        return f"{path.name}:{name}", path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"{encoding}: {path} is not text in UTF-8") from None
+        return bool(next(told(_is_task, word, source, limit=timeout)))
+    except NoVerdict as error:
+        raise ValueError(f"{word}: the file {error}; it must only define the class. It is not added") from None
+
+
+def _is_task(word: str, source: str) -> Iterator[bool]:
+    """Anything but a task is left to the checks of encodings, which say what is wrong with it."""
+    from posenc.lab import tasks
+
+    try:
+        yield tasks.load(word, source) is not None
+    except Exception:
+        yield False
+
+
+def asked_task(word: str, source: str, lengths: str) -> dict[str, Any]:
+    """The settings of a task. Raises BadParameter for lengths that are no numbers."""
+    from posenc.lab.tasks import LINES
+
+    given: dict[str, Any] = {"name": word, "source": source}
+    if not lengths and word.endswith(LINES):
+        raise typer.BadParameter(
+            "is needed: the bytes of prompts, such as 16,32,64, the trained one first", param_hint="--lengths"
+        )
+    if not lengths:
+        return given
+    try:
+        numbers = tuple(int(one) for one in lengths.split(","))
+    except ValueError:
+        raise typer.BadParameter(f"expected numbers such as 16,32,64, got {lengths!r}", param_hint="--lengths") from None
+    return {**given, "length": numbers[0], "lengths": numbers}
+
+
+def add_task(
+    settings: dict[str, Any],
+    to: Path | None,
+    steps: int | None,
+    run: bool,
+    text: Path | None,
+    workers: int | None,
+    as_json: bool,
+    timeout: float,
+) -> None:
+    """Checks the task, enters it into the experiment of the folder, and trains the missing trials."""
+    from posenc.lab import tasks
+    from posenc.lab.commands.run import carry_out, enter, resumed
+
+    before = None if to is None else resumed(to, "--to")
+    size, word = default_size() if before is None else before.experiment.size, settings["name"]
+    told_of = partial(examined_task, settings, size)
+    check("task", word, told_of, quiet=before is not None and as_json, as_json=as_json and before is None, timeout=timeout)
+    if before is None or to is None:
+        return
+    experiment = with_one_task_more(before.experiment, tasks.read(settings), steps)
+    added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
+    added += "".join(f" {name} {value}" for name, value in lengths_and_steps(settings, steps).items())
+    wanted = replace(
+        before,
+        experiment=experiment,
+        text=text,
+        workers=workers,
+        as_json=as_json,
+        command=before.command.replace(added, "") + added,
+    )
+    if run:
+        carry_out(wanted)
+    else:
+        enter(wanted)
+        typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
+
+
+def lengths_and_steps(settings: dict[str, Any], steps: int | None) -> dict[str, str]:
+    """The options that were given, as words of a command."""
+    lengths = {"--lengths": ",".join(map(str, settings["lengths"]))} if "lengths" in settings else {}
+    return lengths | ({"--steps": str(steps)} if steps else {})
+
+
+def with_one_task_more(experiment: Experiment, task: Task, steps: int | None) -> Experiment:
+    """The experiment with this task in the place of one of its name, or added, trained as its first task."""
+    from posenc.lab.experiment import Experiment, TaskPlan
+
+    training = experiment.tasks[0].training
+    plan = TaskPlan(task=task, training=training.model_copy(update={"steps": steps or training.steps}))
+    others = [one for one in experiment.tasks if one.task.name != task.name]
+    return Experiment.model_validate(experiment.model_copy(update={"tasks": (*others, plan)}).model_dump(mode="json"))
 
 
 def default_size() -> Size:
@@ -139,10 +266,8 @@ def with_one_more(experiment: Experiment, word: str, source: str) -> Experiment:
     return experiment.model_copy(update={"encodings": encodings, "sources": {**experiment.sources, word: source}})
 
 
-def check(
-    word: str, source: str, size: Size, tasks: tuple[Task, ...], *, quiet: bool, as_json: bool, timeout: float = LIMIT
-) -> None:
-    """Prints the result of every law. Exits with code 1 if one fails.
+def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bool, timeout: float = LIMIT) -> None:
+    """Prints every result of `results_of`, which runs in a process of its own. Exits with code 1 if a law fails.
 
     Raises ValueError if the code ends Python, or a law gives no result within `timeout` seconds.
     """
@@ -155,7 +280,7 @@ def check(
         typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
 
     try:
-        for result in told(examined, word, source, size, tasks, limit=timeout):
+        for result in told(results_of, limit=timeout):
             if result is None:
                 continue
             results.append(result)
@@ -165,7 +290,7 @@ def check(
         after = f"after the law {results[-1].law}" if results else "before the first law"
         raise ValueError(f"{word}: the file {error}, {after}; it must only define the class. It is not added") from None
     if as_json:
-        about = {"encoding": word, "findings": [as_data(result) for result in results]}
+        about = {kind: word, "findings": [as_data(result) for result in results]}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
     if broken := [result for result in results if not result.held]:
         for result in broken if quiet else ():
@@ -173,9 +298,7 @@ def check(
         names = ", ".join(result.law for result in broken[:MOST_NAMED])
         names += f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
         typer.echo(
-            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added. Correct it, or do not "
-            "declare the failing traits; posenc.laws.check(encoding) raises at the failure",
-            err=True,
+            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added. {REMEDY[kind]}", err=True
         )
         raise typer.Exit(1)
 
@@ -186,6 +309,14 @@ def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Ite
 
     yield None
     yield from examine(word, source, size, tasks)
+
+
+def examined_task(settings: dict[str, Any], size: Size) -> Iterator[LawResult | None]:
+    """None before the file is executed, then the result of every check of a task."""
+    from posenc.lab.run.task_admission import examine_task
+
+    yield None
+    yield from examine_task(settings, size)
 
 
 def as_data(result: LawResult) -> dict[str, Any]:
@@ -199,7 +330,9 @@ def line(result: LawResult) -> str:
     if result.held:
         return f"✓ {result.law}"
     from posenc.checking.laws import LAWS
+    from posenc.lab.run.task_admission import CHECKS
 
-    law = LAWS.get(result.law.partition(",")[0])
+    name = result.law.partition(",")[0]
+    law = LAWS.get(name) or CHECKS.get(name)
     says = (law.__doc__ or "").splitlines()[0] if law else "A forward and a backward pass in the lab's model."
     return f"✗ {result.law}: {says}\n    {result.detail.splitlines()[0]}"

@@ -90,9 +90,10 @@ def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
     for key, kind, length, value in database.sql(SCORES).fetchall():
         scores.setdefault((key, kind), {})[length] = value
     asked = database.sql("SELECT key, task, encoding, seed, oracle, failed, seconds_training FROM trials").fetchall()
+    measures = {plan["task"]["name"]: tasks.class_of(plan["task"]).measure for plan in manifest["experiment"]["tasks"]}
     found = {
         (task, encoding, seed, oracle): Line(
-            key, task, encoding, seed, oracle, failed, seconds, scores.get((key, tasks.load(task).measure), {})
+            key, task, encoding, seed, oracle, failed, seconds, scores.get((key, measures[task]), {})
         )
         for key, task, encoding, seed, oracle, failed, seconds in asked
     }

@@ -49,7 +49,6 @@ def command(
     if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
         raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")
     with interruptible("nothing was written; the same command starts anew"):
-        from posenc.lab import tasks
         from posenc.lab.experiment import Trial
         from posenc.lab.records import verified
         from posenc.lab.records.fingerprint import fingerprint
@@ -62,7 +61,7 @@ def command(
         rerun = run_again(results.path, kept, text)
         if rerun.record is None:
             raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
-        measure = tasks.load(asked.task.name).measure
+        measure = asked.task.measure
         if tolerance is None:
             allowed = as_the_seeds_differ([record, *other_seeds(results, line)], measure)
         else:

@@ -106,7 +106,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     trial, seconds = described["trial"], described["seconds"]
     bits, steps = described["curve"]["bits"], described["curve"]["step"]
     about = {
-        "task": _settings(trial["task"]),
+        "task": _settings({name: value for name, value in trial["task"].items() if name != "source"}),
         "settings": _settings(dict(trial.get("settings", ()))),
         "tuned": _settings(dict(trial.get("options", ()))),
         "size": _settings(trial["size"]),
@@ -129,7 +129,7 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     console.print(grid)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     kinds = [kind for kind in ("bits", "right", "exact") if any(kind in one for one in described["scores"])]
-    if tasks.load(line.task).measure == "bits" and not any(one.get("exact") for one in described["scores"]):
+    if tasks.class_of(trial["task"]).measure == "bits" and not any(one.get("exact") for one in described["scores"]):
         kinds = [kind for kind in kinds if kind != "exact"]
     for heading in ("frequencies", "targets", "length", "chance", *kinds, "items"):
         words = heading in ("frequencies", "targets")  # they wrap in a narrow terminal, numbers do not

@@ -28,7 +28,7 @@ from pydantic import (
 )
 
 from posenc.catalogue import lookup
-from posenc.lab import tasks
+from posenc.lab import tasks, user_file
 from posenc.lab.experiment import strict_yaml, user_encoding
 from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
 from posenc.lab.experiment.change import ChangeName
@@ -466,7 +466,7 @@ def task_of(given: Any) -> Any:
     if isinstance(given, dict) and not isinstance(given.get("name"), str):
         raise ValueError("expected the name of a task, such as {name: copy}; posenc lab list names them")
     if isinstance(given, dict):
-        return tasks.load(given["name"])(**given)
+        return tasks.read(given)
     return given
 
 
@@ -519,8 +519,12 @@ def parse(text: str, folder: Path) -> Experiment:
     plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
     words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
     own = {word for word in words if isinstance(word, str) and ".py:" in word}
-    given["sources"] = {word: _source(word, folder) for word in own}
+    given["sources"] = {word: source_of(word, folder) for word in own}
     user_encoding.check({encoding_of(word): source for word, source in given["sources"].items()})
+    own_tasks = [task for plan in plans if isinstance(task := plan.get("task"), dict) and _is_from_file(task)]
+    for task in own_tasks:
+        task["source"] = source_of(task["name"], folder)
+    user_file.check({task["name"]: task["source"] for task in own_tasks}, tasks.load)
     return Experiment(**given)
 
 
@@ -534,15 +538,13 @@ def _refuse_booleans(given: Any, where: str = "") -> None:
             _refuse_booleans(value, f"{where}{name}.")
 
 
-def _source(word: str, folder: Path) -> str:
-    """The text of the file that holds a user's encoding."""
-    path = folder / word.partition(":")[0]
-    try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise ValueError(f"encodings: {word}: {path} is not text in UTF-8") from None
-    except OSError as error:
-        raise ValueError(f"encodings: {word}: {path} cannot be read: {error.strerror}") from None
+def _is_from_file(task: Mapping[str, Any]) -> bool:
+    return isinstance(task.get("name"), str) and tasks.is_from_file(task["name"])
+
+
+def source_of(word: str, folder: Path) -> str:
+    """The text of the file that holds a user's encoding or task."""
+    return user_file.text_of(folder / word.partition(":")[0], word)
 
 
 def _listed(given: Any) -> list[Any]:

@@ -86,4 +86,4 @@ def _task(given: object) -> type[BaseModel] | None:
     from posenc.lab import tasks
 
     name = given.get("name") if isinstance(given, dict) else None
-    return tasks.load(name) if name in tasks.names() else None
+    return tasks.load(name) if isinstance(name, str) and name in tasks.names() else None

@@ -1,21 +1,12 @@
-"""A researcher's own encoding: a class in a file, named `my_encoding.py:MyEncoding`.
-
-The file is the user's own code and is executed. Its text travels with every trial, so that a worker on another machine
-runs the same class, and a changed file is another encoding.
-"""
+"""A researcher's own encoding: a class in a file, named `my_encoding.py:MyEncoding` (`posenc.lab.user_file`)."""
 
 from __future__ import annotations
 
-import hashlib
 import inspect
-import linecache
-import sys
-import types
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Mapping
 
 from posenc.encoding import PositionalEncoding
-from posenc.support import apart
+from posenc.lab import user_file
 
 REST = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
@@ -26,42 +17,12 @@ def load(word: str, source: str) -> type[PositionalEncoding]:
     Raises ValueError where there is no such class, or where it is not a positional encoding. What the file raises is
     passed on.
     """
-    file, _, name = word.partition(":")
-    found = getattr(_module(file, source), name, None)
-    if found is None:
-        raise ValueError(f"{word}: expected a subclass of posenc.PositionalEncoding called {name!r}, got a file without it")
-    if not (isinstance(found, type) and issubclass(found, PositionalEncoding)):
-        raise ValueError(f"{word}: expected a subclass of posenc.PositionalEncoding called {name!r}, got {found!r}")
-    return found
+    return user_file.class_in(word, source, PositionalEncoding, "posenc.PositionalEncoding")
 
 
 def check(sources: Mapping[str, str]) -> None:
-    """Loads each class, by word and source, in a process of its own.
-
-    Raises ValueError, in one line, where `load` raises anything, and where a file ends Python or does not come to an end.
-    """
-    loading = ""
-    try:
-        for word in apart.told(_loaded, dict(sources)) if sources else ():
-            loading = word
-    except apart.NoVerdict as error:
-        raise ValueError(f"{loading}: the file {error}; it must only define the class") from None
-
-
-def _loaded(sources: dict[str, str]) -> Iterator[str]:
-    """Each word before it is loaded."""
-    for word, source in sources.items():
-        yield word
-        try:
-            load(word, source)
-        except Exception as error:
-            raise ValueError(in_one_line(word, error)) from error
-
-
-def in_one_line(word: str, error: Exception) -> str:
-    """An error of a user's file, with the name of the encoding."""
-    said = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
-    return said.splitlines()[0]
+    """Loads each class, by word and source, in a process of its own. Raises ValueError, in one line."""
+    user_file.check(sources, load)
 
 
 def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:
@@ -74,19 +35,3 @@ def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:
     if unknown := sorted(required - given.keys()):
         raise ValueError(f"{word}: its constructor needs {', '.join(unknown)}; the lab knows {', '.join(given)}")
     return made(**{name: size for name, size in given.items() if name in parameters})
-
-
-def _module(file: str, source: str) -> types.ModuleType:
-    digest = hashlib.sha256(source.encode()).hexdigest()[:16]
-    name = f"posenc_own_{digest}"
-    if name not in sys.modules:
-        module: Any = types.ModuleType(name)
-        module.__file__ = f"<{file} {digest}>"
-        linecache.cache[module.__file__] = (len(source), None, source.splitlines(True), module.__file__)
-        sys.modules[name] = module
-        try:
-            exec(compile(source, module.__file__, "exec"), module.__dict__)
-        except BaseException:
-            del sys.modules[name]
-            raise
-    return sys.modules[name]

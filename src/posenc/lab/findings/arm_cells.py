@@ -24,12 +24,18 @@ class TaskResults:
     ) -> None:
         self.plan, self.words, self.results = plan, words, results
         self.name: str = plan["task"]["name"]
-        self.task = tasks.load(self.name)
+        self.task = tasks.class_of(plan["task"])
         self.measure: Measure = self.task.measure
         self.length: int = plan["task"]["length"]
         self.lengths: list[int] = list(plan["task"]["lengths"])
         self._crashed = crashed
         self.from_trained = [length for length in self.lengths if length >= self.length]
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """The largest number of tokens in a row, by length."""
+        task = tasks.read(self.plan["task"])
+        return {str(length): task.tokens(length) for length in self.lengths}
 
     def trials(self, word: str, oracle: bool = False) -> dict[int, Json]:
         """The trials by seed."""

@@ -28,7 +28,7 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
 
     A quarter without a row has None. Encodings without a score are left out.
     """
-    task = tasks.load(of.name)(**of.plan["task"])
+    task = tasks.read(of.plan["task"])
     if not has_depth(task):
         return None
     found = of.results.items(of.name, "exact")

@@ -36,6 +36,7 @@ def task_findings(of: TaskResults) -> dict[str, Any]:
         "causal": of.task.causal,
         "length": of.length,
         "lengths": of.lengths,
+        "tokens": of.tokens,
         "chance": any_trial.get("chance", {}),
         "baseline": baseline,
         "floor": _floor(of),

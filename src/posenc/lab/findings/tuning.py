@@ -40,7 +40,11 @@ def tuning(folder: Folder, manifest: Mapping[str, Any]) -> dict[str, Json]:
             tried.setdefault(trial["task"]["name"], {}).setdefault(trial["encoding"], []).append((order, entry))
     plans = {plan["task"]["name"]: plan for plan in manifest["experiment"]["tasks"]}
     found = {
-        name: ranked(tasks.load(name).measure, plans[name], {arm: best_first(tries) for arm, tries in arms.items()})
+        name: ranked(
+            tasks.class_of(plans[name]["task"]).measure,
+            plans[name],
+            {arm: best_first(tries) for arm, tries in arms.items()},
+        )
         for name, arms in tried.items()
     }
     return {name: one for name, one in found.items() if one["rows"]}

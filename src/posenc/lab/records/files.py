@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 from pathlib import Path
 from typing import BinaryIO
@@ -89,3 +90,8 @@ def _keep_the_name(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def named(word: str) -> str:
+    """The name of an encoding or a task as a part of a file's name, at most 60 characters."""
+    return re.sub(r"[^\w+.]", "_", word)[-60:]

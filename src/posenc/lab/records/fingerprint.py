@@ -19,6 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from posenc.lab import tasks
 from posenc.lab.records.import_closure import SOURCES, closure, file_of, imports_of, tree_of
 
 if TYPE_CHECKING:
@@ -42,8 +43,10 @@ def fingerprint_of(names: Iterable[str], sources: Path = SOURCES) -> str:
 
 
 def modules_of(trial: Trial, sources: Path = SOURCES) -> frozenset[str]:
-    """Every module of posenc that the trial can run through. A user's own encoding adds what its file imports."""
-    roots = {TRAINING, f"posenc.lab.tasks.{trial.task.name}"}
+    """Every module of posenc that the trial can run through. A user's own encoding or task adds what its file
+    imports."""
+    roots, task = {TRAINING}, tasks.module_of(trial.task.name)
+    roots |= imports_of(ast.parse(trial.task.source or ""), "", sources) if task is None else {task}
     if trial.source is None:
         roots.add(f"posenc.encodings.{trial.encoding.partition('+')[0]}")
     else:

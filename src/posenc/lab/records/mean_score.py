@@ -44,4 +44,4 @@ def order_of(record: Record) -> Order:
     trial = record.about["trial"]
     mode = RANDOM_POSITIONS if trial.get("draws") else SAME_TARGETS
     bits, exact = (mean_score(record.rows, kind, mode, trial["task"]["length"]) for kind in ("bits", "exact"))
-    return (bits, 0.0) if tasks.load(trial["task"]["name"]).measure == "bits" else (-exact, bits)
+    return (bits, 0.0) if tasks.class_of(trial["task"]).measure == "bits" else (-exact, bits)

@@ -373,8 +373,8 @@ def _key_of(about: Mapping[str, Any]) -> str:
 
 def _name(about: Mapping[str, Any]) -> str:
     trial = about["trial"]
-    encoding = re.sub(r"[^\w+.]", "_", trial["encoding"])[-60:]
-    name: str = f"{trial['task']['name']}-{encoding}-s{trial['seed']}" + "-oracle" * trial["oracle"]
+    task, encoding = (files.named(word) for word in (trial["task"]["name"], trial["encoding"]))
+    name: str = f"{task}-{encoding}-s{trial['seed']}" + "-oracle" * trial["oracle"]
     return name
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc.lab.findings.titles import title
+from posenc.lab.records.files import named
 from posenc.lab.report import charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
@@ -56,7 +57,10 @@ def markdown(findings: Findings, language: Language) -> str:
     parts += [f"## {said(phrase('heat'))}", said(phrase("curves text"))]
     for task in findings["tasks"]:
         called = said(of(task["title"]))
-        parts += [f"### {called}", f"![{called}](curves-{task['name']}{ending}.svg)" * bool(curves_drawn(findings, task))]
+        parts += [
+            f"### {called}",
+            f"![{called}](curves-{named(task['name'])}{ending}.svg)" * bool(curves_drawn(findings, task)),
+        ]
         parts.append(_cells(task, language))
     for task in findings["tasks"]:
         if task["after"]:

@@ -14,6 +14,7 @@ from importlib.resources import files
 
 from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.wording import counted_seeds
+from posenc.lab.records.files import named
 from posenc.lab.report import charts, svg
 from posenc.lab.report.cells import Findings, Task, learnt, top
 from posenc.lab.report.plain_colours import plain_colours
@@ -83,7 +84,7 @@ def _curves(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
             called, trained, far = of(task["title"]), task["length"], max(task["lengths"])
             tested = say(", tested up to {far}", far=far) if top(task) > 1 else Words("")
             title = say("{called}: trained at length {trained}{tested}", called=called, trained=trained, tested=tested)
-            yield f"curves-{task['name']}", drawing, title, note
+            yield f"curves-{named(task['name'])}", drawing, title, note
 
 
 def _pareto(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:

@@ -18,6 +18,7 @@ from torch.nn import functional as F
 from posenc.checking import laws
 from posenc.checking.laws import LawResult, NotApplicable, Setting, World
 from posenc.encoding import PositionalEncoding
+from posenc.lab import user_file
 from posenc.lab.experiment import Size, user_encoding
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.tasks.task import Task
@@ -67,7 +68,7 @@ def build(arm: Arm, setting: Setting) -> PositionalEncoding:
     try:
         return user_encoding.create(arm.encoding, arm.source, sizes)
     except Exception as error:
-        raise ValueError(user_encoding.in_one_line(arm.encoding, error)) from error
+        raise ValueError(user_file.in_one_line(arm.encoding, error)) from error
 
 
 def _attends(encoding: PositionalEncoding, setting: Setting, word: str) -> None:

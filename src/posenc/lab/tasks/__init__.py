@@ -8,11 +8,18 @@ Legend: b rows, t tokens.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from posenc.lab import user_file
+from posenc.support.languages import Words
 
 if TYPE_CHECKING:
     from posenc.lab.tasks.task import Task
+
+CLASS, LINES = ".py:", ".jsonl"  # in the names of tasks from files
+EXAMPLES = "examples"  # the module of a task of lines
 
 
 def names() -> tuple[str, ...]:
@@ -21,10 +28,58 @@ def names() -> tuple[str, ...]:
     return tuple(file.stem for file in files if f'\n    name: Literal["{file.stem}"]' in file.read_text(encoding="utf-8"))
 
 
-def load(name: str) -> type[Task]:
-    """Raises ValueError for an unknown name."""
+def load(name: str, source: str | None = None) -> type[Task]:
+    """The class of a task: of one of `names`, or of one from a file, whose text is `source`.
+
+    name    copy; mine.py:Mine, a class in the file; rows.jsonl, lines of a prompt and its answer
+
+    Raises ValueError for an unknown name, and for a file's name without its text. What a user's file raises is passed on.
+    """
+    if is_from_file(name):
+        if source is None:
+            raise ValueError(f"task: {name} is in a file, and its text is not given")
+        return _of_file(name, source)
     if name not in names():
-        raise ValueError(f"task: unknown name {name!r}; known: {', '.join(names())}")
+        raise ValueError(f"task: unknown name {name!r}; known: {', '.join(names())}, FILE.py:CLASS, FILE{LINES}")
+    if source is not None:
+        raise ValueError(f"source: expected none for {name}, which is a task of posenc")
+    return _defined(name)
+
+
+def class_of(settings: Mapping[str, Any]) -> type[Task]:
+    """The class of a task from its settings, as records and experiments hold them."""
+    return load(settings["name"], settings.get("source"))
+
+
+def read(settings: Mapping[str, Any]) -> Task:
+    """A task from its settings. Raises ValueError for an unknown name and for invalid settings."""
+    return class_of(settings)(**settings)
+
+
+def is_from_file(name: str) -> bool:
+    return CLASS in name or name.endswith(LINES)
+
+
+def module_of(name: str) -> str | None:
+    """The module of posenc that defines a task, None for a user's own class."""
+    return None if CLASS in name else f"posenc.lab.tasks.{EXAMPLES if name.endswith(LINES) else name}"
+
+
+def _of_file(name: str, source: str) -> type[Task]:
+    from posenc.lab.tasks.task import Task
+
+    made: Any
+    if CLASS in name:
+        made = user_file.class_in(name, source, Task, "posenc.lab.tasks.task.Task")
+        if "title" not in vars(made):
+            made.title = Words(made.__name__)
+        return made  # type: ignore[no-any-return]
+    made = _defined(EXAMPLES)
+    return type(made)(name, (made,), {"title": Words(name), "__module__": made.__module__})  # type: ignore[no-any-return]
+
+
+def _defined(name: str) -> type[Task]:
+    """The task that a file of this folder defines."""
     from posenc.lab.tasks.task import Task
 
     module = importlib.import_module(f"posenc.lab.tasks.{name}")

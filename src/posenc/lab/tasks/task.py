@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 from torch import Tensor
 
 from posenc.lab.say import say
@@ -52,6 +52,7 @@ class Task(BaseModel, ABC):
     length    the longest length in training, in the unit of the task
     lengths   the scored lengths, ascending; `length` is among them, and larger ones are extrapolation
     held_out  rows scored at each length
+    source    the text of the file that the task comes from; None for the tasks of posenc
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -60,10 +61,11 @@ class Task(BaseModel, ABC):
     length: int = Field(ge=1)
     lengths: tuple[int, ...]
     held_out: int = Field(default=256, ge=1)
+    source: str | None = Field(default=None, repr=False)
 
     scoring: ClassVar[frozenset[str]] = frozenset({"lengths", "held_out"})  # settings that do not affect training
     title: ClassVar[Words]
-    unit: ClassVar[Words]  # the unit of lengths: "bytes of context"
+    unit: ClassVar[Words] = say("length")  # the unit of lengths: "bytes of context"
     measure: ClassVar[Literal["bits", "exact"]]  # bits per target, lower is better; or the share of rows entirely right
     causal: ClassVar[bool] = True
     reads_text: ClassVar[bool] = False
@@ -76,6 +78,17 @@ class Task(BaseModel, ABC):
         if list(self.lengths) != sorted(set(self.lengths)) or self.length not in self.lengths:
             raise ValueError(f"lengths: expected ascending ones with length={self.length} among them, got {self.lengths}")
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_source(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Written only if there is one, so that the keys of older results stay."""
+        return {name: value for name, value in serialize(self).items() if name != "source" or value is not None}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Read again from its settings: no other process can import a class of a user's file."""
+        from posenc.lab import tasks
+
+        return tasks.read, (self.model_dump(mode="json"),)
 
     @property
     @abstractmethod

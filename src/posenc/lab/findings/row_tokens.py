@@ -9,12 +9,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from posenc.catalogue import lookup
+from posenc.lab import tasks
 
 
 def row_tokens(task: Mapping[str, Any], length: int) -> int:
     """The largest number of tokens in a row of that length, for a task of the findings."""
-    found: int = task["tokens"][str(length)]
-    return found
+    if tasks.is_from_file(task["name"]):  # findings do not hold the file
+        found: int = task["tokens"][str(length)]
+        return found
+    return tasks.load(task["name"]).model_construct(length=task["length"]).tokens(length)
 
 
 def longest_bucket(task: Mapping[str, Any]) -> int:

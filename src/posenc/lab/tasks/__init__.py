@@ -73,9 +73,15 @@ def _of_file(name: str, source: str) -> type[Task]:
         made = user_file.class_in(name, source, Task, "posenc.lab.tasks.task.Task")
         if "title" not in vars(made):
             made.title = Words(made.__name__)
+        made.__reduce__ = _read_again
         return made  # type: ignore[no-any-return]
     made = _defined(EXAMPLES)
-    return type(made)(name, (made,), {"title": Words(name), "__module__": made.__module__})  # type: ignore[no-any-return]
+    return type(made)(name, (made,), {"title": Words(name), "__reduce__": _read_again, "__module__": made.__module__})  # type: ignore[no-any-return]
+
+
+def _read_again(task: Task) -> tuple[Any, ...]:
+    """For pickle: no other process can import a class of a user's file."""
+    return read, (task.model_dump(mode="json"),)
 
 
 def _defined(name: str) -> type[Task]:

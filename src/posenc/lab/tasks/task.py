@@ -84,12 +84,6 @@ class Task(BaseModel, ABC):
         """Written only if there is one, so that the keys of older results stay."""
         return {name: value for name, value in serialize(self).items() if name != "source" or value is not None}
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Read again from its settings: no other process can import a class of a user's file."""
-        from posenc.lab import tasks
-
-        return tasks.read, (self.model_dump(mode="json"),)
-
     @property
     @abstractmethod
     def vocabulary(self) -> int:

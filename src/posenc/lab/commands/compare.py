@@ -110,7 +110,7 @@ def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float |
             raise typer.BadParameter(str(error), param_hint="--encodings") from error
     tasks = preset.tasks
     if "rope" not in changes.get("encodings", preset.encodings):  # there is nothing to change after training
-        tasks = tuple(plan.model_copy(update={"after": ()}) for plan in tasks)
+        tasks = tuple(plan.model_copy(update={"after": (), "then": ()}) for plan in tasks)
     if budget is not None or steps is not None:
         changes["budget"], count = budget, steps or STEPS
         trained = (plan.training.model_copy(update={"steps": count}) for plan in tasks)

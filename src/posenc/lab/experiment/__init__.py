@@ -31,7 +31,7 @@ from posenc.catalogue import lookup
 from posenc.lab import tasks, user_file
 from posenc.lab.experiment import strict_yaml, user_encoding
 from posenc.lab.experiment.arm import ABACUS, Arm, encoding_of, trainable, tuned_as
-from posenc.lab.experiment.change import ChangeName
+from posenc.lab.experiment.change import ChangeName, Then
 from posenc.lab.experiment.encoding_settings import check_settings
 from posenc.lab.experiment.error_line import line
 from posenc.lab.experiment.key import NUMERICS_VERSION, key_of
@@ -53,7 +53,7 @@ PRESETS = (
     "words",
 )
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
-SCORING = {"after", "draws"}  # settings of a trial that do not affect its training
+SCORING = {"after", "then", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
 SPREAD = 2  # number of positions to draw from over the longest scored length; Ruoss et al.: 2048 for lengths up to 500
 POSITIVE = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -120,6 +120,7 @@ class Trial(Strict):
     options     what tuning chose of the encoding in place of its defaults: (("base", 500.0),)
     draws       of random positions that scores are the mean over; 0: scored at 0, 1, 2, … only, as posenc 0.1 did
     after       changes of the frequencies after training (`experiment.change`), scored in separate rows
+    then        changes after which the model is trained on, each from the trained model; scored in separate rows
     oracle      trained at the longest scored length instead of `task.length`, on as many tokens
     precision   float32 throughout, or bfloat16 matrix products with float32 parameters
     """
@@ -134,6 +135,7 @@ class Trial(Strict):
     size: Size
     training: Training
     after: tuple[ChangeName, ...] = ()
+    then: tuple[Then, ...] = ()
     oracle: bool = False
     precision: Precision = "32-true"
 
@@ -145,7 +147,7 @@ class Trial(Strict):
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """These are written only if there are any, so that the keys of older results stay."""
-        unset = [name for name in ("settings", "options", "draws") if not getattr(self, name)]
+        unset = [name for name in ("settings", "options", "draws", "then") if not getattr(self, name)]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
     @model_validator(mode="after")
@@ -221,6 +223,7 @@ class TaskPlan(Strict):
     training: Training
     encodings: Encodings | None = None
     after: tuple[ChangeName, ...] = ()
+    then: tuple[Then, ...] = ()
     learning_rates: tuple[POSITIVE, ...] = ()
     settings: dict[str, dict[str, Setting]] = {}
     own_scales: dict[str, dict[str, tuple[POSITIVE, ...]]] = {}
@@ -239,7 +242,7 @@ class TaskPlan(Strict):
         """Older results do not have these settings."""
         unset = [
             name
-            for name in ("settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps")
+            for name in ("then", "settings", "own_scales", "joint_scales", "tuning_steps", "enough_steps")
             if not getattr(self, name)
         ]
         return {name: value for name, value in serialize(self).items() if name not in unset}
@@ -340,9 +343,11 @@ class Experiment(Strict):
             words = self.of(plan)
             for word in words:
                 check_numbers(plan.task, word)
-            if plan.after and "rope" not in words:
+            if wrong := [one.length for one in plan.then if one.length not in plan.task.lengths]:
+                raise ValueError(f"then: expected a length among {plan.task.lengths}, got {wrong[0]}")
+            if (plan.after or plan.then) and "rope" not in words:
                 raise ValueError(
-                    f"after: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
+                    f"{'after' if plan.after else 'then'}: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
                     f"{', '.join(words)}"
                 )
             self._settings_exist(plan)
@@ -432,6 +437,7 @@ class Experiment(Strict):
     ) -> Trial:
         changed = {"learning_rate": choice.learning_rate, "steps": steps or plan.training.steps}
         arm, task = Arm.parse(word, self.sources.get(word)), plan.task
+        is_changed = word == "rope" and not oracle and steps is None
         if steps is not None and not (arm.randomized or arm.abacus):  # which draw positions up to the longest length
             task = task.model_copy(update={"lengths": (task.length,)})
         return Trial(
@@ -445,7 +451,8 @@ class Experiment(Strict):
             size=self.size,
             training=plan.training.model_copy(update=changed),
             oracle=oracle,
-            after=plan.after if word == "rope" and not oracle and steps is None else (),
+            after=plan.after if is_changed else (),
+            then=plan.then if is_changed else (),
             precision=self.precision,
         )
 

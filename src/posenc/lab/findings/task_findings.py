@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from posenc.lab.experiment.change import Change
+from posenc.lab.experiment.change import Change, Then
 from posenc.lab.findings import arm_cells, criteria, statistics
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
@@ -77,8 +77,8 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
     if changes in ([], [""]):
         return []
     found = [{"change": "", "cells": rope["cells"]}]
-    for change in of.plan["after"]:
-        follows = Change.parse(change).factor is None
+    for change in (*of.plan["after"], *(Then(**one).word for one in of.plan.get("then", ()))):
+        follows = Change.parse(change).follows_length
         cells = arm_cells.cells(of, "rope", change=change)
         for length, cell in cells.items():
             if follows and int(length) <= of.length:  # the factor is 1: nothing was changed

@@ -7,7 +7,7 @@ from typing import Any
 
 from posenc.catalogue import lookup
 from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
-from posenc.lab.experiment.change import Change
+from posenc.lab.experiment.change import DROP, Change
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
@@ -17,14 +17,17 @@ CHANGES = {
     "ntk": Words("NTK"),
     "yarn": Words("YaRN"),
     "self_extend": Words("Self-Extend"),
+    DROP: say("positions dropped"),
 }
 """Ways to change RoPE's frequencies after training."""
 SUFFIXES = {RANDOMIZED: say(" + random positions"), ABACUS: say(" + Abacus positions"), DROPPED: say(", dropped")}
 
 
 def change_title(word: str) -> Words:
-    """YaRN; YaRN (factor 2)."""
-    return with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word)
+    """YaRN; YaRN (factor 2); YaRN (factor 4), 200 steps at 512."""
+    name = with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word)
+    trained = Change.parse(word).trained if word else ""
+    return joined((name, Words(trained)), ", ", "，") if trained else name
 
 
 def with_factor(name: Words, word: str) -> Words:

@@ -8,6 +8,7 @@ and decays linearly. Lightning Fabric handles precision and processes (`torchrun
 
 from __future__ import annotations
 
+import copy
 import logging
 import math
 import os
@@ -27,7 +28,7 @@ from torch import Tensor, nn
 import posenc
 from posenc.encodings.rope import RoPE
 from posenc.lab.experiment import Precision, Trial
-from posenc.lab.experiment.change import Change
+from posenc.lab.experiment.change import DROP, Change, Then
 from posenc.lab.records import learning_curve
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
@@ -131,11 +132,15 @@ class Run:
         self.fabric = hardware.fabric(trial.precision)
         task = self.task
         self.model = new_model(trial).to(self.fabric.device)
-        if trial.after and type(self.model.encoding(0)) is not RoPE:
-            raise ValueError(f"after: only RoPE has frequencies to change, got {trial.encoding}")
+        for name in ("after", "then"):
+            if getattr(trial, name) and type(self.model.encoding(0)) is not RoPE:
+                raise ValueError(f"{name}: only RoPE has frequencies to change, got {trial.encoding}")
+        if trial.then and hardware.devices > 1:
+            raise ValueError(f"then: expected one device, got {hardware.devices}; leave torchrun out")
         self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
         self.tokens = 0
         self.trained_as = dict[str, str]()
+        self.trained_on = dict[str, dict[str, Any]]()
 
     def record(self) -> Record | None:
         """Scores in the first process; the others wait, so that no process ends during communication."""
@@ -216,20 +221,26 @@ class Run:
 
     def losses(self) -> Iterator[float]:
         """Takes one training step per iteration and yields its loss in bits per target."""
-        training, seed = self.trial.training, self.trial.seed
-        data = torch.Generator().manual_seed(seed_of("data", seed))
-        places = torch.Generator().manual_seed(seed_of("positions", seed))
-        optimizer: Any = torch.optim.AdamW(groups(self.model, training.weight_decay), betas=training.betas, fused=True)
-        objective, optimizer = self.fabric.setup(Objective(self.model), optimizer, _reapply_compile=False)
-        self.model.train()
         phases = self.arm.phases(self.steps)
+        return self.steps_of(self.model, self.task, self.rows_a_step, phases, self.trial.training.learning_rate)
+
+    def steps_of(
+        self, model: Transformer, task: Task, rows: int, phases: list[tuple[int, int]], rate: float, name: str = ""
+    ) -> Iterator[float]:
+        """The same for a model and a task. Other `name`s draw other rows."""
+        training, seed = self.trial.training, self.trial.seed
+        data = torch.Generator().manual_seed(seed_of(f"data{name}", seed))
+        places = torch.Generator().manual_seed(seed_of(f"positions{name}", seed))
+        optimizer: Any = torch.optim.AdamW(groups(model, training.weight_decay), betas=training.betas, fused=True)
+        objective, optimizer = self.fabric.setup(Objective(model), optimizer, _reapply_compile=False)
+        model.train()
         for step, (begin, end) in ((step, phase) for phase in phases for step in range(*phase)):
             if step == begin > 0:
-                self.model.drop_positions()
+                model.drop_positions()
             for group in optimizer.param_groups:
-                group["lr"] = training.learning_rate * schedule(step - begin, end - begin, training.warmup)
-            batch = self.task.training_batch(self.rows_a_step, data, self.text)
-            at = self.arm.training_positions(self.task, batch.tokens, places)
+                group["lr"] = rate * schedule(step - begin, end - begin, training.warmup)
+            batch = task.training_batch(rows, data, self.text)
+            at = self.arm.training_positions(task, batch.tokens, places)
             asked = max(1, int((batch.targets != IGNORE).sum()))
             part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
             loss = objective(part) * (self.fabric.world_size / asked)  # DDP averages over processes
@@ -253,7 +264,35 @@ class Run:
         cannot = score_lengths(self.model, self.arm, self.task, self.text, self.rows, report)
         score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
         self.score_changes()
+        for one in self.trial.then:
+            self.train_on(one)
         return cannot
+
+    def train_on(self, then: Then) -> None:
+        """Trains a copy of the model on after a change, and scores it at every length."""
+        begun, before, change = time.perf_counter(), self.tokens, then.change
+        model, trained = copy.deepcopy(self.model), self.task.tokens(self.task.length)
+        task = self.task.model_copy(update={"length": then.length})
+        longer = task.tokens(then.length)
+        if change == DROP:
+            model.drop_positions()
+        else:
+            rope, asked = model.encoding(0), Change.parse(change)
+            assert isinstance(rope, RoPE)
+            model.encodings = nn.ModuleList([changed(rope, asked.method, asked.factor_at(longer / trained), trained)])
+        rows, rate = max(1, round(self.rows_a_step * trained / longer)), then.learning_rate
+        rate = self.trial.training.learning_rate if rate is None else rate
+        bits = list(self.steps_of(model, task, rows, [(0, then.steps)], rate, f" {then.word}"))
+        about: dict[str, Any] = {"tokens": self.tokens - before, "seconds": time.perf_counter() - begun}
+        self.tokens = before
+        if math.isfinite(bits[-1]):
+            about["bits"] = bits[-1]
+            for length in self.task.lengths:
+                batch = self.task.scored(length, self.text)
+                found = scores(model, batch.tokens, batch.targets)
+                if found.finite:
+                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
+        self.trained_on[then.word] = about
 
     def score_changes(self) -> None:
         """Scores the model with changed RoPE frequencies, at every length where the factor is not 1."""
@@ -288,6 +327,7 @@ class Run:
             "machine": machine(self.fabric.device),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             **self.trained_as,
+            **({"then": self.trained_on} if self.trained_on else {}),
         }
 
 

@@ -1,0 +1,121 @@
+"""Training on after a change of a trained RoPE model: YaRN at a longer length, and positions dropped."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import in_process
+from posenc.lab.experiment import Trial, parse
+from posenc.lab.findings.titles import change_title
+from posenc.lab.trial.training import Hardware, Run, run_trial
+
+EXPERIMENT = """
+name: tiny
+about: {en: Tiny., zh: 极小。}
+seeds: 1
+size: {d_model: 16, n_heads: 2, n_layers: 1}
+encodings: [rope, nope]
+tasks:
+  - task: {name: copy, length: 4, lengths: [4, 8, 16], held_out: 16}
+    training: {steps: 6, rows: 8}
+    after: [yarn]
+    then:
+      - {change: yarn, steps: 5, length: 16}
+      - {change: drop, steps: 3, length: 4, learning_rate: 0.001}
+"""
+WORDS = ("yarn, 5 steps at 16", "drop, 3 steps at 4, rate 0.001")
+
+
+def trial(**changed: Any) -> Trial:
+    (found,) = [one for one in parse(EXPERIMENT, Path()).trials() if one.encoding == "rope"]
+    return Trial.model_validate(found.model_dump(mode="json") | changed)
+
+
+def rows(record: Any) -> list[Any]:
+    assert record is not None
+    return [row for row in record.rows.to_pylist() if row["kind"] in ("bits", "exact")]
+
+
+def test_the_trained_model_is_scored_as_if_nothing_came_after() -> None:
+    alone, record = run_trial(trial(then=[]), None), run_trial(trial(), None)
+    assert [row for row in rows(record) if row["change"] not in WORDS] == rows(alone)
+    for word in WORDS:
+        assert {row["length"] for row in rows(record) if row["change"] == word} == {4, 8, 16}
+    assert record is not None
+    assert alone is not None
+    assert record.about["trained_tokens"] == alone.about["trained_tokens"]
+    assert "then" not in alone.about
+    about = record.about["then"]
+    assert about[WORDS[0]]["tokens"] <= 5 * 2 * 34  # 8 rows of 10 tokens are as many as 2 rows of 34
+    assert run_trial(trial(), None).rows.equals(record.rows)  # type: ignore[union-attr]
+
+
+def test_every_one_starts_from_the_trained_model() -> None:
+    both, second = run_trial(trial(), None), run_trial(trial(then=[trial().model_dump(mode="json")["then"][1]]), None)
+    assert [row for row in rows(both) if row["change"] == WORDS[1]] == [
+        row for row in rows(second) if row["change"] == WORDS[1]
+    ]
+
+
+def test_dropped_then_trained_is_a_model_without_positions() -> None:
+    """Rows of the last step are the ones of NoPE's own attention: a permuted context gives equal logits at its end."""
+    run = Run(trial(), None)
+    assert run.train() is None
+    seen = list[Any]()
+    run.steps_of = lambda model, *rest: seen.append(model) or iter([1.0])  # type: ignore[method-assign, func-returns-value]
+    for one in run.trial.then:
+        run.train_on(one)
+    yarn, dropped = seen
+    assert yarn is not run.model
+    assert yarn.encoding(0).frequencies != run.model.encoding(0).frequencies
+    assert type(dropped.encoding(0)).__name__ == "PositionalEncoding"
+    assert all((a == b).all() for a, b in zip(run.model.layers.parameters(), dropped.layers.parameters(), strict=True))
+
+
+def test_it_decides_the_key_and_not_the_trained_weights() -> None:
+    assert trial().key("") != trial(then=[]).key("")
+    assert trial().weights_key("") == trial(then=[]).weights_key("")
+    assert "then" not in trial(then=[]).model_dump(mode="json")
+    assert all(one.then == () for one in parse(EXPERIMENT, Path()).trials() if one.encoding == "nope")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("length: 16}", "length: 12}", "then: expected a length among (4, 8, 16), got 12"),
+        ("change: yarn,", "change: self_extend,", "self_extend is for models that are not trained on"),
+        ("change: yarn,", "change: yran,", "expected one of interpolation, ntk, yarn"),
+        ("steps: 5", "steps: 0", "steps: expected a number of at least 1"),
+        ("[rope, nope]", "[nope]", "has no encoding rope"),
+    ],
+)
+def test_a_wrong_one_is_named(old: str, new: str, said: str, tmp_path: Path) -> None:
+    from posenc.lab.experiment import read_experiment
+
+    (tmp_path / "wrong.yaml").write_text(EXPERIMENT.replace(old, new), "utf-8")
+    with pytest.raises(ValueError, match=r"wrong\.yaml") as error:
+        read_experiment(str(tmp_path / "wrong.yaml"))
+    assert said in str(error.value)
+
+
+def test_more_than_one_device_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"devices|then"):
+        Run(trial(), None, Hardware(devices=2))
+
+
+def test_the_report_shows_the_chain(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
+    ended = in_process.posenc("lab", "run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--json", "--workers", "1")
+    assert ended.returncode == 0, ended.stderr
+    (task,) = json.loads(ended.stdout)["tasks"]
+    assert [one["change"] for one in task["after"]] == ["", "yarn", *WORDS]
+    for one in task["after"][2:]:
+        assert all(cell["mean"] is not None for cell in one["cells"].values())
+    report = (tmp_path / "out" / "report" / "report.md").read_text("utf-8")
+    for word in WORDS:
+        assert change_title(word).en in report
+    assert change_title(WORDS[0]).en == "YaRN, 5 steps at 16"

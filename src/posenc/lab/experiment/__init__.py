@@ -347,8 +347,8 @@ class Experiment(Strict):
                 raise ValueError(f"then: expected a length among {plan.task.lengths}, got {wrong[0]}")
             if (plan.after or plan.then) and "rope" not in words:
                 raise ValueError(
-                    f"{'after' if plan.after else 'then'}: changes the frequencies of a trained RoPE; {plan.task.name} has no encoding rope, only "
-                    f"{', '.join(words)}"
+                    f"{'after' if plan.after else 'then'}: changes the frequencies of a trained RoPE; {plan.task.name} has "
+                    f"no encoding rope, only {', '.join(words)}"
                 )
             self._settings_exist(plan)
             for name, scales in (("own_scales", plan.own_scales), ("joint_scales", plan.joint_scales)):

@@ -25,7 +25,11 @@ SUFFIXES = {RANDOMIZED: say(" + random positions"), ABACUS: say(" + Abacus posit
 
 def change_title(word: str) -> Words:
     """YaRN; YaRN (factor 2); YaRN (factor 4), 200 steps at 512."""
-    name = with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word)
+    return with_training(with_factor(CHANGES.get(word) or CHANGES[Change.parse(word).method], word), word)
+
+
+def with_training(name: Words, word: str) -> Words:
+    """The name of a change, with the training after it if there was one."""
     trained = Change.parse(word).trained if word else ""
     return joined((name, Words(trained)), ", ", "，") if trained else name
 

@@ -20,7 +20,7 @@ from typing import NamedTuple
 from posenc.catalogue import lookup
 from posenc.catalogue.entry import Kind
 from posenc.lab.experiment.arm import ABACUS, DROPPED, RANDOMIZED, encoding_of
-from posenc.lab.experiment.change import Change
+from posenc.lab.experiment.change import DROP, Change
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
@@ -73,16 +73,17 @@ CHANGES = {
     "ntk": Look("teal", "dotted"),
     "yarn": Look("blue", "solid"),
     "self_extend": Look("purple", "dashdot"),
+    DROP: Look("red", "solid"),
 }
 SHORT = {RANDOMIZED: say(" + random"), ABACUS: say(" + Abacus"), DROPPED: say(", dropped", context="label")}
 FIXED_FACTOR = {"solid": "dashed", "dashed": "dotted", "dotted": "dashdot", "dashdot": "solid"}
 
 
 def look_of_change(word: str) -> Look:
-    """The style of a change after training; with a fixed factor it has the colour of its method and other dashes."""
+    """The style of a change after training; with a fixed factor, or trained on, the colour of its method, other dashes."""
     change = Change.parse(word) if word else None
     look = CHANGES[change.method if change else ""]
-    return look if change is None or change.factor is None else look._replace(dash=FIXED_FACTOR[look.dash])
+    return look if change is None or change.follows_length else look._replace(dash=FIXED_FACTOR[look.dash])
 
 
 def look(arm: str, arms: Sequence[str]) -> Look:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.lab.experiment.change import Change
-from posenc.lab.findings.titles import with_factor
+from posenc.lab.experiment.change import DROP, Change
+from posenc.lab.findings.titles import with_factor, with_training
 from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
@@ -63,6 +63,7 @@ PROSE = {
     "change ntk": Words("NTK"),
     "change yarn": Words("YaRN"),
     "change self_extend": Words("Self-Extend"),
+    f"change {DROP}": say("positions dropped"),
     "numbers": say("The same numbers as a table"),
     # 1 The answer
     "answer": say("The answer"),
@@ -363,8 +364,9 @@ def phrase(key: str, /, **values: object) -> Words:
 
 
 def change_name(word: str) -> Words:
-    """A change after training as a heading: none; YaRN; YaRN (factor 2)."""
-    return with_factor(phrase(f"change {Change.parse(word).method if word else ''}"), word)
+    """A change after training as a heading: none; YaRN; YaRN (factor 2); YaRN, 200 steps at 512."""
+    change = Change.parse(word) if word else None
+    return with_training(with_factor(phrase(f"change {change.method if change else ''}"), word), word)
 
 
 def of(given: Mapping[str, Any]) -> Words:

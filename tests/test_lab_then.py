@@ -62,7 +62,7 @@ def test_every_one_starts_from_the_trained_model() -> None:
 
 
 def test_dropped_then_trained_is_a_model_without_positions() -> None:
-    """Rows of the last step are the ones of NoPE's own attention: a permuted context gives equal logits at its end."""
+    """Nothing but the positions changes before the first step."""
     run = Run(trial(), None)
     assert run.train() is None
     seen = list[Any]()

@@ -4,7 +4,7 @@ import { isDark } from "./colours";
 import { array, row, type Data } from "./data";
 import { fill, h } from "./dom";
 import { colourKey } from "./parts/colour_key";
-import { folded, plainTable } from "./parts/numbers";
+import { plainTable } from "./parts/numbers";
 import { predict, type Question } from "./parts/predict";
 import { picture } from "./scene_picture";
 import { chosen, posed, slice, wordsOf } from "./scene_poses";
@@ -134,10 +134,17 @@ const ASKED: Record<string, Asked> = {
       const [words, word] = [wordsOf(data), chosen(data, state)];
       const weights = Array.from(row(slice(array(data, "weights"), number(state, "head")), word));
       const most = weights.indexOf(Math.max(...weights));
-      return both(`“${words[word]}” takes most from “${words[most]}” at ${most}: ${Math.round(weights[most]! * 100)} %.`, `“${words[word]}”从位置 ${most} 的“${words[most]}”取得最多：${Math.round(weights[most]! * 100)}%。`);
+      return both(`“${words[word]}” takes most from “${words[most]}” at ${most}: ${Math.round(weights[most]! * 100)}%.`, `“${words[word]}”从位置 ${most} 的“${words[most]}”取得最多：${Math.round(weights[most]! * 100)}%。`);
     },
   },
 };
+
+/** The page turns the hands itself: the largest difference of their sines and cosines to the table, over how many. */
+function ourOwn(data: Data): [number, number] {
+  const [omega, table] = [array(data, "omega").values, array(data, "table")];
+  const ours = Array.from({ length: table.values.length }, (_, at) => (at % 2 ? Math.cos : Math.sin)(Math.floor(at / 8) * omega[(at % 8) >> 1]!));
+  return [apart(ours, table.values), ours.length];
+}
 
 /** The touch of a step: a button, or a slider with what its value is called. */
 function touching({ touch }: Asked, stage: Stage): { element: HTMLElement; draw(data: Data, state: State, said: string): void } {
@@ -190,7 +197,8 @@ export const SCENE: View = {
     const at = () => STEPS.findIndex(({ name }) => name === stage.state()["step"]);
     const [back, on] = [h("button", { type: "button", "data-role": "back", "aria-label": t(both("Step back", "上一步")), click: () => go(-1) }, "‹"), h("button", { type: "button", class: "primary", "data-role": "on", click: () => go(1) }, t(both("Next", "下一步")), " ›")];
     const beyond = h("a", { class: "beyond", href: "#/stretch" }, t(both("Longer texts", "更长的文本")), " ›");
-    const [says, touch, question, numbers, fact] = [h("p", { class: "says" }), h("div", { class: "touch" }), h("div", { class: "question" }), h("div", {}), h("p", { class: "fact" })];
+    const [says, touch, question, fact, table] = [h("p", { class: "says" }), h("div", { class: "touch" }), h("div", { class: "question" }), h("p", { class: "fact" }), h("div", {})];
+    const numbers = h("details", { class: "numbers", toggle: () => last && draw(...last) }, h("summary", {}, t(both("Numbers", "数值"))), table);
     const frame = h("div", { class: "picture keyed" }, drawing.element, key.element);
     fill(root, h("div", { class: "step-head" }, back, title, on, beyond), says, frame, touch, question, fact, numbers);
     const answered = new Set<string>();
@@ -240,14 +248,12 @@ export const SCENE: View = {
       drawing.element.setAttribute("aria-label", `${t(now.title)}: ${joined(wordsOf(data))}`);
       key.element.style.visibility = colours ? "visible" : "hidden";
       key.draw(...(colours ?? ["diverging", 1] as const));
-      const rows = poses.flatMap(({ cells, clocks }, word) => {
-        const values = cells?.values ?? clocks?.angles;
-        return values && !root.classList.contains("hidden-results") ? [[wordsOf(data)[word]!, ...Array.from(values)]] : [];
-      });
-      fill(numbers, rows.length ? folded(t(both("Numbers", "数值")), plainTable(t(now.title), ["", ...rows[0]!.slice(1).map((_, column) => String(column + 1))], rows)) : null);
-      const table = array(data, "table");
-      const ours = Array.from({ length: 64 * 4 }, (_, one) => (one >> 2) * array(data, "omega").values[one & 3]!).flatMap((angle) => [Math.sin(angle), Math.cos(angle)]);
-      if (fresh) stage.checked(apart(ours, table.values), ours.length);
+      numbers.hidden = name === "bag" && !known;
+      if (numbers.open) {
+        const rows = poses.map(({ cells, clocks }, word) => [wordsOf(data)[word]!, ...Array.from(cells?.values ?? clocks!.angles)]);
+        fill(table, plainTable(t(now.title), ["", ...rows[0]!.slice(1).map((_, column) => String(column + 1))], rows));
+      }
+      if (fresh) stage.checked(...ourOwn(data));
     }
     return draw;
   },

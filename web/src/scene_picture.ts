@@ -70,7 +70,7 @@ function token(pick: () => void): Token {
       seen(mark, Boolean(pose.mark));
       if (pose.mark) {
         mark.textContent = pose.mark.text;
-        moved(mark, pose.mark.x, pose.mark.y);
+        moved(mark, pose.mark.x, pose.mark.y, ` scale(${Math.min(1, Math.max(0.75, pose.scale))})`);
       }
       const { clocks } = pose;
       const apart = clocks?.hand !== undefined || new Set(clocks?.x).size > 1;

@@ -37,6 +37,9 @@ export function slice(numbers: Numbers, index: number): Numbers {
   return { shape, values: numbers.values.subarray(index * size, (index + 1) * size) };
 }
 
+/** A sentence that does not fit at this scale makes the picture taller. */
+const SMALLEST = 0.62;
+
 /** Words in centred lines as large as they fit, each at least `under` wide and with room above and below its chip. */
 function inLines(words: string[], [width, height]: Size, under: number, above: number, below: number): { scale: number; at: { x: number; y: number }[]; height: number } {
   for (let scale = 1.6; ; scale *= 0.92) {
@@ -44,7 +47,7 @@ function inLines(words: string[], [width, height]: Size, under: number, above: n
     const one = (above + CHIP + below) * scale;
     const count = places.at(-1)!.line + 1;
     const tall = count * one + (count - 1) * 10 * scale;
-    if (tall > height && scale > 0.45) continue;
+    if (tall > height && scale > SMALLEST) continue;
     const top = Math.max(0, (height - tall) / 2);
     return { scale, height: Math.max(height, tall), at: places.map(({ x, line }) => ({ x, y: top + line * (one + 10 * scale) + (above + CHIP / 2) * scale })) };
   }
@@ -78,7 +81,7 @@ const hands: Posed = (data, state, size) => {
 const oneRow: Posed = (data, state, [width, height]) => {
   const [table, word] = [array(data, "table"), chosen(data, state)];
   const lineRoom = height * 0.36;
-  const { scale, at, height: tall } = inLines(wordsOf(data), [width, lineRoom], 56, 20, 22);
+  const { scale, at, height: tall } = inLines(wordsOf(data), [width, lineRoom], 56, 24, 22);
   const below = Math.max(lineRoom, tall) + 8;
   const cell = Math.min(64, (width - 16) / 8);
   const radius = Math.min(cell * 0.72, (height - below - 90) / 2, 52);
@@ -169,7 +172,7 @@ const shift: Posed = (data, state, size) => {
   const poses = at.map((place, word) => {
     const p = position(state, word);
     return {
-      ...place, scale, mark: markAbove(k ? `${p} → ${p + k}` : String(p), scale),
+      ...place, scale, mark: markAbove(k ? `${p}→${p + k}` : String(p), scale),
       clocks: { x: [0, 0, 0, 0], y: (CHIP / 2 + 40) * scale, r: 31 * scale, angles: angles(data, p + k), hand: pair, from: angles(data, p)[pair]! },
     };
   });

@@ -37,7 +37,7 @@ export const STEPS: Step[] = [
       "Sine and cosine say how high and how far to the right each hand points: eight numbers, the row of the position.",
       "正弦和余弦记下每根指针指得多高、多靠右：八个数，就是这个位置的一行。",
     ),
-    views: [],
+    views: ["table"],
   },
   {
     name: "table",
@@ -46,7 +46,7 @@ export const STEPS: Step[] = [
       "The rows one below the other are the table that is added to the word vectors: its columns are waves, from fast to slow.",
       "把各行上下叠起来，就是加到词向量上的表：每一列是一条波，从快到慢。",
     ),
-    views: ["table", "wavelengths", "precision", "audit"],
+    views: ["wavelengths", "precision", "audit"],
   },
   {
     name: "shift",

@@ -111,7 +111,7 @@ const ASKED: Record<string, Asked> = {
     touch: { name: "head", label: both("slope", "斜率"), called: (value, data) => slope(data, value) },
     asks: (data) => ({
       question: both("The steeper the slope: which scores sink most?", "斜率越大，哪些分数降得最多？"),
-      choices: choices(["with itself", "词与自己的"], ["of distant words", "相隔远的词的"], ["all alike", "一样多"]), right: 1,
+      choices: choices(["with itself", "词与自己的"], ["far apart", "相隔远的"], ["all alike", "一样多"]), right: 1,
       because: both(`Slope times distance: with 1/2 the last word's score with the first sinks by ${shown(lastWord(data) / 2, 1)}, its own with itself by 0.`, `斜率乘以距离：斜率为 1/2 时，最后一个词与第一个词的分数降 ${shown(lastWord(data) / 2, 1)}，与自己的不降。`),
     }),
     fact: (data, state) => {

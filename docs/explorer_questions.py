@@ -11,7 +11,7 @@ Question = tuple[str, str, str]
 
 QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
     "start": (
-        ("Which words does the sentence have?", "句子里有哪些词？", "svg.scene[role=img]"),
+        ("Which words does the sentence have?", "句子里有哪些词？", ".picture .scene"),
         ("What happens if it is turned round?", "把它倒过来会怎样？", ".question .choices"),
         ("Where does the next step begin?", "下一步在哪里？", "[data-role=on]"),
     ),

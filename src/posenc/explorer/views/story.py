@@ -22,10 +22,7 @@ SENTENCES = (
     ("猫 追 老鼠", "The cat chases the mouse"),
     ("人工 智能 正在 快速 发展", "Artificial intelligence is rapidly growing"),
 )
-ARRAYS = (
-    *("bag", "omega", "table", "closest", "missed", "rotated", "added"),
-    *("slopes", "logits", "weights", "seen"),
-)
+ARRAYS = (*("bag", "omega", "table", "closest", "missed", "rotated", "added"), *("slopes", "logits", "weights", "seen"))
 
 
 class Parameters(Base):

@@ -58,6 +58,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     const view = VIEWS.find((one) => one.name === name);
     const steps = rail(t, seen);
     const saw = (one: string) => {
+      if (seen.has(one)) return;
       seen.add(one);
       store?.setItem("posenc-seen", [...seen].join(" "));
     };

@@ -205,8 +205,13 @@ export const SCENE: View = {
     let step = "";
     let shownData: Data | null = null;
     let moving = { draw: (_data: Data, _state: State, _said: string) => {} };
+    let keyed = "";
     let last: [Data, State] | null = null;
-    const watch = new ResizeObserver(() => last && draw(...last));
+    let width = 0; // measured when it changes: to ask for it while words move costs a layout of the page
+    const watch = new ResizeObserver(() => {
+      width = frame.clientWidth;
+      if (last) draw(...last);
+    });
     watch.observe(frame);
     stage.leaving(() => watch.disconnect());
 
@@ -239,15 +244,17 @@ export const SCENE: View = {
       const known = answered.has(name);
       const said = known ? t(asked.fact(data, state)) : "";
       moving.draw(data, state, said);
-      fact.textContent = said;
+      if (fact.textContent !== said) fact.textContent = said;
       root.classList.toggle("hidden-results", name === "bag" && !known);
-      const width = frame.clientWidth || 360;
+      width ||= frame.clientWidth || 360;
       const { poses, behind, before, key: colours, height } = posed(data, state, [width, heightOf(width)]);
       drawing.element.classList.toggle("stepping", fresh);
       drawing.draw([width, height], wordsOf(data), poses, behind, before);
       drawing.element.setAttribute("aria-label", `${t(now.title)}: ${joined(wordsOf(data))}`);
       key.element.style.visibility = colours ? "visible" : "hidden";
-      key.draw(...(colours ?? ["diverging", 1] as const));
+      const like = `${colours} ${isDark(frame)}`;
+      if (colours && like !== keyed) key.draw(...colours);
+      keyed = like;
       numbers.hidden = name === "bag" && !known;
       if (numbers.open) {
         const rows = poses.map(({ cells, clocks }, word) => [wordsOf(data)[word]!, ...Array.from(cells?.values ?? clocks!.angles)]);

@@ -11,9 +11,9 @@ Question = tuple[str, str, str]
 
 QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
     "start": (
-        ("Which channels change fastest along the positions?", "沿着位置，哪些通道变化最快？", ".hero canvas"),
-        ("How is the chosen cell computed?", "所选的格子是怎样算出来的？", ".hero-sum output"),
-        ("Where does the story begin?", "故事从哪里开始？", "[data-role=begin]"),
+        ("Which words does the sentence have?", "句子里有哪些词？", ".picture .scene"),
+        ("What happens if it is turned round?", "把它倒过来会怎样？", ".question .choices"),
+        ("Where does the next step begin?", "下一步在哪里？", "[data-role=on]"),
     ),
     "stretch": (
         ("How much longer than in training is the text?", "文本比训练时长多少？", ".tape svg"),
@@ -24,16 +24,6 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("Which position does each word have now?", "每个词现在在哪个位置？", ".words.moving"),
         ("Which words were moved?", "哪些词被移动了？", ".strings"),
         ("Does the attention between two words change?", "两个词之间的注意力变不变？", ".weights"),
-    ),
-    "attention": (
-        ("At which step does position enter?", "位置在哪一步进入？", ".pipeline button[data-site]"),
-        ("What is added to the words?", "词上加了什么？", ".entering table"),
-        ("What does the next step receive?", "下一步得到什么？", ".frame table[role=grid]"),
-    ),
-    "heads": (
-        ("Where does each word look?", "每个词看向哪里？", ".attending svg"),
-        ("Which heads look at the right word?", "哪些头看向对的词？", ".maps [role=radio]"),
-        ("How many held-out sentences are right?", "留出的句子答对了多少？", "[data-role^=right]"),
     ),
     "binary": (
         ("Which bits flip at this position?", "在这个位置，哪些位翻转？", ".columns tr[aria-current]"),
@@ -99,6 +89,16 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("What is added for each query and key?", "每个查询和键加上多少？", ".map canvas"),
         ("Which head sees far, which near?", "哪个头看得远，哪个看得近？", ".charted .line"),
         ("From which distance on is less than 1% left?", "从哪个距离起只剩不到 1%？", ".charted text.mark"),
+    ),
+    "attention": (
+        ("At which step does position enter?", "位置在哪一步进入？", ".pipeline button[data-site]"),
+        ("What is added to the words?", "词上加了什么？", ".entering table"),
+        ("What does the next step receive?", "下一步得到什么？", ".frame table[role=grid]"),
+    ),
+    "heads": (
+        ("Where does each word look?", "每个词看向哪里？", ".attending svg"),
+        ("Which heads look at the right word?", "哪些头看向对的词？", ".maps [role=radio]"),
+        ("How many held-out sentences are right?", "留出的句子答对了多少？", "[data-role^=right]"),
     ),
     "compare": (
         ("Which encodings see only the distance?", "哪些编码只看距离？", ".panel canvas"),

@@ -22,7 +22,7 @@ TABS = 5
 DRAWINGS = ".stage :is([role=application], [role=slider]:not(input), table[role=grid])"  # those that keys move
 SEEN = f"""() => [...document.querySelectorAll("{DRAWINGS}")].filter((one) => one.checkVisibility())"""
 # Every drawing, however it is made and whether or not keys move it; not the small ones beside a name or a number.
-DRAWN = "main :is(canvas, svg, table[role=grid], .chart, .bits, .tokens, .strips)"
+DRAWN = "main :is(canvas, svg, table[role=grid], .chart, .bits, .strips)"
 PICTURES = f"""() => [...document.querySelectorAll("{DRAWN}")]
   .filter((one) => one.checkVisibility() && !one.closest("[aria-hidden=true]"))
   .filter((one) => Math.min(one.getBoundingClientRect().width, one.getBoundingClientRect().height) >= 60)"""
@@ -87,8 +87,8 @@ def test_the_bar_is_the_first_tab(walk):
         page.wait_for_selector("main[data-ready]")
         page.keyboard.press("Tab")
         assert page.evaluate("document.activeElement.closest('.skips') !== null")
-        # the text, and on the start page the living table and eight figures
-        assert page.locator(".skips button").count() == (3 if name else 10)
+        # the text, and the table with its map, or the scene
+        assert page.locator(".skips button").count() == (3 if name else 2)
         assert page.evaluate("document.querySelector('.skips').getBoundingClientRect().left") >= 0
 
 
@@ -187,7 +187,7 @@ def test_headings_stand_apart_on_a_desktop(walk, names):
 
 BROKEN = r"""(width) => {
   const words = new Intl.Segmenter("zh", { granularity: "word" });
-  return [...document.querySelectorAll("main :is(h1, .chapter h2, .all-views a, .onward a > span, .questions summary)")]
+  return [...document.querySelectorAll("main :is(h1, .step-head h2, .all-views a, .onward a > span)")]
     .flatMap((title) => {
       const [before, range] = [title.style.width, document.createRange()];
       title.style.width = `${width}px`;

@@ -116,6 +116,25 @@ def test_every_view_shows_what_the_server_shows(opened_file, browser, server):
     context.close()
 
 
+def test_the_scene_of_the_file_moves(opened_file):
+    """From step to step, and to another sentence that the file holds, without a request."""
+    page = opened_file
+    page.goto(f"{page.url.split('#')[0]}#/story")
+    page.wait_for_selector("main[data-ready] .view-story")
+    first = page.locator(".picture .token").first
+    first.evaluate("(one) => (one.mine = true)")
+    page.locator("[data-name=sentence] select").select_option("The cat chases the mouse")
+    expect(page.locator(".picture .token .word")).to_have_text(["The", "cat", "chases", "the", "mouse"])
+    before = first.bounding_box()
+    for _ in range(7):
+        page.click("[data-role=on]")
+    expect(page.locator(".view-story")).to_have_attribute("data-step", "attention")
+    assert first.evaluate("(one) => one.mine")
+    assert first.bounding_box() != before
+    shares = [int(one.strip("%")) for one in page.locator(".picture .token .number").all_text_contents() if one]
+    assert abs(sum(shares) - 100) <= 3
+
+
 @pytest.mark.parametrize("name", a_third(PAGES))
 def test_controls_offer_what_the_file_holds(opened_file, name):
     go(opened_file, name)

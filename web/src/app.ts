@@ -4,7 +4,7 @@ import { parsed, type Address } from "./address";
 import { fill, h } from "./dom";
 import { encodingPage } from "./encoding_page";
 import encodingCss from "./encoding_page.css";
-import { openView, type Opened } from "./opened";
+import { openView, type Frame, type Opened } from "./opened";
 import css from "./page.css";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
@@ -47,30 +47,41 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   const leave: (() => void)[] = [];
   const gone = new AbortController();
   let opened: Opened | null = null;
-  let redraw = () => {};
   const t = (words: Words) => words[language];
 
   function shell(): void {
     for (const done of leave.splice(0)) done();
-    redraw = () => {};
     root.lang = language === "zh" ? "zh-CN" : "en";
     root.dataset["theme"] = theme;
     if (place === document.body) document.documentElement.lang = root.lang;
     const { view: name, given } = parsed(address.read());
     const view = VIEWS.find((one) => one.name === name);
-    if (view) seen.add(view.name);
-    else if (given["chapter"]) seen.add(`chapter-${given["chapter"]}`);
-    store?.setItem("posenc-seen", [...seen].join(" "));
+    const steps = rail(t, seen);
+    const saw = (one: string) => {
+      if (seen.has(one)) return;
+      seen.add(one);
+      store?.setItem("posenc-seen", [...seen].join(" "));
+    };
+    if (view) saw(view.name);
+    steps.draw(name);
     const main = h("main", { id: "main", tabindex: -1 });
-    fill(root, header(name, main), main, footer(), live);
-    opened = view ? openView(view, main, { t, language, source, address, checked, announce: (text) => void (live.textContent = text), drawn: options.drawn, leaving: (done) => void leave.push(done) }) : null;
-    if (opened) redraw = opened.redraw;
-    else if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
-    else start(main, { t, language, source, chapter: Number(given["chapter"]) || 0, redrawn: (draw) => void (redraw = draw), leaving: (done) => void leave.push(done) });
+    fill(root, header(name, main, steps.element), main, footer(), live);
+    const frame: Frame = {
+      t, language, source, address, checked, announce: (text) => void (live.textContent = text), leaving: (done) => void leave.push(done),
+      drawn(of, state) {
+        options.drawn?.(of, state);
+        if (of !== "story") return;
+        saw(`step-${state["step"]}`);
+        steps.draw(of, String(state["step"]), String(state["sentence"]));
+      },
+    };
+    opened = null;
+    if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
+    else opened = view ? openView(view, main, frame) : start(main, frame);
     if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
-  function header(name: string, main: HTMLElement): HTMLElement {
+  function header(name: string, main: HTMLElement, steps: HTMLElement): HTMLElement {
     const map = h("select", { "aria-label": t({ en: "Views", zh: "全部视图" }), change: () => address.go(map.value) },
       h("option", { value: "/" }, t({ en: "Start", zh: "首页" })), ...VIEWS.map((one, index) => h("option", { value: `/${one.name}`, selected: one.name === name }, `${index + 1}. ${t(one.title)}`)),
       h("option", { value: `/${ENCODING}`, selected: name === ENCODING }, t(PAGES_OF_ENCODINGS)));
@@ -86,9 +97,9 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
       theme = themes.value as Theme;
       store?.setItem("posenc-theme", theme);
       root.dataset["theme"] = theme;
-      redraw();
+      opened?.redraw();
     } }, ...Object.entries(THEMES).map(([one, words]) => h("option", { value: one, selected: one === theme }, t(words))));
-    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), rail(t, name, seen), h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
+    return h("header", { class: "bar" }, skips(t, main), h("a", { class: "brand", href: "#/" }, "posenc"), map, h("span", { class: "space" }), steps, h("span", { class: "space" }), themes, h("span", { class: "languages", role: "group", "aria-label": t({ en: "Language", zh: "语言" }) }, ...languages));
   }
 
   const check = h("span", { "data-role": "check" });
@@ -104,9 +115,10 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     check.textContent = `${t({ en: "Largest difference between this page's own arithmetic and Python's:", zh: "本页自己的计算与 Python 的最大差异：" })} ${shown(worst)}${t({ en: ` over ${over.toLocaleString("en")} numbers`, zh: `（共 ${over.toLocaleString("en")} 个数）` })}`;
   }
 
-  let openName = parsed(address.read()).view;
+  const named = () => parsed(address.read()).view || "story";
+  let openName = named();
   address.changed(() => {
-    const { view: name } = parsed(address.read());
+    const name = named();
     if (name === openName && opened) {
       opened.reread();
       return;
@@ -122,7 +134,7 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     event.preventDefault();
     address.go(link.getAttribute("href")!.slice(1));
   });
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => redraw(), { signal: gone.signal });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => opened?.redraw(), { signal: gone.signal });
   shell();
   return () => {
     for (const done of leave.splice(0)) done();

@@ -5,7 +5,7 @@
 
 import { parsed, valued, written, type Address } from "./address";
 import type { Data } from "./data";
-import { fill, h } from "./dom";
+import { fill, h, type Child } from "./dom";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
 import { exportedNote } from "./parts/exported";
@@ -30,6 +30,18 @@ export interface Frame {
   leaving(done: () => void): void;
 }
 
+/** What an open view consists of. */
+export interface Parts {
+  controls: HTMLElement | null;
+  trouble: HTMLElement;
+  stage: HTMLElement;
+  exported: HTMLElement | null;
+  formula: HTMLElement;
+  code: HTMLElement;
+  /** Buttons that save the picture and copy the link. */
+  take: HTMLElement;
+}
+
 export interface Opened {
   /** The same numbers again: the colours have changed. */
   redraw(): void;
@@ -37,7 +49,8 @@ export interface Opened {
   reread(): void;
 }
 
-export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
+/** Opens a view with its parts arranged as a page of its own, or otherwise. */
+export function openView(view: View, main: HTMLElement, frame: Frame, arranged: (parts: Parts) => Child[] = (parts) => page(view, frame, parts)): Opened {
   const { t, source, address } = frame;
   const asked = source.schemas[view.name] ?? {};
   const parameters: Record<string, Parameter> = { ...asked, ...view.own };
@@ -167,22 +180,12 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
     motion: !matchMedia("(prefers-reduced-motion: reduce)").matches,
     leaving: frame.leaving,
   };
-  const at = VIEWS.indexOf(view);
-  const lead = firstSentence(t(view.idea));
-  const about = t(view.idea).slice(lead.length).trim();
-  const link = (to: View | undefined, rel: string, words: Words) => (to ? h("a", { href: `#/${to.name}`, rel }, h("small", {}, t(words)), phrased(t(to.title))) : h("span", {}));
-  fill(main,
-    h("div", { class: "view-title" }, h("h1", {}, phrased(t(view.title))), h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`)),
-    h("p", { class: "lead" }, lead),
-    view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, place_, exportedNote(t, view.controls, hands.offered), formula,
-    h("div", { class: "pair" },
-      h("section", { class: "card notice" }, about && h("p", { class: "about" }, about), h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
-        ...view.controls.map(({ rule }) => rule && h("p", { class: "rule small" }, h("b", {}, t({ en: "Your sentence. ", zh: "你的句子。" })), t(rule))),
-        view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
-      code.element),
-    h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
-      h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
-        copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))), link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })));
+  fill(main, ...arranged({
+    controls: view.controls.length ? h("div", { class: "control-row" }, panel.element, rest) : null, trouble, stage: place_, formula, code: code.element,
+    exported: exportedNote(t, view.controls, hands.offered),
+    take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
+      copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))),
+  }));
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();
@@ -194,4 +197,23 @@ export function openView(view: View, main: HTMLElement, frame: Frame): Opened {
       void ask();
     },
   };
+}
+
+function page(view: View, { t }: Frame, { controls, trouble, stage, exported, formula, code, take }: Parts): Child[] {
+  const at = VIEWS.indexOf(view);
+  const lead = firstSentence(t(view.idea));
+  const about = t(view.idea).slice(lead.length).trim();
+  const link = (to: View | undefined, rel: string, words: Words) => (to ? h("a", { href: `#/${to.name}`, rel }, h("small", {}, t(words)), phrased(t(to.title))) : h("span", {}));
+  return [
+    h("div", { class: "view-title" }, h("h1", {}, phrased(t(view.title))), h("p", { class: "count" }, `${at + 1} / ${VIEWS.length}`)),
+    h("p", { class: "lead" }, lead),
+    controls, trouble, stage, exported, formula,
+    h("div", { class: "pair" },
+      h("section", { class: "card notice" }, about && h("p", { class: "about" }, about), h("h2", {}, t({ en: "What to notice", zh: "要点" })), h("ul", {}, ...view.notice.map((words) => h("li", {}, t(words)))),
+        ...view.controls.map(({ rule }) => rule && h("p", { class: "rule small" }, h("b", {}, t({ en: "Your sentence. ", zh: "你的句子。" })), t(rule))),
+        view.papers?.length ? h("p", { class: "papers" }, ...view.papers.flatMap((paper, index) => [index ? " · " : "", h("a", { href: paper.href, rel: "noreferrer", target: "_blank" }, paper.text)])) : null),
+      code),
+    h("nav", { class: "onward", "aria-label": t({ en: "Neighbouring views", zh: "相邻视图" }) }, link(VIEWS[at - 1], "prev", { en: "Previous", zh: "上一个" }),
+      take, link(VIEWS[at + 1], "next", { en: "Next", zh: "下一个" })),
+  ];
 }

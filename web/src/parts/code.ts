@@ -35,6 +35,8 @@ export function codeCard(t: Stage["t"]): { element: HTMLElement; draw(text: stri
   const copy = copyButton(() => code.textContent ?? "", t({ en: "Copy Python", zh: "复制 Python" }), t({ en: "Copied", zh: "已复制" }));
   return {
     element: h("section", { class: "card code" }, h("div", { class: "card-head" }, h("h2", {}, "Python"), copy), pre),
-    draw: (text) => void (code.textContent = text),
+    draw(text) {
+      if (code.textContent !== text) code.textContent = text; // a new text, though the same, costs a layout at every move
+    },
   };
 }

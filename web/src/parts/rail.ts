@@ -1,23 +1,34 @@
-// The views before the story and its chapters, in the header of every page: the current one, and those whose views were all seen.
+// The views before the story and its steps, in the header of every page: the current one, and those that were seen.
 
 import { VIEWS } from "all-views";
-import { CHAPTERS, chapterOf } from "../chapters";
 import { h } from "../dom";
+import { stepAddress, STEPS, stepOf } from "../steps";
 import type { Words } from "../words";
 
-export function rail(t: (words: Words) => string, view: string, seen: Set<string>): HTMLElement {
-  const current = chapterOf(view);
-  const before = VIEWS.filter(({ name }) => chapterOf(name) === undefined).map(({ name, title }) => h("li", { class: "before" }, h("a", {
-    href: `#/${name}`, class: seen.has(name) ? "done" : "", title: t(title), "aria-current": name === view && "step", "aria-label": t(title),
-  }, "↔")));
-  const link = (index: number) => {
-    const { title, views } = CHAPTERS[index]!;
-    const done = views.length ? views.every((view) => seen.has(view)) : seen.has(`chapter-${index + 1}`);
-    const name = `${index + 1}. ${t(title)}`;
-    return h("a", {
-      href: `#/${views[0] ?? `?chapter=${index + 1}`}`, class: done ? "done" : "", title: name, "aria-current": index === current && "step",
-      "aria-label": done ? `${name} (${t({ en: "seen", zh: "已看过" })})` : name,
-    }, index + 1);
+export interface Rail {
+  element: HTMLElement;
+  /** The open view, or the step of the scene and its sentence, which the other steps keep. */
+  draw(view: string, step?: string, sentence?: string): void;
+}
+
+export function rail(t: (words: Words) => string, seen: Set<string>): Rail {
+  const before = VIEWS.filter(({ name }) => !stepOf(name)).map(({ name, title }) => ({ name, link: h("a", { href: `#/${name}`, title: t(title), "aria-label": t(title) }, "↔") }));
+  const steps = STEPS.map(({ name, title }, index) => ({ name, called: `${index + 1}. ${t(title)}`, link: h("a", { title: `${index + 1}. ${t(title)}` }, index + 1) }));
+  const mark = (link: HTMLElement, current: boolean, done: boolean) => {
+    link.classList.toggle("done", done);
+    if (current) link.setAttribute("aria-current", "step");
+    else link.removeAttribute("aria-current");
   };
-  return h("nav", { class: "rail", "aria-label": t({ en: "Chapters", zh: "章节" }) }, h("ol", {}, ...before, ...CHAPTERS.map((_, index) => h("li", {}, link(index)))));
+  return {
+    element: h("nav", { class: "rail", "aria-label": t({ en: "Steps", zh: "步骤" }) }, h("ol", {}, ...before.map(({ link }) => h("li", { class: "before" }, link)), ...steps.map(({ link }) => h("li", {}, link)))),
+    draw(view, step = stepOf(view)?.name, sentence) {
+      for (const { name, link } of before) mark(link, name === view, seen.has(name));
+      for (const { name, called, link } of steps) {
+        const done = seen.has(`step-${name}`);
+        mark(link, name === step, done);
+        link.href = stepAddress(name, sentence);
+        link.setAttribute("aria-label", done ? `${called} (${t({ en: "seen", zh: "已看过" })})` : called);
+      }
+    },
+  };
 }

@@ -24,7 +24,7 @@ from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
 from posenc.learn.notes import compare
 
-ORDER = 20
+ORDER = 142
 
 BOTH_WAYS = [name for name in names() if "causal" not in BY_NAME[name].needs]
 WITH_BASE = [name for name in names() if "base" in arguments_of(name)]

@@ -14,7 +14,7 @@ from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.sentences import opening
 
-ORDER = 25
+ORDER = 144
 OPENING = "这部电影很无聊，但演员表演精彩。"  # glossed on an English page: here positions decide between 0 % and 100 %
 SENTENCES = (OPENING, "The red car is parked outside the building.")
 MORE = ("演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.")

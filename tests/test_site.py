@@ -10,7 +10,9 @@ import build
 import check
 import pytest
 import yaml
+from test_finding_words import GUESSED, KNOWN
 
+from posenc.catalogue import lookup
 from posenc.catalogue.lookup import ENTRIES
 
 ROOT = Path(__file__).parent.parent
@@ -128,6 +130,50 @@ def test_the_search_finds_pages_of_its_language_without_a_server(built, folder, 
         pages = found.evaluate_all("links => links.map(link => link.href)")
         assert any("encodings/" in page for page in pages)
         assert {"/zh/" in page for page in pages} == {folder == "zh/"}
+        browser.close()
+
+
+TYPED = {
+    "": ("rotary2d", "p-rope", "bert", "gpt-neox", "vaswani", "camera", "rotery", "2108.12409", "旋转编码", "线性偏置"),
+    "zh/": (
+        "旋转位置嵌入",
+        "位置插值",
+        "动态NTK",
+        "图",
+        "拉普拉斯",
+        "哪吒",
+        "llama 3.1",
+        "Qwen3-VL",
+        "segment anything",
+        "alibbi",
+    ),
+}
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(("folder", "words"), TYPED.items())
+def test_a_word_that_people_type_reaches_its_page_first(built, folder, words):
+    """As `posenc list WORD`, offline; a guess says so, and Enter opens the first page."""
+    from playwright.sync_api import expect, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        site = browser.new_page(viewport={"width": 1440, "height": 900})
+        site.goto(f"file://{built}/{folder}index.html")
+        field = site.locator("input.md-search__input")
+        field.click()
+        for word in words:
+            field.fill(word)
+            named = site.locator(".found-by-name")
+            first = lookup.find(word)[0]
+            expect(named.locator("a").first).to_have_attribute(
+                "href", re.compile(f"/{folder}encodings/{first.entry.name}.html$")
+            )
+            assert first.entry.name == (KNOWN | GUESSED)[word]
+            expect(named.get_by_text("猜测" if folder else "guess")).to_have_count(int(first.guess))
+        expect(site.locator(".md-search-result__item").first).to_be_visible(timeout=60_000)
+        field.press("Enter")
+        site.wait_for_url(re.compile(f"/{folder}encodings/{first.entry.name}.html"))
         browser.close()
 
 

@@ -24,6 +24,7 @@ from catalogue_pages import catalogue, methods
 from choose_page import choose_page
 from costs_page import costs_page
 from entry_page import page
+from found import found
 
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
@@ -189,6 +190,7 @@ def stage() -> None:
         shutil.copyfile(file, out)
     for file in (HERE / "theme").iterdir():
         write(OUT / "pages" / "en" / "assets" / file.name, file.read_text(encoding="utf-8"))
+    write(OUT / "pages" / "en" / "assets" / "index.js", found())
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
     settings["nav"] = navigation("en")
     for plugin in settings["plugins"]:

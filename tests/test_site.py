@@ -1,5 +1,6 @@
 """The site of docs/: its navigation holds every page; built, no link is broken and nothing is loaded from elsewhere."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -10,10 +11,10 @@ import build
 import check
 import pytest
 import yaml
-from test_finding_words import GUESSED, KNOWN
 
 from posenc.catalogue import lookup
 from posenc.catalogue.lookup import ENTRIES
+from test_finding_words import GUESSED, KNOWN
 
 ROOT = Path(__file__).parent.parent
 
@@ -173,8 +174,58 @@ def test_a_word_that_people_type_reaches_its_page_first(built, folder, words):
             expect(named.get_by_text("猜测" if folder else "guess")).to_have_count(int(first.guess))
         expect(site.locator(".md-search-result__item").first).to_be_visible(timeout=60_000)
         field.press("Enter")
-        site.wait_for_url(re.compile(f"/{folder}encodings/{first.entry.name}.html"))
+        site.wait_for_url(there)
         browser.close()
+
+
+def test_pages_of_measured_encodings_have_their_curve(staged):
+    """Every number of the curve is the study's; an encoding that was not measured has none."""
+    study = json.loads((ROOT / "src/posenc/catalogue/measured.json").read_text(encoding="utf-8"))
+    task = next(one for one in study["tasks"] if one["name"] == "language_model")
+    cells = {arm["name"]: arm["cells"] for arm in task["arms"]} | {arm["name"]: arm["cells"] for arm in task["after"]}
+    cells["linear"] = cells["interpolation"]
+    for language in ("en", "zh"):
+        for entry in ENTRIES:
+            text = (staged / "pages" / language / "encodings" / f"{entry.name}.md").read_text(encoding="utf-8")
+            assert text.count('<figure class="measured">') == (entry.name in cells), entry.name
+            if entry.name in cells:
+                caption = re.search("<figcaption>(.*)</figcaption>", text)[1]
+                shown = [float(number) for number in re.findall(r"× (\d+\.\d\d)", caption)]
+                assert shown == [round(cell["mean"], 2) for cell in cells[entry.name] if "mean" in cell], entry.name
+            assert re.search(r"\(\.\./live\.md#/[\w?=&]+\)", text), entry.name
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(("folder", "lang"), [("", "en"), ("zh/", "zh")])
+def test_the_explorer_is_in_the_site_and_opens_where_a_page_leads(built, folder, lang):
+    """From disk: the navigation leads to it, an encoding's page to that encoding there; nothing comes from elsewhere."""
+    from playwright.sync_api import expect, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"file://{built}/{folder}index.html")
+        page.locator(".md-tabs__link", has_text="探索器" if folder else "Explorer").click()
+        inside = page.frame_locator("iframe.explorer")
+        expect(inside.locator("main[data-ready]")).to_be_visible(timeout=30_000)
+        expect(inside.locator(".posenc")).to_have_attribute("lang", "zh-CN" if folder else "en")
+        for name, view in (("yarn", ""), ("rope", ".view-rotary_pair"), ("alibi", ".view-bias")):
+            page.goto(f"file://{built}/{folder}encodings/{name}.html")
+            page.locator("article a[href*='live.html#/']").click()
+            expect(inside.locator(f"main[data-ready] {view or 'h1'}").first).to_be_visible(timeout=30_000)
+            if not view:
+                expect(inside.locator("h1")).to_contain_text("YaRN")
+            expect(inside.locator(".posenc")).to_have_attribute("lang", "zh-CN" if folder else "en")
+        page.goto(f"file://{built}/{folder}live.html#/table")
+        expect(inside.locator("main[data-ready] .view-table")).to_be_visible(timeout=30_000)
+        page.evaluate("location.hash = '#/shift?p=20'")
+        expect(inside.locator("main[data-ready] .view-shift")).to_be_visible(timeout=30_000)
+        browser.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file://", "data:", "blob:"))] == []
 
 
 @pytest.mark.acceptance
@@ -196,6 +247,8 @@ def test_every_page_of_an_entry_is_drawn_in_a_browser(built, scheme):
                 assert page.locator(".katex-error").count() == 0, entry.name
                 assert page.locator("article img").first.evaluate("image => image.complete && image.naturalWidth") > 0
                 assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, entry.name
+                cut = "all => all.filter(one => one.scrollWidth - one.clientWidth > 1).length"
+                assert page.locator("div.arithmatex").evaluate_all(cut) == 0, f"{entry.name}: a formula is cut"
         browser.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("file://", "data:"))] == []

@@ -1,4 +1,4 @@
-"""The site's search finds what `posenc list WORD` finds: its script is run in node over the index that the site is given."""
+"""The site finds what `posenc list WORD` finds: its script is run in node over the index that the site is given."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import found
 import pytest
-from test_finding_words import GUESSED, KNOWN, NOTHING
 
 from posenc.catalogue import lookup
+from test_finding_words import GUESSED, KNOWN, NOTHING
 
 SCRIPT = Path(__file__).parent.parent / "docs" / "site" / "theme" / "found.js"
 

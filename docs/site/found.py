@@ -1,4 +1,4 @@
-"""The index of `posenc list WORD` for the site's search: theme/found.js looks words up in it as posenc.catalogue.index does."""
+"""The index of `posenc list WORD` for the search of the site: theme/found.js looks words up in it as Python does."""
 
 from __future__ import annotations
 

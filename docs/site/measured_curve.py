@@ -1,4 +1,4 @@
-"""The measured curve of an entry's page: bits by length in the shipped study, with its seeds, before the other encodings."""
+"""The measured curve of the page of an entry: bits by length in the shipped study, with its seeds, before all others."""
 
 from __future__ import annotations
 

@@ -52,6 +52,7 @@ export function rowCard(name: string, asked: Asked): HTMLElement {
   const { t, source } = asked;
   const card = h("aside", { class: "card row-card", "data-row": name, "aria-label": t(both(`Row ${name} of the founding notes`, `最初笔记的第 ${name} 行`)), "aria-busy": "true" });
   source.ask("row", { name }).then(({ facts }) => {
+    card.classList.toggle("wide", (facts as unknown as Facts).figures.columns.length > 8);
     fill(card, ...written(facts as unknown as Facts, Object.keys(source.rows), asked));
     card.removeAttribute("aria-busy");
   }, asked.failed);

@@ -18,6 +18,7 @@ import posenc
 from posenc import frequencies, measures
 from posenc.catalogue import measured
 from posenc.encodings.sinusoidal import sinusoidal_table
+from posenc.encodings.transformer_xl import TransformerXL
 from posenc.explorer import measured_table, trained
 from posenc.explorer.say import say
 from posenc.learn import walk
@@ -68,7 +69,7 @@ def words(one: Said) -> Words:
     return one if isinstance(one, Words) else Words(one)
 
 
-def numbers(values: Tensor | Iterable[float], digits: int = 4) -> Cells:
+def numbers(values: Tensor | Iterable[float | Tensor], digits: int = 4) -> Cells:
     return tuple(f"{float(value) + 0.0:.{digits}f}" for value in values)
 
 
@@ -76,7 +77,7 @@ def small(value: float) -> str:
     return f"{float(value):.1e}"
 
 
-def percent(values: Tensor | Iterable[float]) -> Cells:
+def percent(values: Tensor | Iterable[float | Tensor]) -> Cells:
     return tuple(f"{100 * float(value):.0f} %" for value in values)
 
 
@@ -84,8 +85,8 @@ def percent(values: Tensor | Iterable[float]) -> Cells:
 
 
 def table() -> Figures:
-    rows = [(f"d = 8, p = {p}", _row(8, p)) for p in (0, 1, 2)] + [("d = 4, p = 2", _row(4, 2))]
-    rows += [(say("d = 4, base 100, p = {p}", p=p), _row(4, p, 100.0)) for p in (0, 1, 2)]  # type: ignore[list-item]
+    rows: list[tuple[Said, Cells]] = [(f"d = 8, p = {p}", _row(8, p)) for p in (0, 1, 2)] + [("d = 4, p = 2", _row(4, 2))]
+    rows += [(say("d = 4, base 100, p = {p}", p=p), _row(4, p, 100.0)) for p in (0, 1, 2)]
     return Figures(("sin 0", "cos 0", "sin 1", "cos 1", "sin 2", "cos 2", "sin 3", "cos 3"), tuple(rows))
 
 
@@ -137,6 +138,7 @@ def slopes() -> Figures:
 def four_terms() -> Figures:
     random = torch.Generator().manual_seed(0)
     encoding = posenc.create("transformer_xl", d_model=8, n_heads=1, d_head=8).double().requires_grad_(False)
+    assert isinstance(encoding, TransformerXL)
     for parameter in encoding.parameters():
         parameter.copy_(torch.randn(parameter.shape, generator=random, dtype=torch.float64))
     q, k = torch.randn(2, 1, 1, 3, 8, generator=random, dtype=torch.float64)
@@ -168,7 +170,11 @@ def floater() -> Figures:
 
 
 def order() -> Figures:
-    chosen = {"NoPE": ("nope", False), say("NoPE, causal"): ("nope", True), say("sinusoidal"): ("sinusoidal", False)}
+    chosen: dict[Said, tuple[str, bool]] = {
+        "NoPE": ("nope", False),
+        say("NoPE, causal"): ("nope", True),
+        say("sinusoidal"): ("sinusoidal", False),
+    }
     chosen |= {"RoPE": ("rope", False), say("ALiBi, causal"): ("alibi", True)}
     rows = []
     for pair in measures.order.SENTENCE_PAIRS:
@@ -216,7 +222,7 @@ def waves() -> Figures:
         cells = (str(column // 2), f"{w:.6g}", f"{2 * torch.pi / w:.1f}", *numbers(found[[1, 100, 511], column]))
         rows.append((say("column {column}", column=column), cells))
     heads = (say("pair i"), "ω", say("wavelength"), "p = 1", "p = 100", "p = 511")
-    return Figures(heads, tuple(rows))  # type: ignore[arg-type]
+    return Figures(heads, tuple(rows))
 
 
 def shift() -> Figures:
@@ -313,14 +319,14 @@ def training() -> Figures:
         cells = (*numbers(near, 2), *percent([attention[..., 1].max(), first.max()]))
         rows.append((say("step {step}", step=trained.STEPS[at]), cells))
     even, first_even = trained.even()
-    rows.append((say("uniform"), (NONE, NONE, *percent([even[1], first_even]))))  # type: ignore[arg-type]
+    rows.append((say("uniform"), (NONE, NONE, *percent([even[1], first_even]))))
     heads = (
         say("rows 1 apart, cosine"),
         say("rows 8 apart"),
         say("most to the word before"),
         say("most to the first word"),
     )
-    return Figures(heads, tuple(rows))  # type: ignore[arg-type]
+    return Figures(heads, tuple(rows))
 
 
 def browser() -> Figures:

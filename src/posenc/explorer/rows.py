@@ -85,7 +85,8 @@ def percent(values: Tensor | Iterable[float | Tensor]) -> Cells:
 
 
 def table() -> Figures:
-    rows: list[tuple[Said, Cells]] = [(f"d = 8, p = {p}", _row(8, p)) for p in (0, 1, 2)] + [("d = 4, p = 2", _row(4, 2))]
+    rows: list[tuple[Said, Cells]] = []
+    rows += [(f"d = 8, p = {p}", _row(8, p)) for p in (0, 1, 2)] + [("d = 4, p = 2", _row(4, 2))]
     rows += [(say("d = 4, base 100, p = {p}", p=p), _row(4, p, 100.0)) for p in (0, 1, 2)]
     return Figures(("sin 0", "cos 0", "sin 1", "cos 1", "sin 2", "cos 2", "sin 3", "cos 3"), tuple(rows))
 
@@ -170,12 +171,8 @@ def floater() -> Figures:
 
 
 def order() -> Figures:
-    chosen: dict[Said, tuple[str, bool]] = {
-        "NoPE": ("nope", False),
-        say("NoPE, causal"): ("nope", True),
-        say("sinusoidal"): ("sinusoidal", False),
-    }
-    chosen |= {"RoPE": ("rope", False), say("ALiBi, causal"): ("alibi", True)}
+    chosen: dict[Said, tuple[str, bool]] = {"NoPE": ("nope", False), say("NoPE, causal"): ("nope", True)}
+    chosen |= {say("sinusoidal"): ("sinusoidal", False), "RoPE": ("rope", False), say("ALiBi, causal"): ("alibi", True)}
     rows = []
     for pair in measures.order.SENTENCE_PAIRS:
         cells = []

@@ -243,6 +243,7 @@ def test_every_page_of_an_entry_is_drawn_in_a_browser(built, scheme):
             for entry in ENTRIES:
                 page.goto(f"file://{built}/{folder}encodings/{entry.name}.html")
                 page.wait_for_selector(".katex-html")
+                page.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => true)")
                 assert page.locator(".katex-error").count() == 0, entry.name
                 assert page.locator("article img").first.evaluate("image => image.complete && image.naturalWidth") > 0
                 assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, entry.name

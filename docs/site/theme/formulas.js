@@ -1,8 +1,10 @@
 // Formulas are marked by pymdownx.arithmatex as \(…\) and \[…\]; KaTeX draws them, from files of this site. One that is wider
-// than the page breaks where it has a wide space, and becomes smaller where that is not enough: none is cut.
+// than the page breaks at its wide spaces, then at its signs, and becomes smaller where that is not enough: none is cut.
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
-  const LEAST = 0.62;
+  const LEAST = 0.5;
+  const WIDE = /^\\q?quad$/;
+  const COMMAS = /^(\\q?quad|,|=|\+)$/;
   const places = [...document.querySelectorAll(".arithmatex")].map((place) => ({ place, text: place.textContent.trim() }));
   const wide = (place) => place.scrollWidth - place.clientWidth > 1;
   const draw = ({ place, text }) => {
@@ -12,26 +14,32 @@ document.addEventListener("DOMContentLoaded", () => {
     place.style.fontSize = "";
     render(formula);
     if (!displayMode || !wide(place)) return;
-    const lines = apart(formula);
-    if (lines.length > 1) render(`\\begin{gathered}${lines.join("\\\\")}\\end{gathered}`);
-    if (wide(place)) place.style.fontSize = `${Math.max(LEAST, (place.clientWidth / place.scrollWidth) * 0.98)}em`;
+    for (const at of [WIDE, COMMAS]) {
+      const lines = apart(formula, at);
+      if (lines.length > 1 && wide(place)) render(`\\begin{gathered}${lines.join("\\\\")}\\end{gathered}`);
+    }
+    for (let size = 1; wide(place) && size > LEAST; size -= 0.05) place.style.fontSize = `${size - 0.05}em`;
   };
 
-  /** The parts between wide spaces that stand in no braces and no environment. */
-  function apart(formula) {
+  /** The parts of a formula at tokens that stand in no brackets and no environment; a sign stays, a space does not. */
+  function apart(formula, at) {
     const lines = [""];
     let depth = 0;
-    for (const token of formula.match(/\\begin|\\end|\\left|\\right|\\q?quad|\\.|[^\\]/gs) ?? []) {
-      if (token === "\\begin" || token === "\\left" || token === "{") depth += 1;
-      if (token === "\\end" || token === "\\right" || token === "}") depth -= 1;
-      if (depth === 0 && token.endsWith("quad")) lines.push("");
+    for (const token of formula.match(/\\begin|\\end|\\left(?![a-z])\\?.|\\right(?![a-z])\\?.|\\q?quad|\\.|[^\\]/gs) ?? []) {
+      if (/^(\\begin|\\left.*|[{([])$/.test(token)) depth += 1;
+      if (/^(\\end|\\right.*|[})\]])$/.test(token)) depth -= 1;
+      const breaks = depth === 0 && at.test(token);
+      if (breaks && /[=+]/.test(token)) lines.push(token);
+      else if (breaks) lines[lines.length - 1] += token === "," ? token : "";
       else lines[lines.length - 1] += token;
+      if (breaks && !/[=+]/.test(token)) lines.push("");
     }
     return lines.map((line) => line.trim()).filter(Boolean);
   }
 
   const all = () => places.forEach(draw);
   all();
+  document.fonts.ready.then(all); // its letters are wider than those that stand in for them
   let width = innerWidth;
   addEventListener("resize", () => {
     if (innerWidth !== width) all();

@@ -4,7 +4,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   const LEAST = 0.5;
   const WIDE = /^\\q?quad$/;
-  const COMMAS = /^(\\q?quad|,|=|\+)$/;
+  const SIGNS = /^(\\q?quad|,|=|\+)$/;
   const places = [...document.querySelectorAll(".arithmatex")].map((place) => ({ place, text: place.textContent.trim() }));
   const wide = (place) => place.scrollWidth - place.clientWidth > 1;
   const draw = ({ place, text }) => {
@@ -14,10 +14,10 @@ document.addEventListener("DOMContentLoaded", () => {
     place.style.fontSize = "";
     render(formula);
     if (!displayMode || !wide(place)) return;
-    for (const at of [WIDE, COMMAS]) {
-      const lines = apart(formula, at);
-      if (lines.length > 1 && wide(place)) render(`\\begin{gathered}${lines.join("\\\\")}\\end{gathered}`);
-    }
+    const broken = (at) => render(`\\begin{gathered}${apart(formula, at).join("\\\\")}\\end{gathered}`);
+    broken(WIDE);
+    if (wide(place)) broken(SIGNS);
+    if (wide(place)) broken(WIDE); // signs do not help: smaller, with fewer lines
     for (let size = 1; wide(place) && size > LEAST; size -= 0.05) place.style.fontSize = `${size - 0.05}em`;
   };
 

@@ -215,7 +215,7 @@ def test_a_mistake_in_the_middle_leaves_what_was_there(tmp_path, capsys, monkeyp
      (("--port", "x"), "'--port'"),
      (("--force",), "is for --export"), (("--no-borwser",), "No such option"),
      (("table", "bias"), "unexpected extra argument"),
-     (("tabel",), "is no view and no encoding"), (("order", "--position", "3"), "no single position")],
+     (("tabel",), "is no view, encoding or row of the notes"), (("order", "--position", "3"), "no single position")],
 )  # fmt: skip
 def test_bad_arguments(capsys, monkeypatch, arguments, said):
     code, out, err = explore(capsys, monkeypatch, *arguments)
@@ -241,7 +241,7 @@ def test_a_view_or_an_encoding_has_an_address(arguments, wanted):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("tabel",), "'tabel' is no view and no encoding"),
+        (("tabel",), "'tabel' is no view, encoding or row of the notes"),
         (("order", 3), "order shows no single position; these do: binary, table"),
         (("", 3), "the start page shows no single position"),
     ],

@@ -335,3 +335,26 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_the_heat_map_moves_in_a_terminal():
+    """Row after row is drawn over the picture before, at the speed that is asked for."""
+    import pty
+    import time
+
+    began = time.monotonic()
+    child, screen = pty.fork()
+    if child == 0:
+        asked = ("show", "sinusoidal", "--play", "--length", "6", "--speed", "20")
+        os.environ["TERM"] = "xterm-256color"
+        os.execv(sys.executable, (sys.executable, "-m", "posenc", *asked))
+    drawn = b""
+    try:
+        while part := os.read(screen, 65536):
+            drawn += part
+    except OSError:  # the end, on Linux
+        pass
+    assert os.waitpid(child, 0)[1] == 0
+    assert drawn.count(b"\x1b[2K") >= 5  # it goes back up to draw again
+    assert time.monotonic() - began > 6 / 20

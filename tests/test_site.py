@@ -1,5 +1,6 @@
 """The site of docs/: its navigation holds every page; built, no link is broken and nothing is loaded from elsewhere."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,7 +12,9 @@ import check
 import pytest
 import yaml
 
+from posenc.catalogue import lookup
 from posenc.catalogue.lookup import ENTRIES
+from test_finding_words import GUESSED, KNOWN
 
 ROOT = Path(__file__).parent.parent
 
@@ -131,6 +134,99 @@ def test_the_search_finds_pages_of_its_language_without_a_server(built, folder, 
         browser.close()
 
 
+TYPED = {
+    "": ("rotary2d", "p-rope", "bert", "gpt-neox", "vaswani", "camera", "rotery", "2108.12409", "旋转编码", "线性偏置"),
+    "zh/": (
+        "旋转位置嵌入",
+        "位置插值",
+        "动态NTK",
+        "图",
+        "拉普拉斯",
+        "哪吒",
+        "llama 3.1",
+        "Qwen3-VL",
+        "segment anything",
+        "alibbi",
+    ),
+}
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(("folder", "words"), TYPED.items())
+def test_a_word_that_people_type_reaches_its_page_first(built, folder, words):
+    """As `posenc list WORD`, offline; a guess says so, and Enter opens the first page."""
+    from playwright.sync_api import expect, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        site = browser.new_page(viewport={"width": 1440, "height": 900})
+        site.goto(f"file://{built}/{folder}index.html")
+        field = site.locator("input.md-search__input")
+        field.click()
+        for word in words:
+            field.fill(word)
+            named = site.locator(".found-by-name")
+            first = lookup.find(word)[0]
+            there = re.compile(f"/{folder}encodings/{first.entry.name}.html")
+            expect(named.locator("a").first).to_have_attribute("href", there)
+            assert first.entry.name == (KNOWN | GUESSED)[word]
+            expect(named.get_by_text("猜测" if folder else "guess")).to_have_count(int(first.guess))
+        expect(site.locator(".md-search-result__item").first).to_be_visible(timeout=60_000)
+        field.press("Enter")
+        site.wait_for_url(there)
+        browser.close()
+
+
+def test_pages_of_measured_encodings_have_their_curve(staged):
+    """Every number of the curve is the study's; an encoding that was not measured has none."""
+    study = json.loads((ROOT / "src/posenc/catalogue/measured.json").read_text(encoding="utf-8"))
+    task = next(one for one in study["tasks"] if one["name"] == "language_model")
+    cells = {arm["name"]: arm["cells"] for arm in task["arms"]} | {arm["name"]: arm["cells"] for arm in task["after"]}
+    cells["linear"] = cells["interpolation"]
+    for language in ("en", "zh"):
+        for entry in ENTRIES:
+            text = (staged / "pages" / language / "encodings" / f"{entry.name}.md").read_text(encoding="utf-8")
+            assert text.count('<figure class="measured">') == (entry.name in cells), entry.name
+            if entry.name in cells:
+                caption = re.search("<figcaption>(.*)</figcaption>", text)[1]
+                shown = [float(number) for number in re.findall(r"× (\d+\.\d\d)", caption)]
+                assert shown == [round(cell["mean"], 2) for cell in cells[entry.name] if "mean" in cell], entry.name
+            assert re.search(r"\(\.\./live\.md#/[\w?=&]+\)", text), entry.name
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(("folder", "lang"), [("", "en"), ("zh/", "zh")])
+def test_the_explorer_is_in_the_site_and_opens_where_a_page_leads(built, folder, lang):
+    """From disk: the navigation leads to it, an encoding's page to that encoding there; nothing comes from elsewhere."""
+    from playwright.sync_api import expect, sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox", "--disable-dev-shm-usage"])
+        page = browser.new_page(viewport={"width": 1440, "height": 900})
+        asked, said = [], []
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"file://{built}/{folder}index.html")
+        page.locator(".md-tabs__link", has_text="探索器" if folder else "Explorer").click()
+        inside = page.frame_locator("iframe.explorer")
+        expect(inside.locator("main[data-ready]")).to_be_visible(timeout=30_000)
+        expect(inside.locator(".posenc")).to_have_attribute("lang", "zh-CN" if folder else "en")
+        for name, view in (("yarn", ""), ("rope", ".view-rotary_pair"), ("alibi", ".view-bias")):
+            page.goto(f"file://{built}/{folder}encodings/{name}.html")
+            page.locator("article a[href*='live.html#/']").click()
+            expect(inside.locator(f"main[data-ready] {view or 'h1'}").first).to_be_visible(timeout=30_000)
+            if not view:
+                expect(inside.locator("h1")).to_contain_text("YaRN")
+            expect(inside.locator(".posenc")).to_have_attribute("lang", "zh-CN" if folder else "en")
+        page.goto(f"file://{built}/{folder}live.html#/table")
+        expect(inside.locator("main[data-ready] .view-table")).to_be_visible(timeout=30_000)
+        page.evaluate("location.hash = '#/shift?p=20'")
+        expect(inside.locator("main[data-ready] .view-shift")).to_be_visible(timeout=30_000)
+        browser.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file://", "data:", "blob:"))] == []
+
+
 @pytest.mark.acceptance
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_page_of_an_entry_is_drawn_in_a_browser(built, scheme):
@@ -147,9 +243,12 @@ def test_every_page_of_an_entry_is_drawn_in_a_browser(built, scheme):
             for entry in ENTRIES:
                 page.goto(f"file://{built}/{folder}encodings/{entry.name}.html")
                 page.wait_for_selector(".katex-html")
+                page.evaluate("document.fonts.ready.then(() => new Promise(requestAnimationFrame)).then(() => true)")
                 assert page.locator(".katex-error").count() == 0, entry.name
                 assert page.locator("article img").first.evaluate("image => image.complete && image.naturalWidth") > 0
                 assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0, entry.name
+                cut = "all => all.filter(one => one.scrollWidth - one.clientWidth > 1).length"
+                assert page.locator("div.arithmatex").evaluate_all(cut) == 0, f"{entry.name}: a formula is cut"
         browser.close()
     assert said == []
     assert [url for url in asked if not url.startswith(("file://", "data:"))] == []

@@ -12,7 +12,8 @@ import typer
 from rich.cells import cell_len
 from typer.testing import CliRunner
 
-from posenc.learn.commands import walk as walk_
+from posenc.explorer.commands import walk as walk_
+from posenc.explorer.rows import ROWS
 from posenc.learn.walk import EXAMPLES, sum_steps
 
 
@@ -265,17 +266,65 @@ def run(*arguments: str, **environment: str):
 
 @pytest.mark.parametrize("lang", ["en", "zh"])
 def test_everything_fits_80_columns(lang):
-    result = run("--lang", lang)
-    assert result.exit_code == 0
-    assert max(map(cell_len, result.output.splitlines())) <= 80
-    assert not re.search(r"\d…", result.output)  # no number is cut
+    results = [run(name, "--lang", lang) for name in ("", *EXAMPLES, *ROWS)]
+    assert [result.exit_code for result in results] == [0] * len(results)
+    output = "".join(result.output for result in results)
+    assert max(map(cell_len, output.splitlines())) <= 80
+    assert not re.search(r"\d…", output)  # no number is cut
     for sentence in ("猫 吃 鱼", "我 喜欢 猫", "人工 智能 正在 快速 发展"):
-        assert sentence in result.output
-    assert "0.38 → 0.36" in result.output
-    assert re.search(r"吃 1 +1\.1415 +0\.1403 +0\.6998 +1\.0950\n", result.output)
-    assert re.search(r"i=3 +1000 +0\.0020 +0\.0020 +0\.9999 → 1\.0000\n", result.output)
-    assert "0.9999 → 1.0000" in result.output
-    assert ("8 of 9 wrong" if lang == "en" else "9 个数里错了 8 个") in result.output
+        assert sentence in output
+    assert "0.38 → 0.36" in output
+    assert re.search(r"吃 1 +1\.1415 +0\.1403 +0\.6998 +1\.0950\n", output)
+    assert re.search(r"i=3 +1000 +0\.0020 +0\.0020 +0\.9999 → 1\.0000\n", output)
+    assert "0.9999 → 1.0000" in output
+    assert ("8 of 9 wrong" if lang == "en" else "9 个数里错了 8 个") in output
+
+
+# Of every row, figures that the notes, or a sum by hand, give.
+FIGURES = {
+    "S1": "0.9093 -0.4161 0.1987 0.9801 0.0200 0.9998 0.0020 1.0000",
+    "S2": "512 393,216 786,432",
+    "S3": "-0.7806 1.2676 0.1500 -0.5294 0.9619",
+    "S4": "0.5 0.25 0.125 0.003906 0.7071",
+    "S9": "51",
+    "S10": "628.3",
+    "S12": "6.28 60,611",
+    "S13": "6.03e-05 710 0.0444 1885 0.645 63 3.71 737 769",
+    "S14": "1.1415 0.1403 0.6998 1.0950 0.7093 0.2839 0.5987 0.4801",
+    "S16": "⭐⭐⭐ 理论无限",
+    "S19": "0.8415 0.5403 0.0998 0.9950",
+    "S21": "11 → 12 18 → 19",
+}
+
+
+def test_the_list_has_all_rows_with_both_addresses():
+    said = re.sub(r"\s+", " ", run().output)
+    for n in range(1, 22):
+        assert f"posenc explore S{n} · #S{n} " in said
+    assert "posenc show sinusoidal --play" in said
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_row_prints_its_figures(name):
+    output = run(name).output
+    for figure in FIGURES[name].split():
+        assert figure in output, figure
+
+
+def test_what_the_rows_say_of_taylor_shift_and_order():
+    figures = {name: dict(ROWS[name].figures().rows) for name in ("S7", "S8", "S11", "S20")}
+    largest, least = (figures["S8"][f"ε = {eps}"] for eps in ("1", "0.001"))
+    with_half, without = (abs(float(least[at])) for at in (1, 2))
+    assert with_half < 1e-9 < 1e-8 < without < 1e-6  # ε³ and ε²
+    assert abs(float(largest[1])) > 1e-3
+    assert all(float(cell) < 1e-13 for cell in figures["S11"]["p = 10"])
+    assert all(float(cell) < 1e-9 for cell in figures["S11"]["p = 1,000,000"])
+    for cells in figures["S7"].values():
+        assert cells[0] == "0"
+        assert all(float(cell) > 0.1 for cell in cells[1:])
+    for rnn, blind, placed in figures["S20"].values():
+        assert blind == "0"
+        assert min(float(rnn), float(placed)) > 0.1
 
 
 def test_columns_stand_below_one_another_with_wide_characters():

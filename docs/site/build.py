@@ -24,10 +24,13 @@ from catalogue_pages import catalogue, methods
 from choose_page import choose_page
 from costs_page import costs_page
 from entry_page import page
+from found import found
+from live_page import FILE, TITLES, live_page
 
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import ENTRIES
+from posenc.explorer.export import exported
 from posenc.support.languages import Language, Words
 
 HERE = Path(__file__).parent
@@ -52,6 +55,7 @@ def written(language: Language) -> dict[Path, str]:
         "methods": methods(language),
         "costs": costs_page(language),
         "choose": choose_page(language),
+        "live": live_page(language),
         **{f"encodings/{row['name']}": page(row, language) for row in rows},
     }
     return {DOCS / f"{name}.md": text for name, text in made.items()}
@@ -106,9 +110,9 @@ def navigation(language: Language) -> Nav:
             {entry.label.zh if zh else entry.title: f"encodings/{entry.name}.md"} for entry in ENTRIES if entry.kind == kind
         ]
         encodings.append({SHORT[kind].in_language(language).capitalize(): rows})
-    known = {"index.md", "catalogue.md", *(f"encodings/{entry.name}.md" for entry in ENTRIES)}
+    known = {"index.md", "live.md", "catalogue.md", *(f"encodings/{entry.name}.md" for entry in ENTRIES)}
     rest: Nav = [{title(text_of(placed[place], language)): place} for place in sorted(placed) if place not in known]
-    home: Nav = [{("首页" if zh else "Home"): "index.md"}]
+    home: Nav = [{("首页" if zh else "Home"): "index.md"}, {TITLES[language]: "live.md"}]
     reference: Nav = [{name: f"api/{name}.md"} for name in modules()]
     parts = (("Guide", "指南", rest), ("Encodings", "编码", encodings), ("Reference", "参考", reference))
     return [*home, *({Words(english, chinese).in_language(language): below} for english, chinese, below in parts)]
@@ -189,6 +193,7 @@ def stage() -> None:
         shutil.copyfile(file, out)
     for file in (HERE / "theme").iterdir():
         write(OUT / "pages" / "en" / "assets" / file.name, file.read_text(encoding="utf-8"))
+    write(OUT / "pages" / "en" / "assets" / "index.js", found())
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
     settings["nav"] = navigation("en")
     for plugin in settings["plugins"]:
@@ -203,10 +208,11 @@ def stage() -> None:
 
 
 def assets() -> None:
-    """KaTeX's script, style and fonts, and the worker that searches without a server, as npm installed them."""
+    """The explorer as one file; as npm installed them, KaTeX's files and the worker that searches without a server."""
     installed = HERE / "node_modules"
     if not installed.is_dir():
         subprocess.run(["npm", "--prefix", str(HERE), "ci", "--silent"], check=True)
+    write(OUT / "pages" / "en" / FILE, exported())
     out = OUT / "pages" / "en" / "assets"
     shutil.copytree(installed / "katex" / "dist" / "fonts", out / "katex" / "fonts")
     for name in ("katex.min.js", "katex.min.css"):

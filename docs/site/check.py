@@ -13,6 +13,8 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from posenc.explorer.views import PAGES
+
 LOADED = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src", "video": "src", "audio": "src"}
 NOT_LOADED = ("canonical", "alternate", "next", "prev")  # relations of <link> that only name a page
 
@@ -59,6 +61,10 @@ def faults(site: Path) -> Iterator[str]:
             target = target / "index.html" if target.is_dir() else target
             if not target.is_file() or site.resolve() not in (target, *target.parents):
                 yield f"{where}: {address} leads nowhere"
+            elif parts.fragment.startswith("/"):  # an address in the explorer
+                view = parts.fragment[1:].partition("?")[0]
+                if view not in ("", "encoding", *PAGES):
+                    yield f"{where}: {address} has no such view"
             elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in parsed(target).anchors:
                 yield f"{where}: {address} has no such heading"
     for style in sorted(site.rglob("*.css")):

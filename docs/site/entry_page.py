@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from live_page import opened
+from measured_curve import HEAD as MEASURED
+from measured_curve import curve
+
 from posenc.catalogue.choose import costs
 from posenc.catalogue.description import NEEDS, SEAMS, SIZES, TRAITS, program
 from posenc.catalogue.entry import KINDS, Entry
@@ -45,6 +49,8 @@ def page(row: dict[str, Any], language: Language) -> str:
         row["idea"][language] + "\n",
         f"$$\n{said.latex}\n$$\n",
         f"![{said.title.in_language(language)}](../pictures/{name}.png)\n",
+        f"{opened(entry, language)}\n",
+        *((f"## {MEASURED[language]}\n", drawn) if (drawn := curve(name, language)) else ()),
         f"## {EXAMPLE.in_language(language)}\n",
         *([f"{POSITIONS.in_language(language)}{row['coordinates'][language]}\n"] if row["coordinates"] else []),
         *([f"```text\n{row['drawing']}\n```\n"] if row["drawing"] else []),

@@ -24,7 +24,7 @@ COMMANDS = {
     "check": "Try the laws on anyone's implementation: which fail, on which input, and what it is.",
     "inspect": "Read a config.json: how the model uses positions, and what fails beyond its training length.",
     "compare-configs": "Compare how two models use positions; print where they first differ.",
-    "walk": "Print the worked examples of the founding notes, with every matrix.",
+    "walk": "Print what the founding notes describe, row by row, with figures and every worked example.",
     "claims": "Check the claims of the founding notes by computation, with a verdict for each.",
 }
 ROOMS = {
@@ -39,7 +39,7 @@ ROOMS = {
     "check": "checking",
     "inspect": "configs",
     "compare-configs": "configs",
-    "walk": "learn",
+    "walk": "explorer",
     "claims": "learn",
 }
 """Where the folder `commands` of each stands."""

@@ -8,6 +8,8 @@ import { openView, type Frame, type Opened } from "./opened";
 import css from "./page.css";
 import { rail } from "./parts/rail";
 import { skips } from "./parts/skips";
+import { rowCard, withRows } from "./rows";
+import rowCss from "./rows.css";
 import { remembering, type Source, type State } from "./source";
 import { start } from "./story";
 import storyCss from "./story.css";
@@ -32,11 +34,12 @@ const THEMES: Record<Theme, Words> = { auto: { en: "Auto", zh: "自动" }, light
 
 export function mount(place: HTMLElement | ShadowRoot, options: Options): () => void {
   const sheet = new CSSStyleSheet();
-  sheet.replaceSync([css, storyCss, encodingCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
+  sheet.replaceSync([css, storyCss, encodingCss, rowCss, ...VIEWS.map((view) => view.styles ?? "")].join("\n"));
   const home = place instanceof ShadowRoot ? place : document;
   home.adoptedStyleSheets = [...home.adoptedStyleSheets, sheet];
   const source = remembering(options.source);
-  const { address, store } = options;
+  const { store } = options;
+  const address = withRows(options.address, source.rows);
   const asked = parsed(address.read()).given["lang"];
   let language = asked === "zh" || asked === "en" ? asked : ((store?.getItem("posenc-language") as Language | null) ?? options.language);
   const seen = new Set(store?.getItem("posenc-seen")?.split(" "));
@@ -78,6 +81,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     opened = null;
     if (name === ENCODING) encodingPage(main, { t, source, name: given["name"] ?? "rope", go: (next) => address.go(`/${ENCODING}?name=${next}`) });
     else opened = view ? openView(view, main, frame) : start(main, frame);
+    const row = address.row();
+    if (row) main.prepend(rowCard(row, { t, source, check: checkHere, failed: (error) => void (live.textContent = error.message) }));
     if (place === document.body) document.title = view || name === ENCODING ? `${main.querySelector("h1")!.textContent} · posenc` : t({ en: "posenc: where position enters a Transformer", zh: "posenc：位置如何进入 Transformer" });
   }
 
@@ -103,6 +108,8 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
   }
 
   const check = h("span", { "data-role": "check" });
+  /** The same, in the card of a row. */
+  const checkHere = h("b", {});
   let worst = 0;
   let over = 0;
   function footer(): HTMLElement {
@@ -112,24 +119,28 @@ export function mount(place: HTMLElement | ShadowRoot, options: Options): () => 
     worst = Math.max(worst, difference);
     over += count;
     check.dataset["value"] = String(worst);
+    queueMicrotask(() => void (checkHere.textContent = check.textContent));
     check.textContent = `${t({ en: "Largest difference between this page's own arithmetic and Python's:", zh: "本页自己的计算与 Python 的最大差异：" })} ${shown(worst)}${t({ en: ` over ${over.toLocaleString("en")} numbers`, zh: `（共 ${over.toLocaleString("en")} 个数）` })}`;
   }
 
   const named = () => parsed(address.read()).view || "story";
   let openName = named();
+  let openRow = address.row();
   address.changed(() => {
     const name = named();
-    if (name === openName && opened) {
+    const row = address.row();
+    if (name === openName && row === openRow && opened) {
       opened.reread();
       return;
     }
     openName = name;
+    openRow = row;
     shell();
     root.scrollIntoView();
     root.querySelector("main")?.focus({ preventScroll: true });
   });
   root.addEventListener("click", (event) => {
-    const link = (event.target as Element).closest?.("a[href^='#/']");
+    const link = (event.target as Element).closest?.("a[href^='#/'], a[href^='#S']");
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
     event.preventDefault();
     address.go(link.getAttribute("href")!.slice(1));

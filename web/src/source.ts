@@ -27,6 +27,8 @@ export type Schemas = Record<string, Record<string, Parameter>>;
 
 export interface Source {
   schemas: Schemas;
+  /** Where the rows of the founding notes lead: S8 to what follows #/. */
+  rows: Record<string, string>;
   version: string;
   /** The only available parameters; null if all are. */
   offered(view: string): State[] | null;
@@ -72,6 +74,7 @@ export function refusal({ error, words }: Refusal, otherwise = ""): Error {
 interface About {
   version: string;
   schemas: Schemas;
+  rows: Record<string, string>;
 }
 
 export function server(about: About): Source {

@@ -218,7 +218,7 @@ def hint(word: str) -> str:
 @checked
 def find(word: str) -> tuple[Found, ...]:
     """At most three entries that a word may mean, the best first; none for a method that has no entry."""
-    return () if missing_method(word) is not None else search(word, _index())
+    return () if missing_method(word) is not None else search(word, every_term())
 
 
 @checked
@@ -265,7 +265,8 @@ def _call(entry: Entry) -> str:
 
 
 @cache
-def _index() -> list[Term]:
+def every_term() -> list[Term]:
+    """The index that `find` looks words up in; the site's search is given the same. Do not change it in place."""
     every = [(group, method) for group, (_, methods) in enumerate(GROUPS.values()) for method in methods]
     return terms(ENTRIES, [(group, method, entry) for group, method in every if (entry := entry_for(method)) is not None])
 

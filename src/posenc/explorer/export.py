@@ -7,7 +7,6 @@ import gzip
 from collections.abc import Callable
 from typing import Any
 
-import posenc
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
@@ -27,14 +26,7 @@ def exported(
         packed = gzip.compress(pack(views.view(name).data(one)), mtime=0)
         answers.append({"view": name, "parameters": one.model_dump(), "packed": base64.b64encode(packed).decode()})
         advance(len(answers), len(asked))
-    about = {
-        "version": posenc.__version__,
-        "schemas": views.schemas(),
-        "live": False,
-        "answers": answers,
-        "address": address,
-        "language": language,
-    }
+    about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
     code = inline(script())
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
     return document(about, f'<script type="module">{code}</script>', policy)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
+from posenc.explorer.rows import ROWS
 
 # The views made for single encodings. The others are compared with attention without positions, or have only their page
 # where they do not encode words in a row.
@@ -21,7 +22,7 @@ SHOWN_BY = {
 
 
 def address(name: str = "", position: int | None = None) -> str:
-    """The address of a view or of an encoding; "" is the start page. A permalink's part after #/ is taken as it is.
+    """The address of a view, an encoding or a row of the notes; "" is the start page. What follows #/ is taken as it is.
 
     Raises Refused for an unknown name, and for a position where the view has none.
     """
@@ -38,13 +39,14 @@ def address(name: str = "", position: int | None = None) -> str:
 
 def _view(name: str) -> str:
     view = name.split("?")[0]
-    if not view or view in views.PAGES or view == "encoding":
+    if not view or view in views.PAGES or view == "encoding" or name in ROWS:
         return name
     if view in SHOWN_BY:
         return SHOWN_BY[view]
     entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
-            f"{view!r} is no view and no encoding; views are {', '.join(views.PAGES)}; posenc list has the encodings"
+            f"{view!r} is no view, encoding or row of the notes; views are {', '.join(views.PAGES)}; posenc list has the "
+            f"encodings, posenc walk the rows"
         )
     return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

@@ -28,7 +28,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-import posenc
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import POLICY, document, script
@@ -75,7 +74,7 @@ def configured(port: int) -> uvicorn.Config:
 def application(port: int) -> ASGIApp:
     """Accepts only the hosts 127.0.0.1 and localhost at this port, against DNS rebinding."""
     turn = asyncio.Semaphore(AT_ONCE)
-    about = {"version": posenc.__version__, "schemas": views.schemas(), "live": True}
+    about = {**views.known(), "live": True}
     page, code = document(about, '<script type="module" src="page.js"></script>'), script()
 
     async def index(request: Request) -> Response:

@@ -7,7 +7,6 @@ from typing import Any
 import anywidget
 import traitlets
 
-import posenc
 from posenc.explorer import views
 from posenc.explorer.data import pack
 from posenc.explorer.page_file import script
@@ -30,7 +29,7 @@ class Explorer(anywidget.AnyWidget):
     language = traitlets.Enum(("en", "zh"), "en").tag(sync=True)
 
     def __init__(self, address: str = "", language: str = "en") -> None:
-        about = {"version": posenc.__version__, "schemas": views.schemas()}
+        about = views.known()
         super().__init__(about=about, address=address, language=language)
         self.on_msg(self._answer)
 

@@ -20,7 +20,8 @@ def command(
     view: Annotated[
         str,
         typer.Argument(
-            show_default=False, help="A view such as table, an encoding such as rope, or a link's part after #/."
+            show_default=False,
+            help="A view such as table, an encoding such as rope, a row of the notes such as S8, or the end of a link.",
         ),
     ] = "",
     position: Annotated[
@@ -115,7 +116,7 @@ def _serve(asked: int | None, no_browser: bool, at: str = "") -> None:
     from posenc.explorer.server import configured
 
     port, listening = _listening(asked)
-    address = f"http://127.0.0.1:{port}/{'#/' * bool(at)}{at}"
+    address = f"http://127.0.0.1:{port}/{'#/' * bool(at)}{at}"  # a row too: #/S8 is #S8
 
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:

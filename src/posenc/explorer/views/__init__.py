@@ -1,7 +1,7 @@
 """The views, one file each, found by looking at this folder. A view has
 
 ORDER                 its position among the views; web/src/views/NAME.ts draws it. Without it the file gives the numbers
-                      of another page: `story` of the start page, `encoding` of an encoding's page
+                      of another page: `story` of the start page, `encoding` of an encoding's, `row` of a row of the notes
 Parameters            its typed and bounded parameters
 data(asked)           the numbers, the Python that makes them, and facts
 POSITION              the page's parameter for a position; only for views that show one
@@ -15,9 +15,12 @@ import importlib
 import re
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+import posenc
 from posenc.explorer.data import Data
 from posenc.explorer.parameters import Parameters, Refused, parse, schema
+from posenc.explorer.rows import ROWS
 
 HERE = Path(__file__).parent
 
@@ -68,6 +71,11 @@ def uploaded(name: str, contents: bytes) -> Data:
 
 def _refused(error: Exception) -> Refused:
     return error if isinstance(error, Refused) else Refused(str(error))
+
+
+def known() -> dict[str, Any]:
+    """What a page knows before it asks: the version, the parameters of every view, where the rows of the notes lead."""
+    return {"version": posenc.__version__, "schemas": schemas(), "rows": {row.name: row.view for row in ROWS.values()}}
 
 
 def schemas() -> dict[str, dict[str, dict[str, object]]]:

@@ -6,12 +6,16 @@ import json
 import math
 import os
 import tempfile
+import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from posenc.pictures.plots.picture import Picture
 
 FORMATS = (".png", ".svg", ".pdf")
@@ -26,6 +30,8 @@ def command(
     out: Annotated[Path | None, typer.Option(help="Write it to this .png, .svg or .pdf.", show_default=False)] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file if it exists.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the numbers of the picture.")] = False,
+    play: Annotated[bool, typer.Option("--play", help="Let the rows of the heat map appear one by one.")] = False,
+    speed: Annotated[float, typer.Option(min=0.1, max=100, help="For --play: rows a second.")] = 10.0,
     length: Annotated[int | None, typer.Option(min=1, help="Positions.", show_default=False)] = None,
     d_model: Annotated[int | None, typer.Option(min=1, max=4096, help="Channels.", show_default=False)] = None,
     n_heads: Annotated[int | None, typer.Option(min=1, max=64, help=HEADS, show_default=False)] = None,
@@ -49,6 +55,8 @@ def command(
 
     posenc show alibi --what bias --n-heads 8 --length 64 --out alibi.svg
 
+    posenc show sinusoidal --play --speed 20
+
     posenc show sinusoidal --what wavelengths --d-model 512 --json
     """
     _check(method, out, force, base, lag, what)
@@ -59,6 +67,8 @@ def command(
     if what not in own:
         why = f"does not suit {method}; it is for {', '.join(methods_of(what))}" if what in VIEWS else "is no picture"
         raise typer.BadParameter(f"{what!r} {why}. {method} has {', '.join(own)}", param_hint="--what")
+    if play and (what != "heatmap" or out is not None or as_json):
+        raise typer.BadParameter("plays the heat map in the terminal; leave --out and --json out", param_hint="--play")
     request = Request(length=length, d_model=d_model, n_heads=n_heads, base=base, lag=3.0 if lag is None else lag)
     try:
         picture, sizes = picture_of(method, what, request)
@@ -67,6 +77,9 @@ def command(
     except ArithmeticError as error:
         raise typer.BadParameter(f"{base} is out of range for floating-point numbers", param_hint="--base") from error
 
+    if play:
+        _play(lambda rows: picture_of(method, what, replace(request, length=rows))[0], sizes.length, speed)
+        return
     if out is not None:
         _write(picture, out)
         typer.echo(f"wrote {out}", err=as_json)
@@ -127,6 +140,23 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+def _play(picture: Callable[[int], Picture], length: int, speed: float) -> None:
+    """Draws one row more each time, over the rows before; where nothing can move, only the last picture."""
+    from rich.console import Console
+    from rich.live import Live
+
+    from posenc.pictures.plots.terminal import coloured, draw
+
+    console = Console(highlight=False, emoji=False)
+    if not console.is_terminal:
+        _print(picture(length))
+        return
+    with Live(console=console, auto_refresh=False, vertical_overflow="visible") as live:
+        for rows in range(1, length + 1):
+            live.update(draw(picture(rows), console.width, colour=coloured(console)), refresh=True)
+            time.sleep(1 / speed)
 
 
 def _print(picture: Picture) -> None:

@@ -1,16 +1,12 @@
-"""`posenc walk`: the worked examples in the terminal, or as JSON."""
+"""The worked examples in the terminal, or as data, as `posenc walk` prints them."""
 
 from __future__ import annotations
 
-import json
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from posenc.learn.notes import FILES
 from posenc.learn.say import say
 from posenc.support.languages import Language, Words
-from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -18,41 +14,6 @@ if TYPE_CHECKING:
     from posenc.learn.walk import Example, Step
 
 DIGITS = 4
-
-
-def command(
-    example: Annotated[
-        str, typer.Argument(help="sum, attention, rope or components; all four if left out.", show_default=False)
-    ] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="Every step as JSON, both languages.")] = False,
-    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
-) -> None:
-    """The worked examples of the founding notes, with every matrix.
-
-    sum          猫 吃 鱼: word + position, base 100
-    attention    我 喜欢 猫: self-attention by hand, and the same for the reversed sentence
-    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
-    components   the components of PE(2), with 8 and with 4 channels
-
-    Where the number printed in a note is wrong, both are shown: printed → correct.
-
-    Examples:  posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
-    """
-    from posenc.learn.walk import EXAMPLES
-
-    if example and example not in EXAMPLES:
-        raise typer.BadParameter(f"expected one of {', '.join(EXAMPLES)}, got {example!r}", param_hint="EXAMPLE")
-    language = chosen_language(lang)
-    chosen = [EXAMPLES[example]] if example else list(EXAMPLES.values())
-    if as_json:
-        typer.echo(json.dumps({"examples": [as_data(one) for one in chosen]}, ensure_ascii=False, indent=1))
-        return
-    from rich.console import Console
-
-    console = Console(highlight=False, emoji=False)
-    for one in chosen:
-        for part in rendered(one, language):
-            console.print(part)
 
 
 def as_data(example: Example) -> dict[str, Any]:

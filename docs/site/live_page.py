@@ -1,0 +1,37 @@
+"""The site's page with the explorer inside it: what `posenc explore --export` writes, opened at the address after #."""
+
+from __future__ import annotations
+
+from posenc.catalogue.entry import Entry
+from posenc.explorer.links import SHOWN_BY
+from posenc.support.languages import Language
+
+FILE = "assets/explorer.html"
+TITLES = {"en": "Explorer", "zh": "探索器"}
+TEXT = {
+    "en": "The page holds the numbers at the stops of each slider; `posenc explore` computes the rest, and your sentences.",
+    "zh": "滑块各档的数值都在本页内；其他数值和你自己的句子由 `posenc explore` 即时计算。",
+}
+WHOLE = {"en": "Open it alone", "zh": "单独打开"}
+OPEN = {"en": "Open {title} in the explorer", "zh": "在探索器中打开 {title}"}
+
+
+def live_page(language: Language) -> str:
+    here = ("../" if language == "zh" else "") + FILE
+    return f"""---
+hide: [navigation, toc]
+---
+
+# {TITLES[language]}
+
+{TEXT[language]} <a href="{here}" data-role="whole">{WHOLE[language]}</a>
+
+<iframe class="explorer" src="{here}#/?lang={language}" title="{TITLES[language]}"></iframe>
+"""
+
+
+def opened(entry: Entry, language: Language) -> str:
+    """A link to the explorer: to the view that is made for this encoding, or its page there."""
+    address = SHOWN_BY.get(entry.name, f"encoding?name={entry.name}")
+    title = entry.label.zh if language == "zh" else entry.title
+    return f"[{OPEN[language].format(title=title)}](../live.md#/{address})\n{{ data-search-exclude }}"

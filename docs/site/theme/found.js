@@ -1,0 +1,141 @@
+// The search of the site finds encodings as `posenc list WORD` does: by names, aliases, models, papers and authors, in both
+// languages. Above what stands in the text it shows at most three entries; a guess says that it is one. The functions repeat
+// posenc/catalogue/index.py over the index that docs/site/found.py writes; tests/test_site_search.py compares both.
+"use strict";
+globalThis.posencFind = (() => {
+  const HAN = "\\u3400-\\u9fff";
+  const index = globalThis.posencIndex;
+  const [empty, called] = [new Set(index.empty), new Set(index.called)];
+
+  /** Its letters, digits and +, in lower case. */
+  const fold = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}+]/gu, "");
+  const spaced = (word) => word.toLowerCase().replace(/[\s_-]+/g, " ").trim();
+
+  /** Its parts without what says nothing. */
+  function meaning(word) {
+    const lower = word.replace(/(?<=[a-z]{3})(?=[A-Z])/g, " ").toLowerCase().replace(/(\d)[ -]d\b/g, "$1d");
+    const parts = lower.match(new RegExp(`\\d+d(?![a-z])|\\d+|[a-z+]+|[${HAN}]+`, "g")) ?? [];
+    const told = parts.map((part) => part.replace(/(?<=[a-z]{3}[^su])s$/, "")).filter((part) => !empty.has(part)).map((part) => part.replace(/位置|编码|嵌入|的/g, ""));
+    return new Set(told.filter(Boolean).map((part) => index.same[part] ?? part));
+  }
+
+  const letters = (word) => [...word];
+  const total = (parts) => [...parts].reduce((sum, part) => sum + letters(part).length, 0);
+
+  /** 0 to 1: the share of letters that both have in the same order, as rapidfuzz's ratio. */
+  function ratio(one, other) {
+    const [a, b] = [letters(one), letters(other)];
+    const all = a.length + b.length;
+    let row = new Array(b.length + 1).fill(0);
+    for (const letter of a) {
+      const next = [0];
+      for (let j = 0; j < b.length; j++) next.push(letter === b[j] ? row[j] + 1 : Math.max(row[j + 1], next[j]));
+      row = next;
+    }
+    return all ? 1 - (all - 2 * row[b.length]) / all : 1;
+  }
+
+  const terms = index.terms.map(([entry, written, role, group]) => ({ entry, written, group, role, rank: index.roles.indexOf(role), spaced: spaced(written), folded: fold(written), meaning: meaning(written) }));
+
+  const same = (a, b) => a.size > 0 && a.size === b.size && [...a].every((one) => b.has(one));
+
+  function alike(word, term) {
+    if (word.spaced === term.spaced) return 0;
+    if (word.folded === term.folded) return 1;
+    return same(word.meaning, term.meaning) ? 2 : null;
+  }
+
+  function standsIn(part, known) {
+    if (known.has(part)) return true;
+    if (new RegExp(`^[${HAN}]`).test(part)) return [...known].some((other) => other.includes(part));
+    return letters(part).length > 5 && [...known].some((other) => ratio(part, other) * 100 >= 85);
+  }
+
+  function likeness(word, term) {
+    let found = 0;
+    const [one, other] = [letters(word.folded).length, letters(term.folded).length];
+    if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 3 && Math.abs(one - other) < 3) {
+      const spelt = ratio(word.folded, term.folded);
+      found = spelt >= index.near ? spelt : 0;
+    }
+    const parts = [...word.meaning];
+    const telling = parts.filter((part) => letters(part).length > 2 || new RegExp(`^[${HAN}]{2}`).test(part));
+    if (telling.length && telling.length === parts.length && parts.every((part) => standsIn(part, term.meaning))) {
+      const share = total(word.meaning) / total(term.meaning);
+      found = Math.max(found, 0.5 + 0.1 * Math.min(share, 1) + 0.1 * Math.max(0, 2 - term.group));
+    }
+    return found;
+  }
+
+  /** What a word means: {entries: [{entry, written, role, guess}], missing, elsewhere}, as lookup.find and lookup.hint. */
+  function find(text) {
+    const asked = text.match(/\d{4}\.\d{5}/)?.[0] ?? text;
+    const word = { spaced: spaced(asked), folded: fold(asked), meaning: meaning(asked) };
+    const whole = fold(text);
+    const missing = called.has(whole) ? undefined : index.missing.find((method) => method.is.includes(whole));
+    if (missing) return { entries: [], missing };
+    const elsewhere = index.elsewhere[whole];
+    if (!word.folded) return { entries: [], elsewhere };
+    let found = terms.filter((term) => term.role !== "topic").map((term) => [alike(word, term), term]).filter(([grade]) => grade !== null);
+    found.sort((a, b) => a[0] - b[0] || a[1].rank - b[1].rank);
+    const guess = !found.length;
+    if (guess) {
+      found = terms.map((term) => [likeness(word, term), term]).filter(([grade]) => grade > 0).sort((a, b) => b[0] - a[0]);
+      found = found.filter(([grade]) => grade > found[0][0] - index.worse);
+    }
+    const best = new Map();
+    for (const [, term] of found) if (!best.has(term.entry)) best.set(term.entry, term);
+    const entries = [...best.values()].slice(0, index.limit).map(({ entry, written, role }) => ({ entry, written, role, guess }));
+    return { entries, elsewhere };
+  }
+  return find;
+})();
+
+if (globalThis.document) {
+  const root = new URL("..", document.currentScript.src);
+  const zh = document.documentElement.lang.startsWith("zh");
+  const say = (en, chinese) => (zh ? chinese : en);
+  const made = (tag, kind, ...inside) => {
+    const element = Object.assign(document.createElement(tag), { className: kind });
+    element.append(...inside);
+    return element;
+  };
+
+  const why = ({ entry, written, role }) => {
+    if (role === "model") return say(`${written} uses it`, `${written} 使用它`);
+    return role === "name" && written === entry ? "" : written;
+  };
+
+  /** One entry as a result of the theme, which Enter opens: no text fits better. */
+  const row = (one) => {
+    const { en, zh: chinese } = globalThis.posencIndex.entries[one.entry];
+    const article = made("article", "md-search-result__article md-typeset", made("h1", "", zh ? chinese : en), made("p", "", made("code", "", one.entry), ` ${why(one)}`));
+    article.dataset.mdScore = "1e9";
+    const link = made("a", "md-search-result__link", article);
+    link.href = new URL(`${zh ? "zh/" : ""}encodings/${one.entry}.html`, root).href;
+    link.tabIndex = -1;
+    return made("li", "md-search-result__item", link);
+  };
+
+  const told = (word) => {
+    const { entries, missing, elsewhere } = globalThis.posencFind(word);
+    if (missing) return [made("p", "", say(`That is ${missing.title} (${missing.source}): ${missing.instead.en}`, `这是 ${missing.title}（${missing.source}）：${missing.instead.zh}`))];
+    const says = elsewhere ? [made("p", "", say("Here: ", "这里是："), made("code", "", elsewhere))] : [];
+    if (!entries.length) return says;
+    const guess = entries[0].guess && made("p", "", say(`No encoding is called “${word}”. ${entries.length > 1 ? "These are guesses:" : "This is a guess:"}`, `没有名为“${word}”的编码，以下是猜测：`));
+    return [...says, ...(guess ? [guess] : []), made("ol", "", ...entries.map(row))];
+  };
+
+  document.addEventListener("DOMContentLoaded", () => {
+    const field = document.querySelector(".md-search__input");
+    const results = document.querySelector(".md-search-result");
+    const place = made("div", "found-by-name");
+    place.setAttribute("aria-live", "polite");
+    results.insertBefore(place, results.lastElementChild); // the theme writes into the first child and the last
+    results.firstElementChild.dataset.text = say("In the text: ", "正文：");
+    const draw = () => place.replaceChildren(...told(field.value.trim()));
+    field.addEventListener("input", draw);
+    field.form.addEventListener("reset", () => setTimeout(draw));
+    draw(); // an address such as ?q=word fills the field
+  });
+}

@@ -1,0 +1,151 @@
+"""`posenc walk`: what the founding notes describe, row by row, and their worked examples; in the terminal, or as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from posenc.explorer.say import say
+from posenc.support.languages import Language
+from posenc.terminal.language import chosen_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import RenderableType
+
+    from posenc.explorer.rows import Figures, Row
+
+WIDTH = 78
+
+
+def command(
+    what: Annotated[
+        str,
+        typer.Argument(
+            metavar="[ROW | EXAMPLE]", help="S1 … S21, or sum, attention, rope, components.", show_default=False
+        ),
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Figures and steps as JSON, both languages.")] = False,
+    lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
+) -> None:
+    """What the founding notes describe, in 21 rows, and their worked examples.
+
+    Without an argument it lists the rows, each with a command and the address that shows it in the explorer.
+
+    S1 … S21     one row: the example of the notes and its figures
+    sum          猫 吃 鱼: word + position, base 100
+    attention    我 喜欢 猫: self-attention by hand, and the same for the reversed sentence
+    rope         人工 智能 正在 快速 发展: RoPE scores of 正在 with every word
+    components   the components of PE(2), with 8 and with 4 channels
+
+    Where the number printed in a note is wrong, an example shows both: printed → correct.
+
+    Examples:  posenc walk S13   ·   posenc walk attention   ·   posenc walk rope --lang zh   ·   posenc walk --json
+    """
+    from posenc.explorer.rows import ROWS
+    from posenc.learn.walk import EXAMPLES
+
+    row = what.upper()
+    if what and row not in ROWS and what not in EXAMPLES:
+        raise typer.BadParameter(
+            f"expected one of {', '.join(EXAMPLES)}, or a row of S1 to S{len(ROWS)}, got {what!r}", param_hint="WHAT"
+        )
+    language = chosen_language(lang)
+    rows = [ROWS[row]] if row in ROWS else [] if what else list(ROWS.values())
+    examples = [] if row in ROWS else [EXAMPLES[what]] if what else list(EXAMPLES.values())
+    if as_json:
+        from posenc.learn.printed import as_data
+
+        found = {"rows": [_row_as_data(one) for one in rows], "examples": [as_data(one) for one in examples]}
+        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        return
+    from rich.console import Console
+
+    from posenc.learn.printed import rendered
+
+    console = Console(highlight=False, emoji=False)
+    if not what:
+        parts = _listed(rows, language)
+    elif rows:
+        parts = _rendered(rows[0], language)
+    else:
+        parts = rendered(examples[0], language)
+    for part in parts:
+        console.print(part)
+
+
+def _row_as_data(row: Row) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "title": row.title.as_dict(),
+        "says": row.says.as_dict(),
+        "notes": row.notes,
+        "command": row.command,
+        "page": f"#{row.name}",
+        "view": row.view,
+        "figures": row.figures().as_dict(),
+    }
+
+
+def _listed(rows: Iterable[Row], language: Language) -> list[RenderableType]:
+    """All rows, each in two lines: what it is; its command and its address on the page."""
+    from rich.table import Table
+
+    from posenc.terminal.wrapped import Wrapped
+
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for row in rows:
+        table.add_row(f"[cyan]{row.name}[/]", Wrapped(row.title.in_language(language)))
+        table.add_row("", Wrapped(f"{row.command}   ·   posenc explore {row.name}   ·   #{row.name}", "dim"))
+    more = say(
+        "posenc walk S13 prints a row with its figures, posenc explore S13 shows it; #S13 stands behind its address. "
+        "posenc walk sum, attention, rope and components compute the worked examples."
+    )
+    return [table, "", Wrapped(more.in_language(language))]
+
+
+def _rendered(row: Row, language: Language) -> list[RenderableType]:
+    """One row: what it is, what is so, the figures, and where more is to be seen."""
+    from rich.padding import Padding
+    from rich.rule import Rule
+    from rich.text import Text
+
+    from posenc.learn.notes import FILES
+    from posenc.terminal.wrapped import Wrapped
+
+    source = say("note").in_language(language)
+    return [
+        Rule(f"[bold]{row.name}  {row.title.in_language(language)}[/]", align="left", style="cyan"),
+        Text(f"{source} {', '.join(FILES[note] for note in row.notes)}", style="dim"),
+        "",
+        Wrapped(row.says.in_language(language)),
+        "",
+        Padding(_table(row.figures(), language), (0, 0, 0, 2), expand=False),
+        "",
+        Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
+    ]
+
+
+def _table(figures: Figures, language: Language) -> RenderableType:
+    """The figures; wider than a terminal, with rows and columns changed."""
+    from rich import box
+    from rich.cells import cell_len
+    from rich.table import Table
+
+    from posenc.explorer.rows import words
+
+    heads = ["", *(words(column).in_language(language) for column in figures.columns)]
+    empty = ("",) * len(heads)
+    lines = [heads, *([words(name).in_language(language), *cells, *empty][: len(heads)] for name, cells in figures.rows)]
+    if sum(max(map(cell_len, column)) + 2 for column in zip(*lines, strict=True)) > WIDTH and len(lines) < len(heads):
+        lines = [list(column) for column in zip(*lines, strict=True)]
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 0, 0, 1))
+    table.add_column(lines[0][0], style="dim")
+    for head in lines[0][1:]:
+        table.add_column(head, justify="right")
+    for line in lines[1:]:
+        table.add_row(*line)
+    return table

@@ -1,0 +1,578 @@
+"""What the founding notes describe, row by row: S1 to S21, each with its example, its figures, a command and a view.
+
+    ROWS["S13"].figures()        the figures, computed now; `posenc walk S13` prints them, the address #S13 shows them
+
+Figures are texts in tables, as the terminal and the page show them. Legend: p position, k lag, i pair of channels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import posenc
+from posenc import frequencies, measures
+from posenc.catalogue import measured
+from posenc.encodings.sinusoidal import sinusoidal_table
+from posenc.encodings.transformer_xl import TransformerXL
+from posenc.explorer import measured_table, trained
+from posenc.explorer.say import say
+from posenc.learn import walk
+from posenc.support.languages import Words
+
+Cells = tuple[str, ...]
+Said = str | Words
+NONE = "–"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """A table of texts: heads of the columns, and of each row its name and its cells."""
+
+    columns: tuple[Said, ...]
+    rows: tuple[tuple[Said, Cells], ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """With every word in both languages, as JSON."""
+        return {
+            "columns": [words(one).as_dict() for one in self.columns],
+            "rows": [{"name": words(name).as_dict(), "cells": cells} for name, cells in self.rows],
+        }
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row of what the notes describe.
+
+    title     what it is
+    notes     the numbers of the notes that it is from
+    says      the notes' example, and what of it is so
+    command   what shows it in the terminal, beside `posenc walk NAME`
+    view      what follows #/ in the explorer's address
+    figures   the numbers
+    """
+
+    name: str
+    title: Words
+    notes: Cells
+    says: Words
+    command: str
+    view: str
+    figures: Callable[[], Figures]
+
+
+def words(one: Said) -> Words:
+    return one if isinstance(one, Words) else Words(one)
+
+
+def numbers(values: Tensor | Iterable[float | Tensor], digits: int = 4) -> Cells:
+    return tuple(f"{float(value) + 0.0:.{digits}f}" for value in values)
+
+
+def small(value: float) -> str:
+    return f"{float(value):.1e}"
+
+
+def percent(values: Tensor | Iterable[float | Tensor]) -> Cells:
+    return tuple(f"{100 * float(value):.0f} %" for value in values)
+
+
+# The figures ----------------------------------------------------------------------------------------------------------
+
+
+def table() -> Figures:
+    rows: list[tuple[Said, Cells]] = []
+    rows += [(f"d = 8, p = {p}", _row(8, p)) for p in (0, 1, 2)] + [("d = 4, p = 2", _row(4, 2))]
+    rows += [(say("d = 4, base 100, p = {p}", p=p), _row(4, p, 100.0)) for p in (0, 1, 2)]
+    return Figures(("sin 0", "cos 0", "sin 1", "cos 1", "sin 2", "cos 2", "sin 3", "cos 3"), tuple(rows))
+
+
+def _row(d: int, p: int, base: float = 10000.0) -> Cells:
+    return numbers(sinusoidal_table(1, d, base, start=p, dtype=torch.float64)[0])
+
+
+def learned() -> Figures:
+    def of(model: str, length: int) -> tuple[Said, Cells]:
+        encoding = posenc.create("learned", d_model=768, max_positions=length)
+        try:
+            encoding.embed(torch.zeros(1, 1, 768), posenc.Positions.arange(1, 1, start=length))
+        except ValueError as error:
+            refused = str(error)
+        return model, (f"{length:,}", f"{768 * length:,}", refused)
+
+    return Figures((say("positions"), say("parameters"), say("one position further")), (of("BERT", 512), of("GPT-2", 1024)))
+
+
+def rotary() -> Figures:
+    q, keys = (torch.tensor(one, dtype=torch.float64) for one in ([walk.QUERY], walk.KEYS))
+    rope = posenc.create("rope", d_head=4, base=100.0)
+
+    def turned(start: int) -> tuple[Tensor, Tensor]:
+        at_q, at_k = posenc.Positions.arange(1, 1, start=start + 2), posenc.Positions.arange(1, 5, start=start)
+        return rope.rotate(q[None, None], at_q, "query")[0, 0], rope.rotate(keys[None, None], at_k, "key")[0, 0]
+
+    here, far = turned(0), turned(100)
+    own = rope.rotate(keys[2].expand(1, 1, 5, 4), posenc.Positions.arange(1, 5), "key")[0, 0]
+    return Figures(
+        tuple(f"{token} {p - 2:+d}" if p != 2 else f"{token} 0" for p, token in enumerate(walk.AI_IS_GROWING)),
+        (
+            (say("scores of 正在 at 2"), numbers((here[0] @ here[1].T)[0])),
+            (say("all 100 further"), numbers((far[0] @ far[1].T)[0])),
+            (say("its own key at each place"), numbers((here[0] @ own.T)[0])),
+            (say("length of each key, turned"), numbers(here[1].norm(dim=-1))),
+            (say("length of each key"), numbers(keys.norm(dim=-1))),
+        ),
+    )
+
+
+def slopes() -> Figures:
+    def of(n_heads: int) -> tuple[Said, Cells]:
+        return say("{n} heads", n=n_heads), tuple(f"{slope:.4g}" for slope in posenc.alibi_slopes(n_heads))
+
+    return Figures(tuple(f"m {head}" for head in range(1, 13)), (of(8), of(12)))
+
+
+def four_terms() -> Figures:
+    random = torch.Generator().manual_seed(0)
+    encoding = posenc.create("transformer_xl", d_model=8, n_heads=1, d_head=8).double().requires_grad_(False)
+    assert isinstance(encoding, TransformerXL)
+    for parameter in encoding.parameters():
+        parameter.copy_(torch.randn(parameter.shape, generator=random, dtype=torch.float64))
+    q, k = torch.randn(2, 1, 1, 3, 8, generator=random, dtype=torch.float64)
+    at = posenc.Positions.arange(1, 3)
+    terms = torch.stack([*encoding.terms(q, k, at, at)])[:, 0, 0]
+    shifted = posenc.Positions.arange(1, 3, start=100)
+    later = torch.stack([*encoding.terms(q, k, shifted, shifted)])[:, 0, 0]
+    pairs = ((0, 1), (1, 0), (2, 0))
+    cats = ("猫", "追", "老鼠")
+    rows = [
+        (f"{cats[i]} → {cats[j]}", numbers((*terms[:, i, j], terms[:, i, j].sum(), later[:, i, j].sum()))) for i, j in pairs
+    ]
+    heads = ("qᵢ·kⱼ", "qᵢ·W_R R(i−j)", "u·kⱼ", "v·W_R R(i−j)", say("sum"), say("all 100 further"))
+    return Figures(heads, tuple(rows))
+
+
+@torch.no_grad()
+def floater() -> Figures:
+    encoding = trained.floater(-1)
+    parameters = sum(one.numel() for one in encoding.parameters())
+    rows = []
+    for length in (trained.LENGTH, 64, 256):
+        at = posenc.Positions.arange(1, length)
+        path = encoding.at_layer(0).embed(torch.zeros(1, length, encoding.d_model), at)[0]
+        step = (path[1:] - path[:-1]).norm(dim=-1)
+        rows.append((str(length), (f"{parameters:,}", f"{float(path[-1].norm()):.3f}", f"{float(step.mean()):.3f}")))
+    heads = (say("parameters"), say("length of the last row"), say("mean step"))
+    return Figures(heads, tuple(rows))
+
+
+def order() -> Figures:
+    chosen: dict[Said, tuple[str, bool]] = {"NoPE": ("nope", False), say("NoPE, causal"): ("nope", True)}
+    chosen |= {say("sinusoidal"): ("sinusoidal", False), "RoPE": ("rope", False), say("ALiBi, causal"): ("alibi", True)}
+    rows = []
+    for pair in measures.order.SENTENCE_PAIRS:
+        cells = []
+        for name, causal in chosen.values():
+            encoding = posenc.create(name, d_model=16, n_heads=4)
+            moved = measures.order.sentence_sensitivity(encoding, pair, d_model=16, n_heads=4, causal=causal)
+            cells.append("0" if moved < 1e-12 else f"{moved:.3f}")
+        rows.append((_of(pair), tuple(cells)))
+    return Figures(tuple(chosen), tuple(rows))
+
+
+def _of(pair: measures.SentencePair) -> str:
+    return f"{''.join(pair.before)} / {''.join(pair.after)}"
+
+
+def taylor() -> Figures:
+    rows = []
+    for eps in (1.0, 0.1, 0.001):
+        terms = measures.taylor_split(eps=eps)
+        share = measures.relative_share(eps=eps)
+        cells = (small(terms.mixed), small(terms.remainder), small(terms.remainder_without_half), *percent([share]))
+        rows.append((f"ε = {eps:g}", cells))
+    heads = (say("mixed term"), say("left out, with ½"), say("left out, without ½"), say("relative share of all terms"))
+    return Figures(heads, tuple(rows))
+
+
+def heat_map() -> Figures:
+    rows = []
+    for length, width in ((30, 20), (50, 128), (100, 512)):
+        full = sinusoidal_table(length + 1, width, dtype=torch.float64)
+        alike = (full[0] - full[length]).abs()[width // 2 :] < 0.1
+        cells = (f"{float(full.min()):.4f}", f"{float(full.max()):.4f}", f"{int(alike.sum())} / {len(alike)}")
+        rows.append((f"{length} × {width}", cells))
+    heads = (say("smallest"), say("largest"), say("right half: rows 0 and last + 1 differ by < 0.1"))
+    return Figures(heads, tuple(rows))
+
+
+def waves() -> Figures:
+    found = sinusoidal_table(512, 128, dtype=torch.float64)
+    omega = frequencies.rotary(128, 10000.0)
+    rows = []
+    for column in (0, 32, 64):
+        w = omega[column // 2]
+        cells = (str(column // 2), f"{w:.6g}", f"{2 * torch.pi / w:.1f}", *numbers(found[[1, 100, 511], column]))
+        rows.append((say("column {column}", column=column), cells))
+    heads = (say("pair i"), "ω", say("wavelength"), "p = 1", "p = 100", "p = 511")
+    return Figures(heads, tuple(rows))
+
+
+def shift() -> Figures:
+    rows = []
+    for p in (10, 1000, 1_000_000):
+        cells = []
+        for k in (1, 3, 100):
+            here, there = (sinusoidal_table(1, 128, start=at, dtype=torch.float64)[0] for at in (p, p + k))
+            cells.append(small(float((measures.shift_matrix(k, 128) @ here - there).abs().max())))
+        rows.append((f"p = {p:,}", tuple(cells)))
+    return Figures(("k = 1", "k = 3", "k = 100"), tuple(rows))
+
+
+def wavelengths() -> Figures:
+    rows = []
+    for d in (8, 128, 512):
+        found = [2 * torch.pi / w for w in frequencies.rotary(d, 10000.0)]
+        beyond = sum(one > 4096 for one in found)
+        cells = (f"{found[0]:.2f}", f"{found[len(found) // 2]:,.1f}", f"{found[-1]:,.0f}", f"{beyond} / {len(found)}")
+        rows.append((f"d = {d}", cells))
+    heads = (say("fastest"), say("middle"), say("slowest"), say("hands that turn less than once in 4096"))
+    return Figures(heads, tuple(rows))
+
+
+def uniqueness() -> Figures:
+    rows = []
+    for d in (2, 4, 8, 512):
+        closest = measures.uniqueness(d, 4096)
+        rounded = measures.table.distinct_rows_of_rounded_table(d, 1024, torch.bfloat16)
+        cast = measures.table.distinct_rows_of_rounded_positions(d, 4096, torch.bfloat16)
+        rows.append((f"d = {d}", (f"{closest.distance:.3g}", str(closest.lag), f"{rounded} / 1024", f"{cast} / 4096")))
+    heads = (say("closest two rows"), say("lag"), say("distinct, rounded to bf16"), say("distinct, positions in bf16"))
+    return Figures(heads, tuple(rows))
+
+
+def worked_sums() -> Figures:
+    by_formula = {step.formula: step for step in walk.sum_steps()}
+    sums = by_formula["E + PE"]
+    return Figures(sums.columns, tuple(zip(sums.rows, map(numbers, sums.matrix), strict=True)))
+
+
+def longer() -> Figures:
+    task = measured.task(measured_table.TASK)
+    rows = []
+    for arm in task["arms"]:
+        cells = (f"{cell['mean']:.2f}" if "mean" in cell else NONE for cell in arm["cells"])
+        rows.append((Words(**arm["title"]), tuple(cells)))
+    heads = (f"{length} = {length / task['length']:g}×" for length in task["lengths"])
+    return Figures(tuple(heads), tuple(rows))
+
+
+def stars() -> Figures:
+    """The note's four encodings, with its words and stars and our measures beside them."""
+    said = {
+        "sinusoidal": ("理论无限", "⭐⭐⭐"),
+        "learned": ("❌ 有限", "⭐⭐⭐"),
+        "rope": ("✅ 良好", "⭐⭐"),
+        "alibi": ("✅ 最佳", "⭐⭐⭐"),
+    }
+    found = {row["name"]: row for row in measured_table.table(said)["rows"]}
+    rows = []
+    for name, (further, fast) in said.items():
+        row = found[name]
+        bits = (f"{one:.2f}" if one is not None else NONE for one in row["bits"])
+        costs = (f"{row[measure]:.2f}×" for measure in ("prefill", "decode", "training"))
+        rows.append((Words(**row["title"]), (further, *bits, fast, *costs, f"{row['parameters']:,}")))
+    bits_at = (say("bits, {n}×", n=n) for n in measured_table.FACTORS)
+    heads = (say("note: extrapolates"), *bits_at, say("note: cost"), say("prefill"), say("decode"), say("training"))
+    return Figures((*heads, say("parameters")), tuple(rows))
+
+
+def attention_by_distance() -> Figures:
+    from posenc.explorer import trained_words  # needs posenc[explore], as what its reader types is checked
+
+    record, rows = trained_words.record(), []
+    for name, said in (("nope", say("without positions")), ("rope", Words("RoPE"))):
+        by_distance = record[f"descriptions.{name}.attention"][-1]  # [layer, head, query − key]
+        linked = record[f"descriptions.{name}.linked"][-1].mean(-1)
+        layer, head = divmod(int(linked.argmax()), linked.shape[1])
+        middle = by_distance.shape[-1] // 2
+        near = by_distance[layer, head, middle + 3 : middle - 4 : -1]  # 3 before the query … 3 after it
+        right = record[f"descriptions.{name}.right"][-1]
+        rows.append((said, (f"{layer + 1}·{head + 1}", *percent(near), *percent([linked[layer, head], right]))))
+    places = [say("{n} before", n=n) for n in (3, 2, 1)] + [say("itself")] + [say("{n} after", n=n) for n in (1, 2, 3)]
+    return Figures((say("head"), *places, say("to the linked word"), say("sentences right")), tuple(rows))
+
+
+def training() -> Figures:
+    record, rows = trained.record(), []
+    for at in (0, 2, 4, 6, 8, 10):
+        unit = torch.nn.functional.normalize(trained.learned()[at], dim=-1)
+        near = [float((unit[lag:] * unit[:-lag]).sum(-1).mean()) for lag in (1, 8)]
+        attention, first = record["learned.attention"][at], record["learned.first"][at]
+        cells = (*numbers(near, 2), *percent([attention[..., 1].max(), first.max()]))
+        rows.append((say("step {step}", step=trained.STEPS[at]), cells))
+    even, first_even = trained.even()
+    rows.append((say("uniform"), (NONE, NONE, *percent([even[1], first_even]))))
+    heads = (
+        say("rows 1 apart, cosine"),
+        say("rows 8 apart"),
+        say("most to the word before"),
+        say("most to the first word"),
+    )
+    return Figures(heads, tuple(rows))
+
+
+def browser() -> Figures:
+    return Figures(table().columns, tuple((f"p = {p}", _row(8, p)) for p in (0, 1)))
+
+
+def recurrent() -> Figures:
+    rows = []
+    for pair in measures.order.SENTENCE_PAIRS:
+        found = measures.rnn_sensitivity(pair)
+        sinusoidal = posenc.create("sinusoidal", d_model=16)
+        placed = measures.order.sentence_sensitivity(sinusoidal, pair, d_model=16, n_heads=1, causal=False)
+        cells = (f"{found.rnn:.3f}", "0" if found.attention < 1e-12 else f"{found.attention:.3f}", f"{placed:.3f}")
+        rows.append((_of(pair), cells))
+    heads = (say("RNN, last state"), say("attention without positions"), say("attention with sinusoidal positions"))
+    return Figures(heads, tuple(rows))
+
+
+def decay() -> Figures:
+    lags, shown = torch.arange(65), (0, 1, 2, 4, 8, 11, 12, 18, 19, 32, 64)
+    curves: dict[Said, Tensor] = {
+        "PE(p)·PE(p+k)": measures.sinusoidal_similarity(128, lags),
+        say("RoPE, ones"): measures.rope_score(128, lags),
+        say("RoPE, bound"): measures.rope_bound(128, lags),
+    }
+    rows = []
+    for name, curve in curves.items():
+        rise = measures.first_rise(curve)
+        relative = numbers(curve[list(shown)] / curve[0], 3)
+        rows.append((name, (*relative, f"{rise} → {rise + 1}" if rise is not None else NONE)))
+    return Figures((*(f"k = {k}" for k in shown), say("first rise")), tuple(rows))
+
+
+def _all() -> Iterator[Row]:
+    def row(
+        name: str, title: Words, notes: str, says: Words, command: str, view: str, figures: Callable[[], Figures]
+    ) -> Row:
+        return Row(name, title, tuple(notes.split()), says, command, view, figures)
+
+    yield row(
+        "S1",
+        say("The sinusoidal table"),
+        "000 001 002 003 004",
+        say(
+            "Position 2 at d = 8 and d = 4, and the table of base 100. The notes' two codes differ by 6.6e-6 at [100, 512] "
+            "and by 4.7e-4 at 8192 rows; both fail at odd d."
+        ),
+        "posenc walk components",
+        "table?length=10&d_model=8&p=2",
+        table,
+    )
+    yield row(
+        "S2",
+        say("The learned table of BERT and GPT-2"),
+        "000 001 004",
+        say("A row for each position, trained. There is none after the last: the error names position and limit."),
+        "posenc list learned",
+        "paths?encoding=learned",
+        learned,
+    )
+    yield row(
+        "S3",
+        say("RoPE: 正在 at position 2 of 人工 智能 正在 快速 发展"),
+        "000 002 003",
+        say(
+            "Scores depend on the difference of the positions alone, +1 and −1 are told apart, lengths are kept, and the "
+            "score of a word with itself is q·k. The notes leave out the division by √d."
+        ),
+        "posenc walk rope",
+        "rotary_pair?sentence=人工 智能 正在 快速 发展",
+        rotary,
+    )
+    yield row(
+        "S4",
+        say("ALiBi: score −= m·|i−j|"),
+        "000",
+        say("One slope for each head, for numbers of heads that are powers of 2 and for others, at any length."),
+        "posenc show alibi",
+        "bias?method=alibi",
+        slopes,
+    )
+    yield row(
+        "S5",
+        say("Relative positions in the score: the four terms of Transformer-XL"),
+        "002",
+        say("猫 追 老鼠: the four terms of each score, and their sum, which stays when all move. The note leaves out W_R."),
+        "posenc show transformer_xl --what terms",
+        "terms?sentence=猫 追 老鼠 老鼠 追 猫",
+        four_terms,
+    )
+    yield row(
+        "S6",
+        say("FLOATER: position as the path of a learned dynamical system"),
+        "002",
+        say("Trained on 32 positions, its equation is solved further: longer paths need no new parameters."),
+        "posenc show floater --what path",
+        "paths?encoding=floater",
+        floater,
+    )
+    yield row(
+        "S7",
+        say("Order blindness: Attention(PX) = P·Attention(X)"),
+        "000 001 002 004",
+        say(
+            "The sentence turned round, words moved and positions kept: the largest change of the output of a word. "
+            "0: attention cannot tell the two sentences apart."
+        ),
+        "posenc show sinusoidal --what order",
+        "order?sentence=我爱你",
+        order,
+    )
+    yield row(
+        "S8",
+        say("Second-order Taylor view: what is relative in f(X + P)"),
+        "002",
+        say(
+            "Positions times ε; each term by automatic differentiation of an attention layer. The note leaves out ½ in the "
+            "two pure terms: with it what is left out is of third order, without it of second."
+        ),
+        "posenc show sinusoidal --what taylor",
+        "taylor?sentence=猫 追 老鼠 老鼠 追 猫",
+        taylor,
+    )
+    yield row(
+        "S9",
+        say("Heat map of the table, −1 blue to +1 red"),
+        "000 001 003",
+        say(
+            "30 × 20, 50 × 128 and 100 × 512 as in the notes; +1 is red, as in note 000's page. Positions 0 and 50 do not "
+            "differ clearly in the right half, as note 001 says."
+        ),
+        "posenc show sinusoidal --play",
+        "table",
+        heat_map,
+    )
+    yield row(
+        "S10",
+        say("Waves: columns 0, 32 and 64 of 128 against position"),
+        "003",
+        say("512 positions. Column 64 is pair 32, ω = 0.01, not the formula's i = 64."),
+        "posenc show sinusoidal --what waves --length 512 --d-model 128",
+        "table?length=512",
+        waves,
+    )
+    yield row(
+        "S11",
+        say("PE(p+k) = M_k·PE(p)"),
+        "001 004",
+        say("The largest error of the rotation M_k, which does not depend on p. Note 004 writes rows: the transpose."),
+        "posenc show sinusoidal --what shift --lag 3",
+        "shift?p=10&k=3",
+        shift,
+    )
+    yield row(
+        "S12",
+        say("Wavelengths 2π·10000^(2i/d) as hands of a clock"),
+        "001 004",
+        say("Positions in a full turn, from the fastest hand to the slowest."),
+        "posenc show sinusoidal --what wavelengths --d-model 512",
+        "wavelengths?d_model=512",
+        wavelengths,
+    )
+    yield row(
+        "S13",
+        say("Uniqueness: every row is a fingerprint"),
+        "000 001 004",
+        say("The two closest of 4096 rows. Cast to bf16 before the sine, positions collide from 257 on."),
+        "posenc show sinusoidal --what distance",
+        "precision",
+        uniqueness,
+    )
+    yield row(
+        "S14",
+        say("Worked sums: 猫 吃 鱼, embedding + encoding, base 100"),
+        "002 004",
+        say("猫 吃 鱼 here; 我 喜欢 猫 by hand and 人工 智能 正在 快速 发展 with every matrix in the terminal."),
+        "posenc walk sum",
+        "attention?sentence=猫 吃 鱼",
+        worked_sums,
+    )
+    yield row(
+        "S15",
+        say("Train short, test long"),
+        "000 002 003",
+        say("Bits a byte of small models trained at 64 bytes, read at up to 8 times that. Lower is better."),
+        "posenc compare",
+        "measured",
+        longer,
+    )
+    yield row(
+        "S16",
+        say("The note's table with stars, and what was measured"),
+        "000 001 004",
+        say("The note's words and stars stand before our numbers. Costs are relative to attention without positions."),
+        "posenc choose",
+        "measured",
+        stars,
+    )
+    yield row(
+        "S17",
+        say("How attention uses position: 这部电影很无聊，但演员表演精彩"),
+        "002",
+        say(
+            "Two models that say who describes whom: the head that finds linked words best, by distance and direction. "
+            "Also: The red car is parked outside the building. / 红色的汽车停在建筑物外面。"
+        ),
+        "posenc walk S17",
+        "heads?sentence=这部电影很无聊，但演员表演精彩。",
+        attention_by_distance,
+    )
+    yield row(
+        "S18",
+        say("Queries, keys and positions evolve together in training"),
+        "002",
+        say("A learned table and the heads above it, while the model trains on 32 positions."),
+        "posenc walk S18",
+        "paths?encoding=learned",
+        training,
+    )
+    yield row(
+        "S19",
+        say("The same formulas in the browser"),
+        "000",
+        say("Positions 0 and 1 at d = 8, as the page of the note prints them."),
+        "posenc walk components",
+        "table?length=2&d_model=8",
+        browser,
+    )
+    yield row(
+        "S20",
+        say("An RNN has order built in, a Transformer has not"),
+        "000 001",
+        say(
+            "An RNN reads word by word, attention all words at once: how far the summaries of a sentence and of the same "
+            "words in another order lie apart. Last column: the largest change of the output of a word."
+        ),
+        "posenc walk S20",
+        "order?sentence=我爱你",
+        recurrent,
+    )
+    yield row(
+        "S21",
+        say("Decay with distance: PE(p)·PE(p+k), RoPE's score and its bound"),
+        "003",
+        say("Over the value at k = 0, d = 128. No curve falls at every step; independent q and k show no decay."),
+        "posenc show sinusoidal --what decay",
+        "similarity?reach=64",
+        decay,
+    )
+
+
+ROWS = {row.name: row for row in _all()}

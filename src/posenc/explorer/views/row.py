@@ -1,0 +1,36 @@
+"""A row of the founding notes, S1 to S21, as the page shows it above the view that its address opens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from posenc.explorer.data import Data
+from posenc.explorer.parameters import Parameters as Base
+from posenc.explorer.parameters import labelled
+from posenc.explorer.rows import ROWS
+
+if TYPE_CHECKING:
+    Name = str
+else:
+    Name = labelled({row.name: row.title for row in ROWS.values()})
+
+
+class Parameters(Base):
+    name: Name = "S1"
+
+
+EXPORTED = tuple(Parameters(name=name) for name in ROWS)
+
+
+def data(asked: Parameters) -> Data:
+    row = ROWS[asked.name]
+    python = f'from posenc.explorer.rows import ROWS\n\nfigures = ROWS["{row.name}"].figures()'
+    facts = {
+        "name": row.name,
+        "title": row.title.as_dict(),
+        "says": row.says.as_dict(),
+        "notes": row.notes,
+        "commands": list(dict.fromkeys((f"posenc walk {row.name}", row.command))),
+        "figures": row.figures().as_dict(),
+    }
+    return Data({}, python, facts)

@@ -1,0 +1,118 @@
+"""#S1 to #S21: each row of the founding notes opens whole, with its example, above the view that shows it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+
+from posenc.explorer.export import exported
+from posenc.explorer.rows import ROWS
+
+# The view of each row, and what of the notes is to be read on the first screen: example, figures. Written by hand.
+SHOWN = {
+    "S1": ("table", ["0.9093", "-0.4161", "0.1987", "0.9801", "0.0200", "0.9998"]),
+    "S2": ("paths", ["BERT", "512", "GPT-2", "1,024", "position 512 is outside"]),
+    "S3": ("rotary_pair", ["正在", "0.1500"]),
+    "S4": ("bias", ["0.5", "0.003906", "0.7071"]),
+    "S5": ("terms", ["猫 → 追", "老鼠 → 猫"]),
+    "S6": ("paths", ["FLOATER", "4,896"]),
+    "S7": ("order", ["我爱你 / 你爱我", "猫追老鼠 / 老鼠追猫", "猫吃鱼 / 鱼吃猫", "我喜欢猫 / 猫喜欢我"]),
+    "S8": ("taylor", ["½", "ε = 0.001"]),
+    "S9": ("table", ["30 × 20", "50 × 128", "100 × 512", "51 / 64"]),
+    "S10": ("table", ["628.3", "0.01"]),
+    "S11": ("shift", ["p = 10", "p = 1,000,000"]),
+    "S12": ("wavelengths", ["6.28", "60,611"]),
+    "S13": ("precision", ["6.03e-05", "710", "0.0444", "1885", "0.645", "63", "3.71", "769 / 4096"]),
+    "S14": ("attention", ["猫 0", "1.1415", "0.1403", "0.6998", "1.0950", "0.7093", "0.2839", "0.5987", "0.4801"]),
+    "S15": ("measured", ["ALiBi", "64 = 1×", "512 = 8×"]),
+    "S16": ("measured", ["⭐⭐⭐", "理论无限", "ALiBi"]),
+    "S17": ("heads", ["这部电影很无聊，但演员表演精彩", "红色的汽车停在建筑物外面。", "RoPE"]),
+    "S18": ("paths", ["2000"]),
+    "S19": ("table", ["0.8415", "0.5403", "0.0998", "0.9950"]),
+    "S20": ("order", ["RNN", "我爱你 / 你爱我"]),
+    "S21": ("similarity", ["11 → 12", "18 → 19"]),
+}
+
+
+def on_the_first_screen(page, text: str) -> None:
+    """A part of the card holds the text and is seen whole without scrolling."""
+    inside = """(card, text) => {
+        const parts = [...card.querySelectorAll('p, td, th')].filter((one) => one.textContent.includes(text));
+        return parts.some((one) => {
+            const { left, top, right, bottom } = one.getBoundingClientRect();
+            return left >= 0 && top >= 0 && right <= innerWidth && bottom <= innerHeight && right > left;
+        });
+    }"""
+    assert page.locator(".row-card").evaluate(inside, text), text
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+@pytest.mark.parametrize("name", SHOWN)
+def test_a_row_is_whole_on_the_first_screen(opened, name, lang):
+    view, texts = SHOWN[name]
+    page = opened("table?length=2", lang=lang, width=1440, height=900)
+    page.evaluate(f"location.hash = '{name}'")
+    card = page.locator(f".row-card[data-row={name}]")
+    expect(card.locator("tbody tr").first).to_be_visible()
+    expect(page.locator(f"main[data-ready] .view-{view}")).to_be_visible()
+    expect(page.locator(".trouble:visible")).to_have_count(0)
+    for text in texts:
+        on_the_first_screen(page, text)
+    stage = page.locator(".stage").bounding_box()
+    assert stage["y"] < 600, "the view's picture begins on the first screen"
+    assert card.locator(".scroll").evaluate("one => one.scrollWidth - one.clientWidth") <= 1, "no figure is cut"
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_every_row_of_the_notes_is_here():
+    assert list(SHOWN) == [f"S{n}" for n in range(1, 22)] == list(ROWS)
+    for name, row in ROWS.items():
+        assert row.view.split("?")[0] == SHOWN[name][0]
+
+
+def test_rows_lead_to_one_another_and_the_card_goes_with_its_row(opened):
+    page = opened("S7", width=1440)
+    card = page.locator(".row-card")
+    card.get_by_role("link", name="S8").click()
+    expect(card).to_have_attribute("data-row", "S8")
+    expect(card.locator("tbody tr").first).to_be_visible()
+    page.get_by_label("random seed").last.fill("3")
+    page.get_by_label("random seed").last.press("Enter")
+    expect(card).to_have_attribute("data-row", "S8")
+    page.go_back()
+    page.evaluate("location.hash = '/taylor'")
+    expect(card).to_have_count(0)
+
+
+def test_the_page_says_in_row_19_how_far_its_own_sums_are_from_python_s(opened):
+    page = opened("S19", width=1440)
+    said = page.locator(".row-card b").last
+    expect(said).to_contain_text("Largest difference")
+    assert float(re.search(r": ([\d.e−-]+)", said.inner_text())[1].replace("−", "-")) < 1e-12
+
+
+def test_a_row_fits_a_telephone(opened):
+    page = opened("S17", width=390, lang="zh", dark=True)
+    expect(page.locator(".row-card tbody tr").first).to_be_visible()
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_an_exported_file_has_every_row(browser, tmp_path: Path):
+    file = tmp_path / "posenc.html"
+    file.write_text(exported(), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1440, "height": 900})
+    asked, said = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(f"file://{file}#S1")
+    for name, (view, _) in SHOWN.items():
+        page.evaluate(f"location.hash = '{name}'")
+        expect(page.locator(f".row-card[data-row={name}] tbody tr").first).to_be_visible()
+        expect(page.locator(f"main[data-ready] .view-{view}")).to_be_visible()
+        expect(page.locator(".trouble:visible")).to_have_count(0)
+    page.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith(("file://", "data:", "blob:"))] == []

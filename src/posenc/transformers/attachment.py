@@ -23,6 +23,7 @@ from posenc.transformers.decoder import (
     Decoder,
     Unsupported,
     implementations,
+    input_device,
     layer_specs,
     restore_implementations,
     set_implementation,
@@ -82,8 +83,9 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
     tables = _taken_off(model, found, list(of_layers))
     for n, one in of_layers.items():
         check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
+    device = input_device(model)
     devices = {
-        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one])
+        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one], device)
         for one in of_layers.values()
     }
     shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())

@@ -52,12 +52,14 @@ def check_later(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
         )
 
 
-def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> torch.device:
+def common_device(encoding: PositionalEncoding, modules: list[nn.Module], otherwise: torch.device) -> torch.device:
     """Where the encoding's parameters belong: the device on which these attention modules compute.
+
+    otherwise  the device of modules without parameters: weights that torch has packed as int8 are none
 
     Raises Unsupported for an encoding with parameters and modules on several devices.
     """
-    devices = list(dict.fromkeys(map(_device, modules)))
+    devices = list(dict.fromkeys(_device(module, otherwise) for module in modules))
     if len(devices) > 1 and next(encoding.parameters(), None) is not None:
         raise Unsupported(
             f"encoding: {type(encoding).__name__} has parameters, and its layers are on several devices, "
@@ -66,11 +68,12 @@ def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> tor
     return devices[0]
 
 
-def _device(module: nn.Module) -> torch.device:
+def _device(module: nn.Module, otherwise: torch.device) -> torch.device:
     """Where the module computes: accelerate's hooks say it for parameters that they keep elsewhere."""
     hooks = (getattr(one, "_hf_hook", None) for one in module.modules())
     said = (getattr(hook, "execution_device", None) for hook in hooks)
-    return torch.device(next((one for one in said if one is not None), next(module.parameters()).device))
+    own = next((one.device for one in module.parameters()), otherwise)
+    return torch.device(next((one for one in said if one is not None), own))
 
 
 def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:

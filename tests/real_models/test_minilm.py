@@ -12,6 +12,7 @@ import torch
 import trained_models
 import transformers
 
+import posenc
 import posenc.transformers as pt
 from posenc.configs.checkpoint import load_encodings
 from posenc.positions import Positions
@@ -75,6 +76,60 @@ def test_its_own_table_in_posenc_gives_its_own_embeddings(model, tokenizer, tabl
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
     blind = embedded(without, given.input_ids, given.attention_mask)
     assert (blind - expected).abs().max() > 1e-2
+
+
+def test_its_own_table_attached_gives_its_own_embeddings(model, tokenizer, table):
+    given = tokenizer(SENTENCES, padding=True, return_tensors="pt")
+    expected = embedded(model, given.input_ids, given.attention_mask)
+    pt.attach(model, table)
+    try:
+        found = embedded(model, given.input_ids, given.attention_mask)
+    finally:
+        pt.detach(model)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+    assert torch.equal(embedded(model, given.input_ids, given.attention_mask), expected)
+
+
+OTHERS = {
+    "alibi": lambda: posenc.create("alibi", n_heads=12),
+    "rope": lambda: posenc.create("rope", d_head=32),
+    "t5": lambda: posenc.create("t5", n_heads=12, bidirectional=True),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_encoding_attached_reads_more_tokens_than_the_table_has(name, model, tokenizer):
+    """Untrained, so that nothing is said of meaning: padding changes nothing, and 900 tokens are read."""
+    given = tokenizer(SENTENCES, padding=True, return_tensors="pt")
+    plain = embedded(model, given.input_ids, given.attention_mask)
+    pt.attach(model, OTHERS[name]())
+    try:
+        together = embedded(model, given.input_ids, given.attention_mask)
+        alone = torch.cat(
+            [
+                embedded(model, ids[None, mask.bool()], mask[None, mask.bool()])
+                for ids, mask in zip(given.input_ids, given.attention_mask, strict=True)
+            ]
+        )
+        far = given.input_ids[:1].repeat(1, 900 // given.input_ids.shape[1] + 1)
+        assert embedded(model, far, torch.ones_like(far)).isfinite().all()
+    finally:
+        pt.detach(model)
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-5)
+    assert (together - plain).abs().max() > 1e-3
+
+
+def test_paragraphs_beyond_512_tokens_by_attaching_a_longer_table(model, tokenizer, table):
+    """The same embeddings as in the model whose table has been replaced by hand."""
+    words = tokenizer(trained_models.botchan().read_text("utf-8"), add_special_tokens=False, verbose=False).input_ids
+    ids = torch.tensor([[tokenizer.cls_token_id, *words[2000:2900], tokenizer.sep_token_id]])
+    expected = embedded(longer(model, table, 1024), ids, torch.ones_like(ids))
+    pt.attach(model, table.resize(1024))
+    try:
+        found = embedded(model, ids, torch.ones_like(ids))
+    finally:
+        pt.detach(model)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 def longer(model, table, positions):

@@ -25,6 +25,7 @@ from torch import Tensor
 import posenc
 import posenc.transformers as pt
 from posenc.configs.stacked import stacked
+from posenc.configs.weights import with_weights
 from posenc.transformers import rotation_forms
 from posenc.transformers.decoder import decoder_of
 
@@ -309,7 +310,11 @@ def own_encoding(subject: Subject) -> None:
     """What the configuration says of each layer, attached, is the model itself: mask, scale, window and sinks are kept."""
     model = _with_random_vectors(subject.model)
     spec = posenc.read_config(decoder_of(model).config.to_dict(), defaults=True)
+    spec = next((part for part in spec.parts if part.part == "decoder"), spec)
     layers = sorted(shapes(model))
+    if own_tables(spec):
+        pt.attach(model, posenc.PerLayer([with_weights(spec, n, model.state_dict()) for n in layers]))
+        layers = []
     for number, n in enumerate(layers):
         uses = spec.layers[number if len(spec.layers) == len(layers) else n].uses
         turned = [as_handed_over(use).build("float64") for use in uses if use.rotation]  # other uses are kept by attach
@@ -346,11 +351,24 @@ def as_handed_over(use: Any) -> Any:
     return replace(use, arguments=tuple(given.items()))
 
 
+def own_tables(spec: Any) -> list[str]:
+    """The ends of the names of a model's tables of positions."""
+    return [weight.key for layer in spec.layers for use in layer.uses if not use.rotation for weight in use.weights]
+
+
 def no_position(subject: Subject) -> None:
-    """With NoPE attached, the model is what it computes itself when every token is at position 0."""
+    """With NoPE attached, the model is what it computes itself when every token is at position 0, its tables 0."""
     model = subject.model
     at_zero = {"position_ids": torch.zeros_like(IDS), "attention_mask": torch.ones_like(IDS)}
-    expected = logits(_unscaled(model), **at_zero)
+    plain = _unscaled(model)
+    spec = posenc.read_config(decoder_of(model).config.to_dict(), defaults=True)
+    spec = next((part for part in spec.parts if part.part == "decoder"), spec)
+    if ends := tuple(own_tables(spec)):
+        at_zero = {}
+        for name, one in plain.state_dict().items():
+            if name.endswith(ends):
+                one.zero_()
+    expected = logits(plain, **at_zero)
     pt.attach(model, posenc.create("nope"))
     distance = apart(logits(model), expected)
     pt.detach(model)

@@ -314,8 +314,7 @@ def test_copies_are_independent():
 
 
 REFUSED = {
-    "an encoder": ("bert", {}, "nope", "BertModel|encoder|list of layers|rotat|inside"),
-    "a learned table inside": ("gpt2", {}, "alibi", "inside its modules"),
+    "fixed sinusoids inside": ("ctrl", {}, "alibi", "Sinusoidal inside its modules"),
     "a fused bias inside": ("bloom", {}, "rope", "AttentionInterface"),
 }
 

@@ -309,7 +309,7 @@ def test_the_model_is_as_it_was():
 
 
 def test_bad_input_is_refused():
-    with pytest.raises(pt.Unsupported, match="causal language model"):
+    with pytest.raises(pt.Unsupported, match="expected a language model or an encoder"):
         pt.check(torch.nn.Linear(2, 2))
     with pytest.raises(ValueError, match="laws: models have no law 'padding'"):
         pt.check(model_of(), laws=["padding"])

@@ -76,6 +76,6 @@ def test_a_learned_encoding_for_layers_on_several_devices_is_refused():
     on_cpu, elsewhere = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2, device="meta")
     learned = posenc.create("t5", n_heads=HEADS)
     with pytest.raises(pt.Unsupported, match=r"T5 has parameters, and its layers are on several devices, cpu, meta"):
-        common_device(learned, [on_cpu, elsewhere])
-    assert common_device(learned, [on_cpu, on_cpu]).type == "cpu"
-    assert common_device(posenc.create("alibi", n_heads=HEADS), [on_cpu, elsewhere]).type == "cpu"
+        common_device(learned, [on_cpu, elsewhere], torch.device("cpu"))
+    assert common_device(learned, [on_cpu, on_cpu], torch.device("cpu")).type == "cpu"
+    assert common_device(posenc.create("alibi", n_heads=HEADS), [on_cpu, elsewhere], torch.device("cpu")).type == "cpu"

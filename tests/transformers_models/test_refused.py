@@ -48,7 +48,6 @@ REFUSED = {
     "channels": ("llama", None, lambda: posenc.create("rope", d_head=8), ValueError, "d_head=8, layer 0 has heads of 16"),
     "width": ("llama", None, lambda: posenc.create("sinusoidal", d_model=32), ValueError, "not fit layer 0: .*d_model"),
     "an encoder and a decoder": ("t5", None, lambda: made("alibi"), pt.Unsupported, "has an encoder and a decoder"),
-    "an encoder": ("bert", None, lambda: made("alibi"), pt.Unsupported, "model: Bert"),
     "flash attention": ("llama", flash, lambda: made("alibi"), pt.Unsupported, "attends with 'flash_attention_2'"),
     "attached already": ("llama", attached, lambda: made("alibi"), ValueError, r"\[0, 1, 2, 3\] have an encoding attached"),
     "a scale": ("granite", None, lambda: made("self_extend"), pt.Unsupported, "layer 0, whose attention has scale of the"),

@@ -173,7 +173,7 @@ DAMAGED = {  # what is wrong: the change, and the place that the message names
     "arguments: no name": (changed(*ARGUMENTS, "self", 16), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
     "a width: a word": (changed(*ARGUMENTS, "d_head", "16"), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
     "a width: negative": (changed(*ARGUMENTS, "d_head", -16), r"posenc.encodings\[1\].arguments: RoPE refuses them"),
-    "a width: another": (changed(*ARGUMENTS, "d_head", 32), r"posenc.encodings\[1\] does not fit the model: .*d_head=32"),
+    "a width: another": (changed(*ARGUMENTS, "d_head", 32), r"posenc does not fit the model: .*d_head=32, layer 2"),
     "a width: 10^12": (
         changed(*ARGUMENTS, "d_head", 10**12),
         r"posenc.encodings\[1\].arguments.d_head: expected a number up to",
@@ -221,7 +221,7 @@ DAMAGED = {  # what is wrong: the change, and the place that the message names
     "layers: a word": (changed("layers", "first", 0), "posenc.layers: expected keys such as '0'.* got 'first'"),
     "layers: written twice": (changed("layers", "00", 0), "posenc.layers: expected keys such as '0'.* got '00'"),
     "layers: 5000 digits": (changed("layers", "9" * 5000, 0), "posenc.layers: expected keys such as '0'"),
-    "layers: beyond the model": (changed("layers", "9", 0), r"posenc.encodings\[0\] does not fit the model: layers: .*9"),
+    "layers: beyond the model": (changed("layers", "9", 0), r"posenc does not fit the model: layers: .*9"),
     "layers: an encoding in none": (changed("layers", {"0": 0}), "posenc.layers: no layer has encoding 1"),
 }
 

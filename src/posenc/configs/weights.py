@@ -23,11 +23,12 @@ def with_weights(spec: PositionSpec, layer: int, state: Mapping[str, Tensor]) ->
     weight, ValueError for a wrong shape.
     """
     part = spec.part.removesuffix("_config")
-    return stacked([_filled(use, layer, state, part) for use in spec.layer(layer).uses])
+    return stacked([filled(use, layer, state, part) for use in spec.layer(layer).uses])
 
 
 @torch.no_grad()
-def _filled(use: Use, layer: int, state: Mapping[str, Tensor], part: str) -> PositionalEncoding:
+def filled(use: Use, layer: int, state: Mapping[str, Tensor], part: str) -> PositionalEncoding:
+    """One use of a layer, as `with_weights` fills it."""
     encoding = use.build()
     parameters = dict(encoding.named_parameters()) | dict(encoding.named_buffers())
     for weight in use.weights:

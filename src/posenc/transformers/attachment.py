@@ -23,8 +23,8 @@ from posenc.transformers.decoder import (
     Decoder,
     Unsupported,
     implementations,
+    input_device,
     layer_specs,
-    positional_names,
     restore_implementations,
     set_implementation,
     tried,
@@ -32,6 +32,7 @@ from posenc.transformers.decoder import (
 from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
+from posenc.transformers.own_tables import EmbedWords, OwnTables, own_tables, take_off
 from posenc.transformers.saved import entry_of
 from posenc.transformers.shared_folder import finish
 
@@ -55,7 +56,9 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         attach(model, posenc.create("nope"), layers=range(3, 32, 4))
 
     The model's own rotation is switched off in these layers; its mask, window, scale, soft cap, sinks and dropout stay.
-    An encoding that adds to the embeddings does so before the first layer, once. Parameters of the encoding become
+    So is a learned table of positions (BERT, RoBERTa, GPT-2) or of biases (T5's encoder), where `layers` are all of them; a
+    Stack with the table as a `learned` encoding keeps it. An encoding that adds to the embeddings does so where that table
+    did, or else before the first layer, once. Parameters of the encoding become
     parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run once on
     three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
 
@@ -67,16 +70,22 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
     before: Attached | None = getattr(model, RECORD, None)
     found = tried(model)
-    chosen = _chosen(layers, list(found.attention))
-    taken = sorted(set(chosen) & set(before.layers)) if before else []
+    wanted = chosen(layers, list(found.attention))
+    taken = sorted(set(wanted) & set(before.layers)) if before else []
     if taken:
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
-    _check_rotation(model, found, chosen)
-    of_layers = _of_layers(encoding, chosen)
+    return put(model, found, _of_layers(encoding, wanted))
+
+
+def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncoding]) -> nn.Module:
+    """Attaches these encodings, numbered in the order of their layers here. Raises as `attach`."""
+    before: Attached | None = getattr(model, RECORD, None)
+    tables = _taken_off(model, found, list(of_layers))
     for n, one in of_layers.items():
-        check_layer(found, n, one)
+        check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
+    device = input_device(model)
     devices = {
-        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one])
+        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one], device)
         for one in of_layers.values()
     }
     shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
@@ -90,13 +99,15 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     for n in of_layers.keys() - in_place:
         check_later(found, n, of_layers[n])
 
+    first = min(of_layers)
+
     interface.register()
     record = before or Attached([], implementations(found.module), {})
     held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()
     if before is None:
         model.add_module(PARAMETERS, held)
-        names = positional_names(found.module)
-        record.handles.append(found.module.register_forward_pre_hook(interface.GivePositions(names), with_kwargs=True))
+        positions = interface.GivePositions(found.names, tables.first_row, both_ways=bool(found.both_ways))
+        record.handles.append(found.module.register_forward_pre_hook(positions, with_kwargs=True))
         record.handles.extend(interface.carry(found.carried))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
@@ -107,8 +118,6 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
         if id(one) not in numbers:
             numbers[id(one)] = len(held)
             held.append(one.to(devices[id(one)]))
-            if "embed" in one.seams and n == min(chosen):
-                record.handles.append(found.first.register_forward_pre_hook(interface.Embed(one), with_kwargs=True))
         module = found.attention[n]
         _, groups, _, width = found.shapes[n][2]
         layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
@@ -116,6 +125,13 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
             bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
+    added = of_layers[first] if "embed" in of_layers[first].seams else None
+    if tables.learned is not None:
+        hook: Any = EmbedWords(added, tables, found.names)
+        record.handles.append(found.module.register_forward_pre_hook(hook, with_kwargs=True))
+    elif added is not None:
+        record.handles.append(found.first.register_forward_pre_hook(interface.Embed(added), with_kwargs=True))
+    take_off(tables)
     _write_config(model, held, record.layers)
     return model
 
@@ -168,7 +184,8 @@ def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
     return held.parameters()  # type: ignore[no-any-return]
 
 
-def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
+def chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
+    """These layers in order; None: all that are known. Raises TypeError and ValueError for what are none of them."""
     if layers is None:
         return known
     if isinstance(layers, Tensor) or not isinstance(layers, Iterable):
@@ -176,10 +193,10 @@ def _chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     given = list(layers)
     if not all(checks.is_whole(n) for n in given):
         raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(given)}")
-    chosen = sorted(set(given))
-    if not chosen or any(n not in known for n in chosen):
-        raise ValueError(f"layers: expected some of the attention layers {known}, got {chosen}")
-    return chosen
+    found = sorted(set(given))
+    if not found or any(n not in known for n in found):
+        raise ValueError(f"layers: expected some of the attention layers {known}, got {found}")
+    return found
 
 
 def _write_config(model: Any, held: nn.ModuleList, layers: dict[int, int]) -> None:
@@ -202,24 +219,38 @@ def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, Pos
     return {n: encoding.at_layer(n) for n in chosen}
 
 
-def _check_rotation(model: nn.Module, found: Decoder, chosen: list[int]) -> None:
-    """A position that enters elsewhere than by cos and sin of the decoder cannot be taken off. A query's scale stays."""
+def _taken_off(model: nn.Module, found: Decoder, chosen: list[int]) -> OwnTables:
+    """The model's own tables that an encoding in these layers replaces. cos and sin need none, and a query's scale stays.
+
+    Raises Unsupported for a position that enters elsewhere, where it cannot be taken off.
+    """
     if any(n in found.rotated for n in chosen):
-        return
+        return OwnTables()
     from posenc.configs import ConfigError, spec_of
 
     try:
         spec = spec_of(found.module.config.to_dict())  # type: ignore[union-attr,operator]
     except ConfigError as error:
         raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
+    if not spec.layers:
+        alike = [part for part in spec.parts if part.layers and part.layers[0].causal is not bool(found.both_ways)]
+        spec = alike[0] if len(alike) == 1 else spec
     if spec.layers:
         layers = layer_specs(spec, found.attention)
-        absolute = [use for use in spec.layers[0].uses if use.rotation is None]
-        uses = absolute + [use for n in chosen if n in layers for use in layers[n].uses]
+        absolute = [(0, use) for use in spec.layers[0].uses if use.rotation is None]
+        uses = absolute + [(n, use) for n in chosen if n in layers for use in layers[n].uses]
     else:
-        uses = [use for part in spec.parts for layer in part.layers for use in layer.uses]
-    named = dict.fromkeys(use.name for use in uses if not hasattr(temperature, use.name))
-    if named:
+        uses = [(n, use) for part in spec.parts for n, layer in enumerate(part.layers) for use in layer.uses]
+    uses = [(n, use) for n, use in dict.fromkeys(uses) if not hasattr(temperature, use.name)]
+    if not uses:
+        return OwnTables()
+    named = ", ".join(dict.fromkeys(use.name for _, use in uses))
+    tables = own_tables(found, uses)
+    if tables is None:
+        raise Unsupported(f"model: {type(model).__name__} has {named} inside its modules, where it cannot be switched off")
+    if set(chosen) != set(found.attention):
         raise Unsupported(
-            f"model: {type(model).__name__} has {', '.join(named)} inside its modules, where it cannot be switched off"
+            f"layers: {type(model).__name__} has {named}, which all of its layers read and which is switched off for all "
+            "of them; attach to all layers, with a PerLayer for different encodings"
         )
+    return tables

@@ -1,4 +1,4 @@
-"""The parts of a Hugging Face model that posenc hooks into: the decoder, its layers, and their attention modules."""
+"""The parts of a Hugging Face model that posenc hooks into: the decoder or encoder, its layers, their attention modules."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class Unsupported(ValueError):
 
 @dataclass(frozen=True)
 class Decoder:
-    """A model's causal stack.
+    """A model's stack of layers: the decoder of a causal model, or an encoder, which attends both ways.
 
-    module     the decoder: what embeds tokens and runs the layers
+    module     the stack: what embeds tokens and runs the layers
+    names      of its positional arguments
     first      its first layer
     attention  the attention modules that call transformers' attention interface, by layer index
     rotated    those of them to which the model hands cos and sin
@@ -42,9 +43,11 @@ class Decoder:
     inline     layers whose rotation turns all channels of queries and keys in one call, so that another can take its place
     normed     layers that change the length of queries or keys after their rotation, as a norm does
     weighted   layers that change their direction, as a norm with weights does
+    both_ways  layers in which tokens see later ones too
     """
 
     module: nn.Module
+    names: tuple[str, ...]
     first: nn.Module
     attention: dict[int, nn.Module]
     rotated: frozenset[int]
@@ -54,18 +57,26 @@ class Decoder:
     inline: frozenset[int]
     normed: frozenset[int]
     weighted: frozenset[int]
+    both_ways: frozenset[int]
 
 
 def decoder_of(model: Any) -> nn.Module:
-    """The decoder of a causal language model. Raises Unsupported for models that have none.
+    """The decoder of a causal language model, or the encoder of a model that is one. Raises Unsupported for others.
 
     Every function that takes a model comes through here, so that here is where an untested transformers is warned of.
     """
     warn_untested()
     if not hasattr(model, "config") or not hasattr(model, "get_decoder"):
-        raise Unsupported(f"model: expected a causal language model of transformers, got {type(model).__name__}")
-    if getattr(model.config, "is_encoder_decoder", False):
-        raise Unsupported(f"model: {type(model).__name__} has an encoder and a decoder; only decoders alone are served")
+        raise Unsupported(f"model: expected a language model or an encoder of transformers, got {type(model).__name__}")
+    stack = model.get_encoder() is model and getattr(model, "is_decoder", None) is False  # T5's encoder, on its own
+    if getattr(model.config, "is_encoder_decoder", False) and not stack:
+        alone = model.get_encoder().config is not model.config
+        remedy = "give model.get_encoder(), whose layers attend among themselves"
+        shared = "its encoder shares the configuration with it, so that the encoder alone cannot be given another attention"
+        raise Unsupported(
+            f"model: {type(model).__name__} has an encoder and a decoder, whose cross-attention reads tokens of another "
+            f"sequence; {remedy if alone else shared}"
+        )
     found: Any = model.get_decoder()
     if found is None or not isinstance(found, nn.Module):
         raise Unsupported(f"model: {type(model).__name__} names no decoder")
@@ -118,6 +129,7 @@ class _Probe:
         self.inline: set[int] = set()
         self.normed: set[int] = set()
         self.weighted: set[int] = set()
+        self.both_ways: set[int] = set()
 
     def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Records what reaches attention, then computes it."""
@@ -129,6 +141,8 @@ class _Probe:
                 name: kwargs.get(name) for name in ("scaling", "softcap", "s_aux", *(kwargs.keys() - interface.UNDERSTOOD))
             }
             self.options.setdefault(index, {name: one for name, one in told.items() if one is not None})
+            if not interface.attends_causally(module, kwargs.get("is_causal")):
+                self.both_ways.add(index)
             self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
             if len(turned := self.turned.pop(module, [])) == 1:
                 self._compare(index, module, list(zip(args, turned[0], strict=False)))
@@ -238,6 +252,11 @@ def tried(model: Any) -> Decoder:
     if seen.error is not None:
         raise Unsupported(f"model: {name} does not run with another attention: {seen.error}") from seen.error
     if not seen.attention:
+        if inside := _contextual(decoder):
+            raise Unsupported(
+                f"model: {name} computes {inside} within its own attention, from queries, keys and weights of its own; it "
+                "does not go through AttentionInterface and can neither be switched off nor replaced"
+            )
         raise Unsupported(f"model: no attention module of {name} goes through AttentionInterface")
     if seen.other_keys:
         raise Unsupported(f"model: {seen.other_keys[0]}, so that the positions of its keys are not known")
@@ -246,6 +265,7 @@ def tried(model: Any) -> Decoder:
     attention = dict(sorted(seen.attention.items()))
     return Decoder(
         decoder,
+        positional_names(decoder),
         layers[0],
         attention,
         frozenset(seen.rotated),
@@ -255,7 +275,20 @@ def tried(model: Any) -> Decoder:
         frozenset(seen.inline),
         frozenset(seen.normed),
         frozenset(seen.weighted),
+        frozenset(seen.both_ways),
     )
+
+
+def _contextual(decoder: nn.Module) -> str:
+    """What the layers of a model compute of queries, keys and vectors for distances, by name: DeBERTa, for example."""
+    from posenc.configs import ConfigError, spec_of
+
+    try:
+        spec = spec_of(decoder.config.to_dict())  # type: ignore[union-attr,operator]
+        uses = [use for layer in spec.layers for use in layer.uses]
+        return next((use.name for use in uses if "bias" in use.build().seams and use.build().reads_vectors), "")
+    except ConfigError:
+        return ""
 
 
 def _same(handed: torch.Tensor, turned: torch.Tensor, measure: Callable[[torch.Tensor], torch.Tensor]) -> bool:

@@ -16,8 +16,10 @@ from posenc.transformers.decoder import Decoder, Unsupported
 from posenc.transformers.layer import Layer
 
 
-def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
+def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding, words: int | None) -> None:
     """Tries the encoding on a few tokens in the shapes of layer n.
+
+    words  channels of the embeddings that it adds to; None: those of the layer
 
     Raises Unsupported for an encoding that needs more than a layer of transformers can hand over, ValueError for other
     numbers of heads or channels, TypeError for a PerLayer.
@@ -28,7 +30,7 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     if "local" not in encoding.traits:
         raise Unsupported(f"encoding: {name} reads neighbouring tokens, which a cache of transformers does not hold")
     _check_sizes(n, encoding, decoder.attention[n])
-    _try(decoder, n, encoding)
+    _try(decoder, n, encoding, words)
 
 
 @torch.no_grad()
@@ -50,12 +52,14 @@ def check_later(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
         )
 
 
-def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> torch.device:
+def common_device(encoding: PositionalEncoding, modules: list[nn.Module], otherwise: torch.device) -> torch.device:
     """Where the encoding's parameters belong: the device on which these attention modules compute.
+
+    otherwise  the device of modules without parameters: weights that torch has packed as int8 are none
 
     Raises Unsupported for an encoding with parameters and modules on several devices.
     """
-    devices = list(dict.fromkeys(map(_device, modules)))
+    devices = list(dict.fromkeys(_device(module, otherwise) for module in modules))
     if len(devices) > 1 and next(encoding.parameters(), None) is not None:
         raise Unsupported(
             f"encoding: {type(encoding).__name__} has parameters, and its layers are on several devices, "
@@ -64,11 +68,12 @@ def common_device(encoding: PositionalEncoding, modules: list[nn.Module]) -> tor
     return devices[0]
 
 
-def _device(module: nn.Module) -> torch.device:
+def _device(module: nn.Module, otherwise: torch.device) -> torch.device:
     """Where the module computes: accelerate's hooks say it for parameters that they keep elsewhere."""
     hooks = (getattr(one, "_hf_hook", None) for one in module.modules())
     said = (getattr(hook, "execution_device", None) for hook in hooks)
-    return torch.device(next((one for one in said if one is not None), next(module.parameters()).device))
+    own = next((one.device for one in module.parameters()), otherwise)
+    return torch.device(next((one for one in said if one is not None), own))
 
 
 def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
@@ -88,15 +93,16 @@ def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> Non
 
 
 @torch.no_grad()
-def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
+def _try(decoder: Decoder, n: int, encoding: PositionalEncoding, words: int | None) -> None:
+    causal = n not in decoder.both_ways
     known: Any = next(encoding.parameters(), torch.zeros(()))
     hidden, q, k, v = (torch.zeros(shape, device=known.device) for shape in decoder.shapes[n])
     try:
         at = Positions.arange(1, hidden.shape[1], device=known.device)
         if "embed" in encoding.seams:
-            encoding.embed(hidden, at)
+            encoding.embed(hidden if words is None else hidden.new_zeros(*hidden.shape[:2], words), at)
         read = encoding.read_hidden(hidden, at)
-        attend(q, k, v, encoding, read)
+        attend(q, k, v, encoding, read, causal=causal)
     except (ValueError, TypeError) as error:
         raise ValueError(f"encoding: {type(encoding).__name__} does not fit layer {n}: {error}") from error
     told = decoder.options[n]
@@ -112,7 +118,7 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding) -> None:
     options["sinks"] = told["s_aux"].detach().to(q) if "s_aux" in told else None
     given = {name: value for name, value in options.items() if value is not None}
     try:
-        attend(q, k, v, encoding, read, **given)
+        attend(q, k, v, encoding, read, causal=causal, **given)
     except (ValueError, TypeError) as error:
         raise Unsupported(
             f"encoding: {type(encoding).__name__} cannot serve layer {n}, whose attention has {' and '.join(given)} of the "

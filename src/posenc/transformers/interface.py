@@ -43,7 +43,8 @@ def register() -> None:
 
 _NOPE = PositionalEncoding()
 # What models tell their attention beside the arguments of `attention`: the call, the mask or the caller says it already.
-SAID_ELSEWHERE = frozenset({"position_ids", "sliding_window", "use_cache", "output_attentions"})
+# `deterministic` is about flash attention's gradients.
+SAID_ELSEWHERE = frozenset({"position_ids", "sliding_window", "use_cache", "output_attentions", "deterministic"})
 
 
 def attention(
@@ -91,7 +92,7 @@ def attention(
         mask = _selected(indices, mask, key.shape[2])
     if position_bias is not None:
         mask = _added(position_bias, mask)
-    causal = bool(getattr(module, "is_causal", True) if is_causal is None else is_causal)
+    causal = attends_causally(module, is_causal)
     if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
         causal = causal and "causal_only" in encoding.traits
     asked = Options(mask, other_scale(scaling, encoding, query.shape[-1]), softcap=softcap, sinks=s_aux)
@@ -127,6 +128,11 @@ def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int
     return None if same else scaling
 
 
+def attends_causally(module: nn.Module, told: bool | None) -> bool:
+    """Whether a token sees no later ones: as the call says, or else the module; transformers takes a module for causal."""
+    return bool(getattr(module, "is_causal", True) if told is None else told)
+
+
 def _outside(module: nn.Module) -> RuntimeError:
     return RuntimeError(
         f"posenc: {type(module).__name__} was called outside of its decoder, so that positions are unknown; "
@@ -151,22 +157,33 @@ def _added(bias: Tensor, mask: Tensor | None) -> Tensor:
 
 
 class GivePositions:
-    """Pre-hook of a decoder: adds the Call to the keyword arguments that reach every layer."""
+    """Pre-hook of a decoder or encoder: adds the Call to the keyword arguments that reach every layer.
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self.names = names  # of the decoder's positional arguments
+    names      of the positional arguments
+    first_row  what position_ids call position 0: the row of a table
+    both_ways  whether tokens see later ones too; a gap in position_ids then begins no other document
+    """
+
+    def __init__(self, names: tuple[str, ...], first_row: int = 0, *, both_ways: bool = False) -> None:
+        self.names, self.first_row, self.both_ways = names, first_row, both_ways
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(self.names, args, strict=False)) | kwargs
         tokens = given.get("inputs_embeds") if given.get("input_ids") is None else given["input_ids"]
         if tokens is None:
             return None
+        if given.get("encoder_hidden_states") is not None:
+            raise TypeError(
+                f"encoder_hidden_states: this {type(module).__name__} has an encoding attached, which is not told the "
+                "positions of another sequence; call detach(model) before using cross-attention"
+            )
         name, cache = cache_of(module, self.names, given)
         self.check(module, name, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
         mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"), past)
-        packed = mask is None and cache is None and not self.makes_a_cache(module, given)
+        numbers = None if numbers is None else numbers - self.first_row
+        packed = mask is None and cache is None and not self.both_ways and not self.makes_a_cache(module, given)
         counts = mask if isinstance(mask, Tensor) and mask.ndim == 2 else None
         wanted = given.get("output_attentions")
         weights = bool(getattr(module.config, "output_attentions", False) if wanted is None else wanted)

@@ -14,7 +14,8 @@ from posenc.configs.attached import KEY
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
 from posenc.support.checked import checked
-from posenc.transformers.attachment import PARAMETERS, attach
+from posenc.transformers.attachment import PARAMETERS, chosen, put
+from posenc.transformers.decoder import tried
 from posenc.transformers.saved import restored
 
 
@@ -54,11 +55,13 @@ def load(
     except ValueError as error:
         raise ValueError(f"folder: {path}: {error}") from error
     model: nn.Module = kind.from_pretrained(folder, *given, config=config, **options)
-    for number, encoding in enumerate(encodings):
-        try:
-            attach(model, encoding, layers=[n for n, own in layers.items() if own == number])
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"folder: {path}: {KEY}.encodings[{number}] does not fit the model: {error}") from error
+    of_layers = {n: encoding for number, encoding in enumerate(encodings) for n, own in layers.items() if own == number}
+    try:
+        found = tried(model)
+        chosen(of_layers, list(found.attention))
+        put(model, found, of_layers)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"folder: {path}: {KEY} does not fit the model: {error}") from error
     wanted = {name for name in model.state_dict() if name.startswith(f"{PARAMETERS}.")}
     stored = _stored(folder, wanted)
     if missing := sorted(wanted - stored.keys()):

@@ -430,7 +430,7 @@ def test_what_is_not_understood_is_said(server, body, words):
 
 
 def test_views_paths_and_methods_that_there_are_none_of(server):
-    assert "'no' is none; there are stretch, order, attention" in ask(server, "/data/no", {}).error
+    assert "'no' is none; there are stretch, order, binary" in ask(server, "/data/no", {}).error
     assert "__init__" in ask(server, "/data/__init__", {}).error
     assert ask(server, "/data/os", {}).status == 400
     assert "table reads no file" in ask(server, "/upload/table", b"x", BYTES).error

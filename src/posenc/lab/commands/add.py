@@ -17,6 +17,7 @@ from posenc.terminal.interruption import interruptible
 
 if TYPE_CHECKING:
     from posenc.checking.laws import LawResult
+    from posenc.lab.commands.run import Wanted
     from posenc.lab.experiment import Experiment, Size
     from posenc.lab.tasks.task import Task
 
@@ -100,28 +101,17 @@ def command(
             laws = partial(examined, word, source, default_size(), ())
             check("encoding", word, laws, quiet=False, as_json=as_json, timeout=timeout)
             return
-        from posenc.lab.commands.run import carry_out, enter, resumed
+        from posenc.lab.commands.run import resumed
 
         before = resumed(to, "--to")
         experiment = with_one_more(before.experiment, word, source)
         tasks = tuple(plan.task for plan in experiment.tasks)
         laws = partial(examined, word, source, experiment.size, tasks)
         check("encoding", word, laws, quiet=as_json, as_json=False, timeout=timeout)
-        added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
-        wanted = replace(
-            before,
-            experiment=experiment,
-            text=text,
-            workers=workers,
-            as_json=as_json,
-            command=before.command.replace(added, "") + added,
-        )
+        joined = replace(before, experiment=experiment, text=text, workers=workers, as_json=as_json)
+        join(joined, to, f" && posenc lab add {word} --to {usual_folder(before.command)}", run)
         if run:
-            carry_out(wanted)
             for_a_paper(to, word, as_json)
-        else:
-            enter(wanted)
-            typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
 
 
 def for_a_paper(folder: Path, word: str, as_json: bool) -> None:
@@ -212,7 +202,7 @@ def add_task(
 ) -> None:
     """Checks the task, enters it into the experiment of the folder, and trains the missing trials."""
     from posenc.lab import tasks
-    from posenc.lab.commands.run import carry_out, enter, resumed
+    from posenc.lab.commands.run import resumed
 
     before = None if to is None else resumed(to, "--to")
     size, word = default_size() if before is None else before.experiment.size, settings["name"]
@@ -223,14 +213,14 @@ def add_task(
     experiment = with_one_task_more(before.experiment, tasks.read(settings), steps)
     added = f" && posenc lab add {word} --to {usual_folder(before.command)}"
     added += "".join(f" {name} {value}" for name, value in lengths_and_steps(settings, steps).items())
-    wanted = replace(
-        before,
-        experiment=experiment,
-        text=text,
-        workers=workers,
-        as_json=as_json,
-        command=before.command.replace(added, "") + added,
-    )
+    join(replace(before, experiment=experiment, text=text, workers=workers, as_json=as_json), to, added, run)
+
+
+def join(wanted: Wanted, to: Path, added: str, run: bool) -> None:
+    """Enters the experiment into its folder, `added` once at the end of its command, and trains if `run`."""
+    from posenc.lab.commands.run import carry_out, enter
+
+    wanted = replace(wanted, command=wanted.command.replace(added, "") + added)
     if run:
         carry_out(wanted)
     else:

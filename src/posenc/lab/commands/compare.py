@@ -124,10 +124,12 @@ def source(word: str) -> str:
     path = Path(word.rpartition(":")[0])
     if not path.is_file():
         raise typer.BadParameter(f"{word}: there is no file {path}", param_hint="--encodings")
+    from posenc.lab.user_file import text_of
+
     try:
-        return path.read_text("utf-8")
-    except UnicodeDecodeError:
-        raise typer.BadParameter(f"{word}: {path} is not text in UTF-8", param_hint="--encodings") from None
+        return text_of(path, word)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--encodings") from None
 
 
 def repeat(encodings: str | None, seed: int, text: Path | None) -> str:

@@ -44,7 +44,7 @@ const ASKED: Record<string, Asked> = {
       choices: choices(["every one's", "每个词"], ["the outer ones'", "两头的词"], ["none", "没有"]), right: 2,
       because: both(`Every word takes its result along: the largest change is ${shown(moved(array(data, "bag")))}, which is rounding.`, `每个词都带着自己的结果走：最大的变化是 ${shown(moved(array(data, "bag")))}，只是舍入误差。`),
     }),
-    fact: (_, state) => (state["backwards"] ? both("Backwards: the same results, in other places.", "倒过来：结果一样，只是换了地方。") : both("As written. The strips are the results.", "原句。色条就是结果。")),
+    fact: (_, state) => (state["backwards"] ? both("Backwards: the same results, in another order.", "倒过来：结果一样，只是换了顺序。") : both("As written. The strips are the results.", "原句。色条就是结果。")),
   },
   hands: {
     touch: { name: "start", label: both("position of the first word", "第一个词的位置") },

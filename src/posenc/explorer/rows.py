@@ -122,7 +122,7 @@ def rotary() -> Figures:
         (
             (say("scores of 正在 at 2"), numbers((here[0] @ here[1].T)[0])),
             (say("all 100 further"), numbers((far[0] @ far[1].T)[0])),
-            (say("its own key at each place"), numbers((here[0] @ own.T)[0])),
+            (say("its own key at each position"), numbers((here[0] @ own.T)[0])),
             (say("length of each key, turned"), numbers(here[1].norm(dim=-1))),
             (say("length of each key"), numbers(keys.norm(dim=-1))),
         ),

@@ -63,8 +63,8 @@ matrices = [posenc.shift_matrix(shift, 8, 100.0) for shift in range(9)]
 missed = torch.stack([(table[:55] @ one.T - table[shift:55 + shift]).abs().max() for shift, one in enumerate(matrices)])
 
 rope = posenc.create("rope", d_head=8, base=100.0)
-places = [posenc.Positions.at(torch.arange(start, start + count)[None]) for start in range(33)]
-rotated = torch.cat([rope.rotate(q, at, "query") @ rope.rotate(k, at, "key").mT for at in places])[:, 0] / 8**0.5
+positions = [posenc.Positions.at(torch.arange(start, start + count)[None]) for start in range(33)]
+rotated = torch.cat([rope.rotate(q, at, "query") @ rope.rotate(k, at, "key").mT for at in positions])[:, 0] / 8**0.5
 rows = [table[start:start + count] for start in range(33)]
 added = torch.cat([(q + row) @ (k + row).mT for row in rows])[:, 0] / 8**0.5
 

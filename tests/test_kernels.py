@@ -84,7 +84,8 @@ def test_the_kernels_say_which_instructions_they_use():
 
 STAND_IN = """
 import sys
-open(sys.argv[sys.argv.index("-o") + 1], "w").write(" ".join(sys.argv))
+asked = [open(name).read() for name in sys.argv if name.endswith(".o") and "-shared" in sys.argv]
+open(sys.argv[sys.argv.index("-o") + 1], "w").write("\\n".join([*asked, " ".join(sys.argv)]))
 """
 
 
@@ -98,11 +99,16 @@ def test_the_build_hook_tells_the_compiler_the_loaders_sources(hatch_build, copy
     assert data["artifacts"] == [f"src/posenc/kernels/{kernels.LIBRARY.name}"]
     assert data["pure_python"] is False
     assert data["tag"].startswith("py3-none-")
-    asked = (copy / kernels.LIBRARY.name).read_text()
-    assert f'-DPOSENC_SOURCES="{kernels.fingerprint()}"' in asked
-    assert all(flag in asked for flag in hatch_build.FLAGS)
-    for source in kernels.sources():
-        assert (str(copy.parent / source.relative_to(kernels.HERE.parent)) in asked) == (source.suffix == ".cpp")
+    *asked, linked = (copy / kernels.LIBRARY.name).read_text().splitlines()
+    compiled = {
+        str(copy.parent / path.relative_to(kernels.HERE.parent)) for path in kernels.sources() if path.suffix == ".cpp"
+    }
+    assert {line.split(" -c ")[1].split()[0] for line in asked} == compiled
+    for line in asked:
+        assert f'-DPOSENC_SOURCES="{kernels.fingerprint()}"' in line
+        assert all(flag in line for flag in hatch_build.FLAGS)
+    assert "-shared" in linked
+    assert linked.count(".o ") == len(compiled)
 
 
 @pytest.mark.acceptance
@@ -122,7 +128,7 @@ def test_kernels_of_other_sources_are_refused(hatch_build, copy, monkeypatch):
     if not HAS_COMPILER:
         pytest.skip("no C++ compiler on this machine")
     build(hatch_build, copy, monkeypatch)
-    with (copy.parent / "backends" / "toeplitz" / "bias_gradients.cpp").open("a") as source:
+    with (copy.parent / "attention" / "backends" / "toeplitz" / "bias_gradients.cpp").open("a") as source:
         source.write("// changed\n")
     assert "built from other sources than these: install posenc again" in reason(copy)
 

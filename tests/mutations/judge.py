@@ -263,21 +263,19 @@ class Objects:
         changed.write_text(text, encoding="utf-8")
         others = [other for other in sorted(SOURCE.rglob("*.cpp")) if other != path]
         objects = [*(self._compiled(other, self.folder) for other in others), self._compiled(changed, folder, path.parent)]
-        self._run([*map(str, objects), "-o", str(library)])
+        self._run(["-shared", *map(str, objects), "-o", str(library)])
         return library
 
     def _compiled(self, path: Path, folder: Path, beside: Path | None = None) -> Path:
         """The object of a file; of a mutant, `beside` is where its headers are."""
         made = folder / f"{path.stem}.o"
         if beside is not None or path not in self.built:
-            flags = [flag for flag in self.flags if flag != "-shared"]
-            self._run(["-c", str(path), "-o", str(made), *([f"-I{beside}"] if beside else [])], flags)
+            self._run(["-c", str(path), "-o", str(made), *([f"-I{beside}"] if beside else [])])
             self.built[path] = made
         return made
 
-    def _run(self, options: list[str], flags: list[str] | None = None) -> None:
-        told = f'-DPOSENC_SOURCES="{self.sources}"'
-        flags = [*(self.flags if flags is None else flags), told, f"-I{SOURCE / 'kernels'}"]
+    def _run(self, options: list[str]) -> None:
+        flags = [*self.flags, f'-DPOSENC_SOURCES="{self.sources}"', f"-I{SOURCE / 'kernels'}"]
         command = [os.environ.get("CXX", "g++"), *flags, *options]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:

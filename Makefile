@@ -18,6 +18,8 @@ BIN    := $(VENV)/bin
 BUILT  := hatch_build.py $(shell find src/posenc -name '*.cpp' -o -name '*.h')
 # Python compiles what is imported: a fifth of the files that are installed.
 PIP    := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile -c constraints.txt
+# The tests start hundreds of processes: where no bytecode is kept each of them compiles torch and posenc anew, for seconds.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: run explore lab test acceptance bench gpu wheels release docs translations site web web-check clean
 

@@ -9,14 +9,26 @@ import ast
 import importlib.abc
 import importlib.util
 import logging
+import subprocess
 import sys
 import types
+import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from torch import nn
+
+
+def unpacked(folder: Path, *wheels: str) -> Path:
+    """The Python files of released wheels, which pip downloads, without their packages."""
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
+    subprocess.run([*pip, "--only-binary", ":all:", *wheels], check=True)
+    for wheel in folder.glob("*.whl"):
+        with zipfile.ZipFile(wheel) as inside:
+            inside.extractall(folder, [name for name in inside.namelist() if name.endswith(".py")])
+    return folder
 
 
 def functions(path: Path, *names: str, **namespace: Any) -> dict[str, Any]:

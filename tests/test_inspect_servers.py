@@ -12,7 +12,6 @@ import math
 import shlex
 import subprocess
 import sys
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -167,14 +166,10 @@ def releases(tmp_path_factory) -> Path:
     """vLLM, SGLang and llama-cpp-python as servers.json names them, unpacked: Python files and llama.cpp's sources."""
     folder = tmp_path_factory.mktemp("releases")
     known = servers()
+    receivers.unpacked(folder, *(f"{server.lower()}=={known[server]['version']}" for server in ("vLLM", "SGLang")))
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(folder)]
-    for server in ("vLLM", "SGLang"):
-        subprocess.run([*pip, "--only-binary", ":all:", f"{server.lower()}=={known[server]['version']}"], check=True)
     cpp = known["llama.cpp"]["version"].replace(" ", "==")
     subprocess.run([*pip, "--no-binary", ":all:", cpp], check=True)
-    for wheel in folder.glob("*.whl"):
-        with zipfile.ZipFile(wheel) as inside:
-            inside.extractall(folder, [name for name in inside.namelist() if name.endswith(".py")])
     (archive,) = folder.glob("*.tar.gz")
     subprocess.run(["tar", "xzf", archive, "-C", folder], check=True)
     return folder

@@ -1,6 +1,7 @@
 """What `posenc.transformers.attach` has put into a saved model: the entry "posenc" of its config.json.
 
     "model_type": "posenc_llama"                  the folder's, which only posenc's classes load
+    "architectures": ["PosencLlamaForCausalLM"]   so that a server without posenc's plug-in refuses the folder
     "posenc": {"model_type": "llama",             the model's own, by which all other keys are read
                "encodings": [{"class": "posenc.encodings.alibi.ALiBi", "arguments": {…}}, {"stack": […]}, …],
                "layers": {"0": 0, "1": 0}}        these layers have them in place of the model's own
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from posenc.frequencies import Arithmetic, Frequencies
 
 KEY, PREFIX = "posenc", "posenc_"
+NAMED = "Posenc"  # the architectures of the folder begin with it: a server that knew them would drop the encoding
 OWN = "posenc."  # the path of classes of posenc begins with it
 GIVEN = "configs.attached.given"  # the kind of a rotation whose frequencies are listed
 WRITTEN = ("auto_map", KEY)  # keys of the file that are posenc's
@@ -37,7 +39,16 @@ def own(config: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any] | Non
     model_type = entry.get("model_type")
     if not isinstance(model_type, str) or not model_type:
         raise ConfigError(f"{KEY}.model_type: expected the model's own type such as 'llama', got {model_type!r}")
-    return {name: value for name, value in config.items() if name not in WRITTEN} | {"model_type": model_type}, entry
+    kept = {name: value for name, value in config.items() if name not in WRITTEN}
+    return kept | {"model_type": model_type} | architectures(config), entry
+
+
+def architectures(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry "architectures" with the model's own names; empty where the file has none."""
+    names = config.get("architectures")
+    if not isinstance(names, list):
+        return {}
+    return {"architectures": [name.removeprefix(NAMED) if isinstance(name, str) else name for name in names]}
 
 
 def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:

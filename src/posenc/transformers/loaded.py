@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc.configs.attached import KEY
+from posenc.configs.attached import KEY, architectures
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
 from posenc.support.checked import checked
@@ -81,7 +81,7 @@ def _class_of(config: Any, path: Path) -> Any:
     """The class that was saved, with its head: AutoModelForCausalLM would put a new one in the place of another's."""
     import transformers
 
-    names = config.get("architectures") or []
+    names = architectures(config).get("architectures", [])
     found = getattr(transformers, names[0], None) if len(names) == 1 else None
     if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
         raise ValueError(f"folder: {path}: architectures: expected the name of one model of transformers, got {names}")
@@ -95,7 +95,7 @@ def _own(config: Mapping[str, Any], model_type: Any) -> Any:
     if not isinstance(model_type, str) or model_type not in CONFIG_MAPPING:
         raise ValueError(f"{KEY}.model_type: expected a model type of transformers such as 'llama', got {model_type!r}")
     kept = {name: value for name, value in config.items() if name not in (KEY, "auto_map")}
-    return CONFIG_MAPPING[model_type].from_dict(kept | {"model_type": model_type})
+    return CONFIG_MAPPING[model_type].from_dict(kept | {"model_type": model_type} | architectures(config))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """A saved folder that AutoModel loads with what was attached, where posenc is installed, and that raises elsewhere.
 
-config.json         "model_type": "posenc_llama", which transformers does not have; "auto_map" names the two classes of
+config.json         "model_type": "posenc_llama", which transformers does not have, and "architectures": ["PosencLlama…"],
+                    which no server has without posenc's plug-in; "auto_map" names the two classes of
 modeling_posenc.py  which makes them with `auto_classes`; without posenc, transformers says that it is missing
 README.md           a section that says what is attached, for people
 """
@@ -14,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from posenc.configs.attached import KEY, PREFIX
+from posenc.configs.attached import KEY, NAMED, PREFIX
 from posenc.configs.report.remarks import listed
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
@@ -50,6 +51,7 @@ def finish(folder: Path, model: Any) -> None:
     config = strict_json.loads(path.read_bytes(), CONSTANTS)
     base, saved = config["model_type"], type(model)
     config["model_type"] = PREFIX + base
+    config["architectures"] = [NAMED + name for name in config.get("architectures") or []]
     if not (classes := auto_classes(saved)):
         _write_config(path, config)
         warnings.warn(

@@ -1,0 +1,138 @@
+"""A plug-in of vLLM: it serves a saved folder whose layers have a rotation of posenc, or no positions.
+
+    pip install posenc        in vLLM's environment; its entry point vllm.general_plugins is `register`
+    vllm serve FOLDER         "architectures": ["PosencLlamaForCausalLM"] of the folder chooses the class that is made here
+
+The model is vLLM's own: its kernel turns queries and keys by the cos and sin of the encoding, and only these differ.
+Biases, positions that are read and values that turn have no place in vLLM's attention, and are refused.
+Held against vLLM 0.33.0: its class RotaryEmbedding, the model files of SERVED, and both registries.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.configs.attached import KEY, NAMED, PREFIX
+from posenc.encoding import PositionalEncoding
+from posenc.encodings.nope import NoPE
+from posenc.encodings.rope import RoPE
+from posenc.positions import Positions
+from posenc.transformers.auto_classes import config_class
+from posenc.transformers.saved import restored
+
+SERVED = {  # model type: vLLM's file and class. Every layer of these calls self.rotary_emb(positions, q, k)
+    "gemma": ("gemma", "GemmaForCausalLM"),
+    "gemma2": ("gemma2", "Gemma2ForCausalLM"),
+    "glm4": ("glm4", "Glm4ForCausalLM"),
+    "llama": ("llama", "LlamaForCausalLM"),
+    "mistral": ("mistral", "MistralForCausalLM"),
+    "mixtral": ("mixtral", "MixtralForCausalLM"),
+    "qwen2": ("qwen2", "Qwen2ForCausalLM"),
+    "qwen2_moe": ("qwen2_moe", "Qwen2MoeForCausalLM"),
+    "qwen3": ("qwen3", "Qwen3ForCausalLM"),
+    "qwen3_moe": ("qwen3_moe", "Qwen3MoeForCausalLM"),
+}
+LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
+
+
+def register() -> None:
+    """Tells vLLM the model types and architectures of posenc's folders. vLLM calls it in each of its processes."""
+    from vllm import ModelRegistry
+    from vllm.transformers_utils.config import _CONFIG_REGISTRY
+
+    for model_type, (_, name) in SERVED.items():
+        _CONFIG_REGISTRY[PREFIX + model_type] = config_class(model_type)
+        ModelRegistry.register_model(NAMED + name, f"{__name__}:{NAMED}{name}")
+
+
+def __getattr__(name: str) -> type[nn.Module]:
+    """The classes that `register` names, made when vLLM asks for one: `PosencLlamaForCausalLM`."""
+    for module, own in SERVED.values():
+        if name == NAMED + own:
+            return _with_rotations(module, own)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+@cache
+def _with_rotations(module: str, name: str) -> type[nn.Module]:
+    base: Any = getattr(import_module(f"vllm.model_executor.models.{module}"), name)
+
+    def __init__(self: Any, *, vllm_config: Any, prefix: str = "", **options: Any) -> None:
+        base.__init__(self, vllm_config=vllm_config, prefix=prefix, **options)
+        told = vllm_config.model_config
+        put(self, getattr(told.hf_config, KEY, None), told.max_model_len)
+
+    return type(NAMED + name, (base,), {"__init__": __init__, "__module__": __name__})
+
+
+def put(model: nn.Module, entry: Any, tokens: int) -> None:
+    """Sets the rotation of every layer that the entry names and this process holds, for requests of up to `tokens`.
+
+    Raises ValueError for an encoding that vLLM's attention has no place for, and for a layer without a rotation of its own.
+    """
+    encodings, layers = restored(entry, trust_code=False)
+    for number, encoding in enumerate(encodings):
+        if reason := why_not(encoding):
+            raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
+    turning = {
+        int(found[1]): module
+        for path, module in model.named_modules()
+        if (found := LAYER.search(path)) and isinstance(getattr(module, "rotary_emb", None), nn.Module)
+    }
+    held = {int(found[1]) for path, _ in model.named_modules() if (found := LAYER.search(f"{path}.self_attn."))}
+    if missing := sorted((held & layers.keys()) - turning.keys()):
+        raise ValueError(f"{KEY}.layers: layer {missing[0]} of {type(model).__name__} has no rotation in vLLM to replace")
+    for n, module in turning.items():
+        if n in layers:
+            module.rotary_emb = rotation(encodings[layers[n]], module.rotary_emb, tokens)
+
+
+def why_not(encoding: PositionalEncoding) -> str | None:
+    """Why vLLM cannot serve the encoding; None if it can."""
+    if type(encoding) is NoPE:
+        return None
+    if not isinstance(encoding, RoPE) or type(encoding).rotate is not RoPE.rotate:
+        return "it is not a rotation of queries and keys, the only part of attention that a plug-in replaces"
+    if list(encoding.parameters()):
+        return "it has parameters, and the folder's weights reach vLLM's own modules only"
+    if encoding.made_for is not None:
+        return "its frequencies follow the length of the request, and vLLM keeps one table"
+    if encoding.coordinate_axes != 1 or encoding.sides != {"query", "key"}:
+        return "vLLM turns queries and keys by one coordinate"
+    if encoding.start:
+        return "its last channels turn, and vLLM turns the first"
+    if encoding.frequencies.softmax_scale != 1:
+        return "it changes the scale of the softmax, which vLLM's attention has set"
+    return None
+
+
+def rotation(encoding: PositionalEncoding, own: nn.Module, tokens: int) -> nn.Module:
+    """The module that takes the place of vLLM's own: `forward(positions, q, k)` returns q and k."""
+    return Unturned() if isinstance(encoding, NoPE) else _turned(encoding, own, tokens)
+
+
+class Unturned(nn.Module):
+    """A layer without positions."""
+
+    def forward(self, positions: Tensor, query: Tensor, key: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        return query, key
+
+
+def _turned(encoding: Any, own: Any, tokens: int) -> nn.Module:
+    from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
+
+    class Rotation(RotaryEmbedding):  # type: ignore[misc]
+        """vLLM's, by the cos and sin of posenc: a row for each position, n cos and then n sin."""
+
+        def _compute_cos_sin_cache(self) -> Tensor:
+            cos, sin = encoding.tables(Positions.arange(1, self.max_position_embeddings), torch.float32)
+            return torch.cat((cos[0], sin[0]), dim=-1)
+
+    half = encoding.layout == "half"
+    return Rotation(encoding.d_head, encoding.rotary_dim, tokens, 0.0, half, own.dtype)

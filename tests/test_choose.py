@@ -108,7 +108,7 @@ words and images in one sequence                  | interleaved_mrope mhrope mro
 words and long videos in one sequence             | interleaved_mrope videorope mhrope vrope | multimodal 8192>65536
 Qwen2-VL, its own length                          | mrope                       | multimodal of=qwen2-vl
 Qwen3-VL, four times as long                      | yarn                        | multimodal of=qwen3-vl 262144>1000000
-Qwen3-VL, four times as long, no training         | yarn                        | multimodal of=qwen3-vl 65536>262144 untuned
+Qwen3-VL, longer, no training                    | yarn                        | multimodal of=qwen3-vl 1024>4096 untuned
 speech recognition                                | rope convolutional          | audio
 speech recognition, longer recordings             | transformer_xl rope         | audio 500>2000
 speech recognition, plain kernel                  | rope convolutional          | audio plain

@@ -333,6 +333,26 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                     "distance; transformer_xl, of Conformer, is near"
                 ),
             ),
+            Method(
+                "NaViT's factorised positions",
+                "",
+                "arXiv 2307.06304",
+                ("navit", "naflex", "factorised_positions", "factorized_position_embedding", "patch_n_pack"),
+                say(
+                    "learned_2d at whole rows and columns; at fractions of the side two learned grids of one column "
+                    "and one row, in a Stack: docs/images.md packs images of several sizes with them"
+                ),
+            ),
+            Method(
+                "FlexiViT",
+                "",
+                "arXiv 2212.08013",
+                ("flexivit", "flexible_patch_size"),
+                say(
+                    "vit's table, interpolated for the grid of each patch size: docs/images.md; the kernel that makes "
+                    "patches holds no positions"
+                ),
+            ),
             Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),
             Method("CLEX", "clex", "arXiv 2310.16450", ("continuous_length_extrapolation",)),
             Method("Ms-PoE", "ms_poe", "arXiv 2403.04797", ("multi_scale_positional_encoding", "found_in_the_middle")),

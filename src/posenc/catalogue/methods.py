@@ -329,8 +329,8 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "arXiv 2310.11230",
                 ("zipformer", "compact_rel_positional_encoding"),
                 say(
-                    "not here yet: a projection of the hidden states of its own meets a projected vector of the compressed "
-                    "distance; transformer_xl, of Conformer, is near"
+                    "without a name: posenc.encodings.of_families.zipformer.ZipformerPositions, of icefall's models; "
+                    "Conformer's are transformer_xl"
                 ),
             ),
             Method(

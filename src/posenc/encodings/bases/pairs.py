@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, carrying, check_accepted, without_digests
+from posenc.encoding import BiasFn, PositionalEncoding, carrying, check_accepted
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.identity import without_digests
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

@@ -73,7 +73,8 @@ class ZipformerPositions(FromHidden):
         assert self.of_state is not None
         assert self.offset is not None
         projected = F.linear(x, self.of_state.flatten(0, 1).to(x.dtype), self.offset.flatten().to(x.dtype))
-        return projected.unflatten(-1, (self.n_heads, self.pos_head_dim))
+        state: Tensor = projected.unflatten(-1, (self.n_heads, self.pos_head_dim))
+        return state
 
     def of_query(self, q: Float[Tensor, "b h t d"]) -> Float[Tensor, "b h t s"]:
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")

@@ -16,7 +16,7 @@ from choose_page import cells
 from typer.testing import CliRunner
 
 import posenc
-from posenc.catalogue.choose.choice import KINDS, Answers, holds, recommend, table
+from posenc.catalogue.choose.choice import KINDS, Answers, holds, recommend, table, use
 from posenc.catalogue.commands import choose as command
 from posenc.catalogue.lookup import BY_NAME
 from posenc.cli import app
@@ -38,7 +38,7 @@ short training, long use, slopes in the kernel    | alibi                       
 4k to 131k, any kernel                            | rope alibi                  | 4096>131072
 encoder                                           | rope modernbert             | encoder
 encoder, plain kernel                             | rope modernbert             | encoder plain
-encoder, longer in use                            | alibi randomized            | encoder 512>4096
+encoder, longer in use                            | alibi randomized t5 bidirectional_fox | encoder 512>4096
 encoder, longer in use, plain kernel              | rope modernbert randomized  | encoder 512>4096 plain
 encoder-decoder                                   | t5                          | encoder-decoder
 encoder-decoder, longer in use                    | t5                          | encoder-decoder 512>2048
@@ -79,35 +79,51 @@ NoPE model, longer, no training                   | log_n                       
 contextual encoding, longer                       | cope                        | of=cope 512>2048
 trained encoder with RoPE, longer, fine-tuned     | adjusted_base               | trained encoder 1024>8192
 trained encoder with RoPE, longer, no training    | ntk dynamic                 | trained encoder 1024>4096 untuned
-ViT, one size                                     | axial_rope rope_mixed vit   | image
+ViT, one size                                     | axial_rope rope_mixed swin_v2 vit | image
 ViT, one size, plain kernel                       | axial_rope rope_mixed vit   | image plain
-ViT, larger images in use                         | axial_rope rope_mixed       | image 196>1024
+ViT, larger images in use                         | axial_rope rope_mixed lookhere alibi_2d | image 196>1024
+ViT, larger images in use, plain kernel           | axial_rope rope_mixed dinov3_rope | image 196>1024 plain
 ViT, smaller images in use                        | axial_rope rope_mixed       | image 1024>196
 trained ViT, its own size                         | -                           | image trained
 trained ViT, another size                         | vit                         | image trained 196>576
 trained Swin v2, another window                   | swin_v2                     | image of=swin_v2 49>144
 trained Swin, another window                      | swin                        | image of=swin 49>144
+trained CROMA (2-D ALiBi), larger images          | alibi_2d                    | image of=croma 225>900
+trained LookHere, larger images                   | lookhere                    | image of=lookhere 196>1024
 trained EVA-02, another size                      | axial_rope                  | image of=eva-02 196>576
-image generation                                  | axial_rope                  | diffusion
+image generation, words in the sequence           | axial_rope flux_ids msrope_ids flux2_ids | diffusion
+image generation, words by cross-attention        | axial_rope sinusoidal_2d nope | diffusion encoder-decoder
+image generation, larger images in use            | axial_rope msrope_ids dype  | diffusion 4096>16384
+trained image generator with sinusoids, larger    | sinusoidal_2d               | diffusion of=sinusoidal_2d 1024>4096
+trained Qwen-Image, larger images                 | dype yarn                   | diffusion of=qwen-image 4096>16384
 trained FLUX, larger images                       | dype yarn                   | diffusion of=flux 4096>16384
 trained FLUX, its own size                        | axial_rope                  | diffusion of=flux
 trained image generator, its own size             | -                           | diffusion trained
-video                                             | axial_rope                  | video
+video                                             | axial_rope ltx_ids sinusoidal_3d | video
+video, longer in use                              | axial_rope ltx_ids riflex   | video 50>100
 trained video model, twice as long                | riflex                      | video trained 50>100
 trained Wan, its own length                       | axial_rope                  | video of=wan
 trained video model, ten times as long            | -                           | video trained 50>500
-words and images in one sequence                  | interleaved_mrope mrope     | multimodal
+words and images in one sequence                  | interleaved_mrope mhrope mrope circle_rope_ids | multimodal
+words and long videos in one sequence             | interleaved_mrope videorope mhrope vrope | multimodal 8192>65536
+Qwen2-VL, its own length                          | mrope                       | multimodal of=qwen2-vl
+Qwen3-VL, four times as long                      | yarn                        | multimodal of=qwen3-vl 262144>1000000
+Qwen3-VL, longer, no training                    | yarn                        | multimodal of=qwen3-vl 1024>4096 untuned
 speech recognition                                | rope convolutional          | audio
 speech recognition, longer recordings             | transformer_xl rope         | audio 500>2000
 speech recognition, plain kernel                  | rope convolutional          | audio plain
 Whisper's kind                                    | sinusoidal                  | audio encoder-decoder
+Whisper's kind, longer recordings                 | rope larope_ids             | audio encoder-decoder 1500>3000
+trained Conformer, longer recordings              | transformer_xl              | audio of=conformer 500>2000
 audio tokens generated                            | rope sinusoidal             | audio decoder
 trained speech model with RoPE, longer, no training| ntk                        | audio trained 500>1000 untuned
 time series                                       | rope                        | series
 time series, longer in use                        | t5 alibi                    | series 512>4096
-graphs                                            | rwse lappe                  | graph
-graphs, larger in use                             | rwse lappe                  | graph 30>3000
+graphs                                            | rwse graphormer lappe       | graph
+graphs, plain kernel                              | rwse lappe wire             | graph plain
+graphs, larger in use                             | rwse graphormer lappe       | graph 30>3000
 trained graph model, larger graphs                | -                           | graph trained 30>3000
+trained Graphormer, larger graphs                 | graphormer                  | graph of=graphormer 30>3000
 point clouds                                      | random_fourier learnable_fourier axial_rope | points
 addition, longer numbers                          | abacus position_coupling    | arithmetic 3>6
 addition, the trained length                      | abacus                      | arithmetic
@@ -165,7 +181,7 @@ def test_the_situations_meet_every_row():
 
 
 def test_every_combination_of_answers_has_a_row():
-    own = ("rope", "table", "added", "bias", "none", "other")
+    own = ("rope", "table", "added", "bias", "fixed", "none", "other")
     lengths = (("same", 1.0), ("same", 0.5), ("longer", 0.5), ("longer", 4.0), ("longer", 40.0), ("longer", 1000.0))
     for told in itertools.product(*KINDS.values(), own, lengths, (True, False)):
         domain, model, start, kernel, of, (length, factor), tuned = told
@@ -260,6 +276,16 @@ def test_the_printed_code_runs(situation, expected, written):
         assert isinstance(world["encoding"], posenc.PositionalEncoding), situation
 
 
+@pytest.mark.parametrize("name", [one.name for one in BY_NAME.values() if one.kind != "positions"])
+def test_the_printed_code_of_every_encoding_runs(name):
+    """A trained model may have any of them."""
+    code = use(name, Answers())
+    tokens = 17 if "4, 4, prefix=1" in code else 16
+    world = WORLD | {"x": torch.randn(2, tokens, 512), "coords": torch.randint(0, 4, (2, 16, 3))}
+    exec(code, world)
+    assert len(code.splitlines()) <= 3
+
+
 def run(*arguments):
     here = os.environ | {"COLUMNS": "100", "LANG": "C.UTF-8", "PYTHONIOENCODING": "utf-8"}
     asked = [sys.executable, "-m", "posenc", "choose", *arguments]
@@ -276,7 +302,7 @@ def test_it_prints_a_few_lines_in_both_languages():
         assert part in english.stdout
     assert len(english.stdout.splitlines()) <= 24
     chinese = run("--domain", "graph", "--lang", "zh").stdout
-    assert "随机游走的返回概率" in chinese
+    assert "随机游走返回概率" in chinese
     assert "未测" in chinese
     nothing = run("--start", "trained", "--lang", "en").stdout
     assert "Nothing to do" in nothing
@@ -331,8 +357,9 @@ def test_the_prompt_asks_only_what_can_change_the_advice(monkeypatch):
         command.asked(given, "en")
         return [name for name, words in command.QUESTIONS.items() if words.en in asked]
 
-    assert questions(domain="graph", start="scratch") == []
-    assert questions(domain="video", start="scratch") == []
+    assert questions(domain="graph", start="scratch") == ["kernel"]
+    assert questions(domain="points", start="scratch") == []
+    assert questions(domain="video", start="scratch") == ["trained", "wanted"]
     assert questions(domain="image", start="trained") == ["of", "trained", "wanted"]
     assert questions(domain="video", start="trained") == ["trained", "wanted"]
     assert questions(domain="text", start="scratch") == ["model", "trained", "wanted"]

@@ -58,7 +58,7 @@ def test_every_row_of_diffusion_models_says_what_runs_and_fits():
     names["wide_rope"] = wide_rope
     english, chinese = (rows_of_code(f"images{suffix}.md") for suffix in ("", ".zh-CN"))
     assert english == chinese
-    assert len(english) == 10
+    assert len(english) == 11
     for said in english:
         axes = {getattr(made, "n_axes", None) or made.coords.shape[-1] for made in (eval(one, names) for one in said)}
         assert len(axes) == 1, said

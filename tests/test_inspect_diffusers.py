@@ -59,6 +59,11 @@ def test_what_no_encoding_expresses_is_said():
     assert not any(layer.uses for layer in cog.layers)
 
 
+def test_layers_of_an_image_are_said():
+    assert "taken apart is -1" in read("Qwen-Image", use_layer3d_rope=True).coordinates.en
+    assert "taken apart" not in read("Qwen-Image", use_layer3d_rope=False).coordinates.en
+
+
 def test_cogvideox_2b_adds_sinusoids_once():
     """get_3d_sincos_pos_embed of diffusers: frame in d/4, column and row in 3d/8 each, space over 1.875."""
     spec = spec_of({"_class_name": "CogVideoXTransformer3DModel", "num_attention_heads": 2, "attention_head_dim": 16})
@@ -249,6 +254,21 @@ def test_qwen_image_turns_text_and_all_images_by_msrope(diffusers):
         [[(1, 5, 4), *((1, *size) for size in REFERENCES)]], torch.device("cpu"), max_txt_seq_len=6
     )
     at = posenc.positions_by("msrope_ids", text=6, height=5, width=4, references=REFERENCES)
+    x = torch.randn(1, 2, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    theirs = qwen.apply_rotary_emb_qwen(x.transpose(1, 2), torch.cat([text, images]), use_real=False).transpose(1, 2)
+    assert torch.allclose(read("Qwen-Image").encoding(0).rotate(x, at, "query"), theirs.double(), atol=1e-6)
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize("layers", [1, 2, 9])
+def test_qwen_image_layered_turns_layers_and_their_image_by_msrope(layers, diffusers):
+    from diffusers.models.transformers import transformer_qwenimage as qwen
+
+    sizes = list(PUBLISHED["Qwen-Image"][4])
+    images, text = qwen.QwenEmbedLayer3DRope(10000, sizes, scale_rope=True)(
+        [[*[(1, 5, 4)] * layers, (1, 7, 3)]], 6, torch.device("cpu")
+    )
+    at = posenc.positions_by("msrope_ids", text=6, height=5, width=4, references=[(5, 4)] * (layers - 1), layered=(7, 3))
     x = torch.randn(1, 2, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     theirs = qwen.apply_rotary_emb_qwen(x.transpose(1, 2), torch.cat([text, images]), use_real=False).transpose(1, 2)
     assert torch.allclose(read("Qwen-Image").encoding(0).rotate(x, at, "query"), theirs.double(), atol=1e-6)

@@ -23,6 +23,7 @@ from posenc.encodings.of_families.sinusoidal_keys import SinusoidalKeys
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.of_families.t5_segments import SegmentedT5
+from posenc.encodings.of_families.zipformer import ZipformerPositions
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.t5_axes import T5Axes
 from posenc.encodings.transformer_xl import TransformerXL
@@ -48,6 +49,7 @@ MADE = {
     "transformer_xl interleaved": lambda: TransformerXL(M, H, layout="interleaved"),
     "xlnet": lambda: XLNet(M, H, segments=False),
     "distance bank": lambda: DistanceBank(H, D, profiles=3, extent=6, reads="query"),
+    "zipformer": lambda: ZipformerPositions(M, H, pos_dim=8, reads="query"),
     "distance bank floor": lambda: DistanceBank(H, D, profiles=3, extent=6, reads="query", floor=2, alpha=1.0, limit=1.0),
 }
 DTYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]

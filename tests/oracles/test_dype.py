@@ -1,12 +1,15 @@
 """DyPE's frequencies from the paper's formulas and the authors' listing. Issachar et al. 2025, section 4."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 import posenc
 from posenc import frequencies
+from posenc.encodings.rope import RoPE
 
 from .by_hand import close
 
@@ -79,6 +82,29 @@ def test_no_scaling_is_rope():
     plain = frequencies.rotary(D, BASE)
     for method in ("yarn", "ntk"):
         assert tuple(frequencies.dype(plain, 1.0, 1.0, L, method=method)) == pytest.approx(tuple(plain), abs=1e-15)
+
+
+@pytest.mark.parametrize("time", [1.0, 0.5])
+def test_yarn_by_axis_with_the_magnitude_on_the_channels(time):
+    """The authors' FluxPosEmbed: the first axis as trained, cos and sin of rows and columns times 1 + 0.1·ln s."""
+    s, sizes = 2.0, (16, D, D)
+    row = frequencies.dype(frequencies.rotary(D, BASE), s, time, L)
+    magnitude = torch.ones(sum(sizes), dtype=torch.float64)
+    magnitude[16:] = row.cos_sin_scale
+    row = replace(row, cos_sin_scale=1.0)
+    rope = RoPE(sum(sizes), frequencies=frequencies.of_axes(frequencies.rotary(16), row, row))
+    at = posenc.positions_by("flux_ids", text=2, height=3, width=2, references=[(1, 2)])
+    x = torch.randn(1, 1, at.length, sum(sizes), dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    got = rope.rotate(x * magnitude, at, "query")[0, 0].numpy()
+    scaled = theirs(s, time, "yarn")
+    spectra = (BASE ** (-np.arange(0, 16, 2) / 16), scaled, scaled)
+    angles = np.concatenate([at.coords[0, :, axis, None].numpy() * one for axis, one in enumerate(spectra)], axis=-1)
+    scale = np.concatenate([np.ones(8), np.full(D, 0.1 * math.log(s) + 1)])
+    turned = (x[0, 0, :, 0::2].numpy() + 1j * x[0, 0, :, 1::2].numpy()) * np.exp(1j * angles) * scale
+    close(got[:, 0::2], turned.real)
+    close(got[:, 1::2], turned.imag)
+    with pytest.raises(ValueError, match="takes a magnitude away"):
+        frequencies.of_axes(frequencies.rotary(16), frequencies.dype(frequencies.rotary(D, BASE), s, time, L))
 
 
 def test_by_name_and_wrong_arguments():

@@ -110,6 +110,20 @@ def test_msrope_counts_from_the_middle_and_text_follows_on_the_diagonal(height, 
     assert rows(got) == [[most] * 3, [most + 1] * 3, *images]
 
 
+@pytest.mark.parametrize(
+    ("height", "width", "layers", "condition"), [(4, 6, 3, (4, 6)), (2, 2, 5, (3, 1)), (1, 1, 1, (8, 3))]
+)
+def test_qwen_image_layered_puts_the_image_at_minus_one(height, width, layers, condition):
+    """QwenEmbedLayer3DRope: the last image reads neg_index[-1]; text begins at the number of layers at least."""
+    references = [(height, width)] * (layers - 1)
+    got = posenc.positions_by("msrope_ids", text=2, height=height, width=width, references=references, layered=condition)
+    images, most = [], layers
+    for k, (h, w) in [*((k, (height, width)) for k in range(layers)), (-1, condition)]:
+        images += [[k, y, x] for y in range(h // 2 - h, h // 2) for x in range(w // 2 - w, w // 2)]
+        most = max(h // 2, w // 2, most)
+    assert rows(got) == [[most] * 3, [most + 1] * 3, *images]
+
+
 @pytest.mark.parametrize(("sizes", "base", "before", "after"), [((16, 56, 56), 256.0, 0, 3), ((16, 24, 24), 10000.0, 3, 0)])
 def test_hunyuan_and_cogvideox_leave_text_unturned(sizes, base, before, after):
     """Text after the video (HunyuanVideo) or before it (CogVideoX); patches turn by angles of frame, row and column."""

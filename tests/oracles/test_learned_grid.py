@@ -1,6 +1,7 @@
 """Learned grids and their other sizes against the interpolation of torch in fp64 and the families' own modules."""
 
 import importlib
+import itertools
 from fractions import Fraction
 from types import SimpleNamespace
 
@@ -9,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from posenc import Positions, Stack
+from posenc import PositionalEncoding, Positions, Stack, attend
 from posenc.encodings.bases.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import Sinusoidal
 
@@ -103,6 +104,39 @@ def test_images_of_several_sizes_share_a_batch():
     got = added(encoding, Positions.at(torch.stack(parts)))
     for row, size in enumerate(((2, 3), (6, 1), (1, 6))):
         close(got[row], interpolated(encoding.table.detach(), (4, 4), size, mode="bicubic"), 1e-12)
+
+
+def test_navit_packs_images_and_interpolates_a_table_for_each_axis():
+    """timm's naflexvit.py, "factorized": F.interpolate of each table to the image, rows plus columns; images do not mix."""
+    sizes, d = [(2, 3), (4, 2), (1, 9)], 6
+    ends = [0, *np.cumsum([h * w for h, w in sizes])]
+    rows, columns = filled(d, 5, 1, mode="bilinear"), filled(d, 1, 7, mode="bilinear")
+    images = Positions.joint([Positions.grid(h, w, sized=True) for h, w in sizes])
+    at = Positions.packed([int(end) for end in ends]).replaced(coords=images.coords)
+    got = Stack(rows, columns).embed(torch.zeros(1, at.length, d, dtype=torch.float64), at)[0]
+    for n, (h, w) in enumerate(sizes):
+        y, x = (F.interpolate(one.table.T[None], size=side, mode="linear")[0].T for one, side in ((rows, h), (columns, w)))
+        close(got[ends[n] : ends[n + 1]], (y[:, None] + x[None]).reshape(h * w, d))
+    q, k, v = torch.randn(3, 1, 2, at.length, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    packed = attend(q, k, v, PositionalEncoding(), at, causal=False)
+    for begin, end in itertools.pairwise(map(int, ends)):
+        part = (one[:, :, begin:end] for one in (q, k, v))
+        close(packed[:, :, begin:end], F.scaled_dot_product_attention(*part))
+
+
+@pytest.mark.parametrize("patch", [8, 10, 12, 15, 16, 20, 24, 30, 40, 48])
+def test_flexivit_reads_its_table_at_every_patch_size(patch):
+    """jax.image.resize(table, (240/p, 240/p), "linear"): hats as wide as a cell of the coarser grid, normalised."""
+    side = 240 // patch
+    encoding = filled(3, 7, 7, mode="bilinear", antialias=True)
+    wide = max(1.0, 7 / side)
+    hats = np.array(
+        [[max(0.0, 1 - abs((i + 0.5) * 7 / side - 0.5 - cell) / wide) for cell in range(7)] for i in range(side)]
+    )
+    hats /= hats.sum(axis=1, keepdims=True)
+    table = encoding.table.detach().numpy().reshape(7, 7, 3)
+    expected = np.einsum("yr,xc,rcd->yxd", hats, hats, table).reshape(side * side, 3)
+    close(added(encoding, Positions.grid(side, side, sized=True))[0], expected)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

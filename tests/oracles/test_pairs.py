@@ -145,6 +145,24 @@ def test_distances_and_edges_together():
     assert all(one.grad is not None and one.grad.abs().sum() > 0 for one in (distances.table, edges.weight))
 
 
+def test_pairs_of_another_encoding_are_refused():
+    """One head of two, another table and a Stack whose other part is prepared: none has the distances of a path instead."""
+    whole, x = Graphormer(2), qkv(4)
+    at = whole.with_pairs(Positions.arange(1, 4), torch.zeros(1, 4, 4).long())
+    said = (
+        r"positions: they carry tables of Graphormer\(n_heads=2\) and no pairs of Graphormer\(.*take encoding\.with_pairs"
+    )
+    for other, heads in ((whole.heads(0, 1), 1), (Graphormer(2, max_distance=5), 2), (PairBias(2, 3), 2)):
+        with pytest.raises(ValueError, match=said if heads == 1 else "take encoding.with_pairs"):
+            attend(*x[:, :, :heads], other, at, causal=False)
+    both = posenc.Stack(Graphormer(2), posenc.create("rope", d_head=4))
+    prepared = both.prepare(Positions.arange(1, 4), torch.float64)
+    with pytest.raises(ValueError, match=r"they carry tables of RoPE\(.*and no pairs of Graphormer"):
+        attend(*x, both, prepared, causal=False)
+    pairs = both.parts[0].with_pairs(prepared, torch.zeros(1, 4, 4).long())
+    assert attend(*x, both, pairs, causal=False).isfinite().all()
+
+
 def test_pairs_that_do_not_fit_are_refused():
     encoding = Graphormer(2)
     for shape in ((1, 3, 4), (2, 4), (1, 4, 4, 2)):

@@ -329,8 +329,28 @@ GROUPS: dict[str, tuple[Words, tuple[Method, ...]]] = {
                 "arXiv 2310.11230",
                 ("zipformer", "compact_rel_positional_encoding"),
                 say(
-                    "not here yet: a projection of the hidden states of its own meets a projected vector of the compressed "
-                    "distance; transformer_xl, of Conformer, is near"
+                    "without a name: posenc.encodings.of_families.zipformer.ZipformerPositions, of icefall's models; "
+                    "Conformer's are transformer_xl"
+                ),
+            ),
+            Method(
+                "NaViT's factorised positions",
+                "",
+                "arXiv 2307.06304",
+                ("navit", "naflex", "factorised_positions", "factorized_position_embedding", "patch_n_pack"),
+                say(
+                    "learned_2d at whole rows and columns; at fractions of the side two learned grids of one column "
+                    "and one row, in a Stack: docs/images.md packs images of several sizes with them"
+                ),
+            ),
+            Method(
+                "FlexiViT",
+                "",
+                "arXiv 2212.08013",
+                ("flexivit", "flexible_patch_size"),
+                say(
+                    "vit's table, interpolated for the grid of each patch size: docs/images.md; the kernel that makes "
+                    "patches holds no positions"
                 ),
             ),
             Method("Giraffe", "giraffe", "arXiv 2308.10882", ("truncated_basis", "power_basis")),

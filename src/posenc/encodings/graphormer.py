@@ -3,8 +3,10 @@
     logits += b[h, φ(i, j)],   φ edges of the shortest path, with numbers of their own for no path and for the graph's token
 
 Ying et al. 2021, "Do Transformers Really Perform Bad for Graph Representation?", sections 3.1.2 and 3.2.
-The distances are given: at = encoding.with_pairs(at, distances). Tokens without them are nodes in a row, each joined to the
-next, at distance |i - j|. Edges along the path (section 3.1.3) are a `bases.pairs.PairBias` beside it, in a Stack.
+The distances are given: at = encoding.with_pairs(at, distances). Positions that carry nothing are nodes in a row, each
+joined to the next, at distance |i - j|: a graph like any other, on which laws, lab and pictures run as they do for words.
+Positions that carry tables of other encodings, and no distances, are refused. Edges along the path (section 3.1.3) are a
+`bases.pairs.PairBias` beside it, in a Stack.
 Legend: b batch, t tokens, n nodes, h query heads, i query, j key.
 """
 
@@ -37,7 +39,8 @@ class Graphormer(OfPairs):
 
     Distances are whole numbers: edges of the shortest path (`shortest_paths`), -1 without a path, -2 for a pair with the
     token of the whole graph. Parameter: table [max_distance + 3, n_heads], distances from 0, no path, the graph's token.
-    Raises ValueError for distances below -2 (a device assert off the CPU), TypeError for distances that are not whole.
+    Raises ValueError for distances below -2 (a device assert off the CPU) and for positions that carry the tables of other
+    encodings alone, TypeError for distances that are not whole.
     """
 
     @checked

@@ -5,6 +5,7 @@ Reading it imports no torch.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
@@ -32,6 +33,8 @@ ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
 TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
+EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
+"""Sizes of printed code."""
 Rule = dict[str, Any]
 
 
@@ -97,6 +100,13 @@ class Answers:
         found = own_of(self.of) if self.of else None
         return found or BY_NAME["vit" if self.domain == "image" else "rope"]
 
+    @property
+    def _of(self) -> str:
+        """The kind of the trained model's encoding: a fixed bias has no table that ends."""
+        if self.own.kind == "biased" and "parameters" not in self.own.needs:
+            return "fixed"
+        return "table" if self.own.name in TABLES else OF.get(self.own.kind, "other")
+
     @cached_property
     def told(self) -> dict[str, Any]:
         """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
@@ -105,7 +115,7 @@ class Answers:
             "domain": self.domain,
             "model": self.model or ("encoder" if self.domain in ENCODERS else "decoder"),
             "start": self.start,
-            "of": "table" if self.own.name in TABLES else OF.get(self.own.kind, "other"),
+            "of": self._of,
             "length": "longer" if longer else "same",
             "factor": self.factor,
             "tuned": self.tuned,
@@ -209,10 +219,12 @@ def _plain_use(entry: Entry, answers: Answers) -> str:
         return f"# posenc list {entry.name}"
     both_ways = ", bidirectional=True" if "bidirectional" in facts(entry)["options"] and not answers.causal else ""
     layers, of_layer = (", n_layers=12", ".at_layer(0)") if entry.kind == "preset" else ("", "")
+    named = re.compile(rf"\b({'|'.join(EXAMPLE)})\b(?!=)")  # the name of an argument stays
+    positions = named.sub(lambda found: str(EXAMPLE[found[0]]), " ".join(entry.positions.split()))
     return (
         f'encoding = posenc.create("{entry.name}", d_model=512, n_heads=8{layers}{both_ways})\n'
-        f"y = posenc.Attention(512, 8, encoding{of_layer})(x, {entry.positions.replace('batch, length', '2, 16')}, "
-        f"causal={answers.causal})"
+        f"at = {positions}\n"
+        f"y = posenc.Attention(512, 8, encoding{of_layer})(x, at, causal={answers.causal})"
     )
 
 

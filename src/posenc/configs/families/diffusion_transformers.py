@@ -41,6 +41,11 @@ def QwenImageTransformer2DModel(keys: Keys) -> PositionSpec:
         "(image, row, column), rows and columns counted from the middle: -⌈H/2⌉ … ⌊H/2⌋ - 1; text follows at the larger of "
         "⌊H/2⌋ and ⌊W/2⌋, the same on every axis"
     )
+    if keys.flag("use_layer3d_rope", False):
+        where = say(
+            "(image, row, column), rows and columns counted from the middle; layers are images 0, 1, …, the image that is "
+            "taken apart is -1; text follows at the larger of ⌊H/2⌋, ⌊W/2⌋ and the number of layers, the same on every axis"
+        )
     return _turning(keys, _sizes(keys, "axes_dims_rope", PUBLISHED), 10000.0, (60, 0), (24, 128), where)
 
 

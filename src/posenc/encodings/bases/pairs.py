@@ -19,6 +19,7 @@ from posenc.encoding import BiasFn, PositionalEncoding, carrying, check_accepted
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.identity import without_digests
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -54,9 +55,14 @@ class OfPairs(PositionalEncoding):
         return carrying(own, self.identity, (pairs,))
 
     def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
-        """(b, i, j) to the value of the pair; None where the queries carry none."""
-        if self.identity not in at_q.tables:
+        """(b, i, j) to the value of the pair; None where the queries carry nothing. Refuses tables of others alone."""
+        if not at_q.tables:
             return None
+        if self.identity not in at_q.tables:
+            raise ValueError(
+                f"positions: they carry tables of {', '.join(map(without_digests, at_q.tables))} and no pairs of "
+                f"{self.label}; take encoding.with_pairs(at, pairs) of the encoding that reads them"
+            )
         (rows,), node = at_q.tables[self.identity], at_k.coords
         return lambda b, i, j: rows[b, i, node[b, j]]
 

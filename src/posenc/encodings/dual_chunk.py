@@ -51,7 +51,7 @@ class DualChunk(RegionalRoPE):
         trained_length: int = 4096,
         chunk: int | None = None,
         base: float | None = None,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
         frequencies: ByLength | None = None,
     ) -> None:
         checks.whole(2, trained_length=trained_length)

@@ -52,7 +52,7 @@ class LMInfinite(RegionalRoPE):
         starting: int = 10,
         ceiling: int | None = None,
         base: float | None = None,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
         frequencies: ByLength | None = None,
     ) -> None:
         checks.whole(near=near)

@@ -58,7 +58,7 @@ class MsPoE(RotationByKeyHead):
         n_kv_heads: int | None = None,
         ratios: tuple[float, ...] | None = None,
         base: float = 10000.0,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
     ) -> None:
         checks.even(d_head=d_head)
         own = n_heads if n_kv_heads is None else n_kv_heads

@@ -49,7 +49,7 @@ class ReRoPE(RegionalRoPE):
         window: int = 1024,
         leak: float | None = None,
         base: float | None = None,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
         frequencies: ByLength | None = None,
     ) -> None:
         checks.whole(window=window)

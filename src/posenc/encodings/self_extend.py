@@ -47,7 +47,7 @@ class SelfExtend(RegionalRoPE):
         group: int = 8,
         window: int = 1024,
         base: float | None = None,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
         frequencies: ByLength | None = None,
     ) -> None:
         checks.whole(group=group, window=window)

@@ -32,6 +32,7 @@ from posenc.transformers.decoder import (
 from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
+from posenc.transformers.layouts import warn_of_others
 from posenc.transformers.own_tables import EmbedWords, OwnTables, own_tables, take_off
 from posenc.transformers.saved import entry_of
 from posenc.transformers.shared_folder import finish
@@ -64,7 +65,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
 
     Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
     there are not or that already have one, for a PerLayer of too few layers, and for another number of heads. The model is
-    then as it was.
+    then as it was. Warns of a rotation that pairs other channels than the model's own, for which its weights were trained.
     """
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
@@ -74,7 +75,9 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     taken = sorted(set(wanted) & set(before.layers)) if before else []
     if taken:
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
-    return put(model, found, _of_layers(encoding, wanted))
+    of_layers = _of_layers(encoding, wanted)
+    warn_of_others(found, of_layers)  # while the configuration says the model's own
+    return put(model, found, of_layers)
 
 
 def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncoding]) -> nn.Module:

@@ -15,7 +15,7 @@ from posenc.support.checked import checked
 
 
 @checked
-def adjusted_base(d_head: int, *, base: float = 500000.0, layout: Layout = "interleaved") -> RoPE:
+def adjusted_base(d_head: int, *, base: float = 500000.0, layout: Layout = "half") -> RoPE:
     """RoPE with another base than 10 000.
 
     d_head  channels of a head, even

@@ -71,7 +71,7 @@ class CLEX(RoPE):
         activation: Activation = "tanh",
         step: float = 0.1,
         base: float = 10000.0,
-        layout: Layout = "interleaved",
+        layout: Layout = "half",
     ) -> None:
         checks.even(d_head=d_head)
         checks.whole(4, d_head=d_head)

@@ -15,7 +15,7 @@ from posenc.support.checked import checked
 
 
 @checked
-def clipped(d_head: int, *, n: int = 20, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+def clipped(d_head: int, *, n: int = 20, base: float = 10000.0, layout: Layout = "half") -> RoPE:
     """RoPE with the frequencies of `frequencies.clipped`.
 
     d_head  channels of a head, even

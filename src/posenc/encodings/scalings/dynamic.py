@@ -22,7 +22,7 @@ def dynamic(
     trained_length: int = 2048,
     length: int = 1,
     base: float = 10000.0,
-    layout: Layout = "interleaved",
+    layout: Layout = "half",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.dynamic` at `length`; `at_length(n)` is the one of a request of n tokens.
 

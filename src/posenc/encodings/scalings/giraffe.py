@@ -23,7 +23,7 @@ def giraffe(
     trained_length: int | None = 2048,
     power: float = 0.0,
     base: float = 10000.0,
-    layout: Layout = "interleaved",
+    layout: Layout = "half",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.power` and `frequencies.truncated`.
 

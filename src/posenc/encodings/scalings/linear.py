@@ -15,7 +15,7 @@ from posenc.support.checked import checked
 
 
 @checked
-def linear(d_head: int, *, factor: float = 16.0, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+def linear(d_head: int, *, factor: float = 16.0, base: float = 10000.0, layout: Layout = "half") -> RoPE:
     """RoPE with the frequencies of `frequencies.linear`; 16 takes the paper's models from 2048 to 32768 tokens.
 
     d_head           channels of a head, even

@@ -23,7 +23,7 @@ def llama3(
     high_freq_factor: float = 4.0,
     trained_length: int = 8192,
     base: float = 500000.0,
-    layout: Layout = "interleaved",
+    layout: Layout = "half",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.llama3`; the defaults are those of Llama 3.1.
 

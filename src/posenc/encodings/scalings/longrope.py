@@ -28,7 +28,7 @@ def longrope(
     trained_length: int = 4096,
     length: int = 1,
     base: float = 10000.0,
-    layout: Layout = "interleaved",
+    layout: Layout = "half",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.longrope` at `length`; `at_length(n)` is the one of n tokens.
 

@@ -15,7 +15,7 @@ from posenc.support.checked import checked
 
 
 @checked
-def ntk(d_head: int, *, factor: float = 4.0, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+def ntk(d_head: int, *, factor: float = 4.0, base: float = 10000.0, layout: Layout = "half") -> RoPE:
     """RoPE with the frequencies of `frequencies.ntk`.
 
     d_head           channels of a head, even, from 4

@@ -16,7 +16,7 @@ from posenc.support.checked import checked
 
 @checked
 def ntk_by_parts(
-    d_head: int, *, factor: float = 16.0, trained_length: int = 4096, base: float = 10000.0, layout: Layout = "interleaved"
+    d_head: int, *, factor: float = 16.0, trained_length: int = 4096, base: float = 10000.0, layout: Layout = "half"
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn`, and cos and sin as they are.
 

@@ -15,7 +15,7 @@ from posenc.support.checked import checked
 
 
 @checked
-def resonance(d_head: int, *, base: float = 10000.0, layout: Layout = "interleaved") -> RoPE:
+def resonance(d_head: int, *, base: float = 10000.0, layout: Layout = "half") -> RoPE:
     """RoPE with the frequencies of `frequencies.resonance`, which also goes on top of another scaling.
 
     d_head  channels of a head, even

@@ -24,7 +24,7 @@ def yarn(
     base: float = 10000.0,
     beta_fast: float = 32.0,
     beta_slow: float = 1.0,
-    layout: Layout = "interleaved",
+    layout: Layout = "half",
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.yarn`; the defaults are those of the paper's Llama 2 with 64k tokens.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from conftest import Opened
 
 BURSTS, MOVES = 8, 6

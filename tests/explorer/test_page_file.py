@@ -226,7 +226,9 @@ TYPED = {
 
 @pytest.mark.parametrize("link", TYPED)
 @pytest.mark.parametrize("lang", ["en-GB", "zh-CN"])
-def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_exported_with(tmp_path, browser, opened, link, lang):
+def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_exported_with(
+    tmp_path, browser, opened, link, lang
+):
     view, sentence = TYPED[link]
     file = tmp_path / "mine.html"
     command = [sys.executable, "-m", "posenc", "explore", f"http://127.0.0.1:8421/#/{link}", "--export", str(file)]
@@ -237,7 +239,8 @@ def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_expor
     page.goto(file.as_uri())
     page.wait_for_selector(f"main[data-ready]:has(.view-{view})")
     live = opened(link, lang=lang[:2])
-    state = "() => [...document.querySelectorAll('.stage [data-value]')].filter(one => one.checkVisibility()).map(one => one.dataset.value)"
+    state = """() => [...document.querySelectorAll('.stage [data-value]')].filter(one => one.checkVisibility())
+        .map(one => one.dataset.value)"""
     assert page.evaluate(state) == live.evaluate(state) != []
     assert sentence in page.locator("[data-name=sentence] select option:checked").inner_text()
     page.goto(f"{file.as_uri()}#/story")

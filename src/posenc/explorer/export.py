@@ -26,7 +26,9 @@ def exported(
     The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another. Raises
     Refused if `address` asks for what a view refuses.
     """
-    asked = list(dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *_typed(address)]))
+    asked = list(
+        dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *_typed(address)])
+    )
     answers: list[dict[str, Any]] = []
     for name, one in asked:
         packed = gzip.compress(pack(views.view(name).data(one)), mtime=0)

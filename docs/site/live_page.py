@@ -26,7 +26,8 @@ hide: [navigation, toc]
 
 # {TITLES[language]}
 
-{TEXT[language]} <a href="{here}" data-role="whole">{WHOLE[language]}</a> · <a href="{up}share/start{"-zh" * (language == "zh")}.html" data-role="share">{SHARE[language]}</a>
+{TEXT[language]} <a href="{here}" data-role="whole">{WHOLE[language]}</a> ·
+<a href="{up}share/start{"-zh" * (language == "zh")}.html" data-role="share">{SHARE[language]}</a>
 
 <iframe class="explorer" src="{here}#/?lang={language}" title="{TITLES[language]}"></iframe>
 """

@@ -41,9 +41,13 @@ COUNTED = """async ([where, how, bursts, moves]) => {
     draws = 0;
     for (let one = 0; one < moves; one++, n++) {
       if (how === 'slide') {
-        moved.value = String(Number(moved.min) + (n * Math.max(Number(moved.step), 1)) % (Number(moved.max) - Number(moved.min)));
+        const [least, most, step] = [moved.min, moved.max, moved.step].map(Number);
+        moved.value = String(least + (n * Math.max(step, 1)) % (most - least));
         moved.dispatchEvent(new Event('input', { bubbles: true }));
-      } else moved.dispatchEvent(new KeyboardEvent('keydown', { key: n % 12 < 6 ? 'ArrowRight' : 'ArrowLeft', bubbles: true }));
+        continue;
+      }
+      const key = n % 12 < 6 ? 'ArrowRight' : 'ArrowLeft';
+      moved.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
     }
     await frame();
     found.push(draws);

@@ -41,8 +41,8 @@ def command(
         Path | None,
         typer.Option(
             show_default=False,
-            help="Write the page as one file that opens from disk, and stop. With a link it opens as that page stands, with "
-            "the sentence that was typed.",
+            help="Write the page as one file that opens from disk, and stop. With a link it opens as that page "
+            "stands, with the sentence that was typed.",
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --export if it exists.")] = False,

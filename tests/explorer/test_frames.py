@@ -15,14 +15,13 @@ MOVED: dict[str, tuple[str, str]] = {
     "story?step=row": (".touch input[type=range]", "slide"),
     "story?step=table": (".touch input[type=range]", "slide"),
     "binary": (".controls input[type=range]", "slide"),
-    "table": (".stage canvas", "press"),
+    "table": (".stage canvas", "drag"),
     "rotary_pair": (".stage input[type=range]", "slide"),
-    "layouts": (".stage canvas", "press"),
-    "terms": (".stage .linked", "press"),
-    "bias": (".stage canvas", "press"),
-    "heads": (".stage .attending", "press"),
-    "compare": (".stage .linked", "press"),
-    "what_breaks": (".stage .linked", "press"),
+    "layouts": (".stage canvas", "drag"),
+    "terms": (".stage input[type=range]", "slide"),
+    "bias": (".stage canvas", "drag"),
+    "similarity": (".controls input[type=range]", "slide"),
+    "what_breaks": (".stage input[type=range]", "slide"),
 }
 #: All moves of a burst are made between two frames. Every drawing of a view begins with its controls, whose last is "More
 #: settings": whether that is hidden is set once for each drawing.
@@ -46,8 +45,9 @@ COUNTED = """async ([where, how, bursts, moves]) => {
         moved.dispatchEvent(new Event('input', { bubbles: true }));
         continue;
       }
-      const key = n % 12 < 6 ? 'ArrowRight' : 'ArrowLeft';
-      moved.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+      const box = moved.getBoundingClientRect();
+      const [clientX, clientY] = [box.x + box.width * (0.1 + (n % 20) / 25), box.y + box.height * 0.5];
+      moved.dispatchEvent(new PointerEvent('pointermove', { clientX, clientY, buttons: 1, bubbles: true }));
     }
     await frame();
     found.push(draws);
@@ -69,3 +69,11 @@ def test_what_was_moved_last_is_what_is_drawn(opened: Opened) -> None:
     page.evaluate(COUNTED, [".stage input[type=range]", "slide", 3, 5])
     m: Any = page.locator(".stage input[type=range]").first.input_value()
     page.wait_for_function("m => document.querySelector('[data-role=handle-q]').getAttribute('aria-valuenow') === m", arg=m)
+
+
+def test_keys_that_come_faster_than_frames_all_count(opened: Opened) -> None:
+    page = opened("wavelengths?pair=10")
+    page.locator("[role=application]").first.focus()
+    page.evaluate("""() => { for (let n = 0; n < 7; n++)
+        document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight', bubbles: true })); }""")
+    page.wait_for_url("**pair=17")

@@ -3,7 +3,8 @@
 //   asked   │ 1   2  3 │        │ 4      │        a frame ends where │ stands
 //   done    │ 1        │ 3      │ 4      │        at once if nothing was done in this frame; else in the next, with what is set then
 
-export function onceAFrame(work: () => void): () => void {
+/** `finish` does what still waits: before a key or a click that counts on what is drawn. */
+export function onceAFrame(work: () => void): { ask(): void; finish(): void } {
   let [held, wanted] = [false, false];
   function ask(): void {
     wanted = held;
@@ -16,5 +17,10 @@ export function onceAFrame(work: () => void): () => void {
     }));
     work();
   }
-  return ask;
+  function finish(): void {
+    if (!wanted) return;
+    wanted = false;
+    work();
+  }
+  return { ask, finish };
 }

@@ -69,7 +69,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   let lines = "";
   /** Whether something that is drawn has changed, not only a control that waits for Python's answer. */
   let due = false;
-  const soon = onceAFrame(() => {
+  const { ask: soon, finish } = onceAFrame(() => {
     drawControls();
     if (due) refresh();
     if (!waiting) stage.root.removeAttribute("aria-busy");
@@ -199,6 +199,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
       copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))),
   }));
+  for (const kind of ["keydown", "click"]) main.addEventListener(kind, finish, true);
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();

@@ -209,7 +209,7 @@ export const SCENE: View = {
     let moving = { draw: (_data: Data, _state: State, _said: string) => {} };
     let keyed = "";
     let last: [Data, State] | null = null;
-    let drawnAt = -GLIDE; // what moves again before it has arrived follows the hand
+    let movedAt = -GLIDE; // what moves again before it has arrived follows the hand
     let width = 0; // measured when it changes: to ask for it while words move costs a layout of the page
     const watch = new ResizeObserver(() => {
       width = frame.clientWidth;
@@ -219,6 +219,7 @@ export const SCENE: View = {
     stage.leaving(() => watch.disconnect());
 
     function draw(data: Data, state: State): void {
+      const byHand = last !== null && last[1] !== state;
       last = [data, state];
       const name = String(state["step"]);
       const [index, asked] = [STEPS.findIndex((one) => one.name === name), ASKED[name]!];
@@ -252,8 +253,9 @@ export const SCENE: View = {
       width ||= frame.clientWidth || 360;
       const { poses, behind, before, key: colours, height } = posed(data, state, [width, heightOf(width)]);
       drawing.element.classList.toggle("stepping", fresh);
-      drawing.element.classList.toggle("following", !fresh && performance.now() - drawnAt < GLIDE);
-      drawnAt = performance.now();
+      if (fresh) drawing.element.classList.remove("following");
+      else if (byHand) drawing.element.classList.toggle("following", performance.now() - movedAt < GLIDE);
+      movedAt = fresh ? -GLIDE : byHand ? performance.now() : movedAt;
       drawing.draw([width, height], wordsOf(data), poses, behind, before);
       drawing.element.setAttribute("aria-label", `${t(now.title)}: ${joined(wordsOf(data))}`);
       key.element.style.visibility = colours ? "visible" : "hidden";

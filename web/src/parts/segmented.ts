@@ -35,13 +35,13 @@ export interface Segmented {
 export function segmented(t: (words: Words) => string, set: (sentence: string) => void): Segmented {
   let sentence = "";
   const ways = [{ name: "characters", label: both("by characters", "按字"), cut: byCharacters }, ..."Segmenter" in Intl ? [{ name: "words", label: both("by words", "按词"), cut: byWords }] : []];
-  const buttons = ways.map(({ name, label, cut }) => h("button", { type: "button", class: "choice", "data-cut": name, click: () => set(cut(sentence)) }, t(label)));
+  const buttons = ways.map(({ name, label, cut }) => h("button", { type: "button", "data-cut": name, click: () => set(cut(sentence)) }, t(label)));
   const element = h("span", { class: "cut", role: "group", "aria-label": t(both("Cut Chinese", "汉语断词")) }, ...buttons);
   return {
     element,
     draw(now) {
       sentence = now;
-      element.hidden = ways.length < 2 || [...now].filter((letter) => HAN.test(letter)).length < 2;
+      element.hidden = ways.length < 2 || !HAN.test(now) || ways[0]!.cut(now) === ways[1]!.cut(now);
       if (!element.hidden) buttons.forEach((button, at) => button.setAttribute("aria-pressed", String(ways[at]!.cut(now) === now)));
     },
   };

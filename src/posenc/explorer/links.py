@@ -6,6 +6,7 @@ asked("rotary_pair?m=7&base=10000")  ->  ("rotary_pair", {"base": 10000.0})     
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -13,6 +14,8 @@ from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 from posenc.explorer.rows import ROWS
+
+YES = {"true": True, "false": False}  # as addresses write them
 
 # The views made for single encodings. The others are compared with attention without positions, or have only their page
 # where they do not encode words in a row.
@@ -49,12 +52,13 @@ def asked(link: str) -> tuple[str, dict[str, Any]]:
     name, _, query = (ROWS[link].view if link in ROWS else link).partition("?")
     known = views.schemas().get(name or "story", {})
     given = {one: text for one, text in parse_qsl(query, keep_blank_values=True) if one in known}
-    return name or "story", {one: _valued(one, text, known[one]["kind"]) for one, text in given.items()}
+    return name or "story", {one: _valued(one, text, str(known[one]["kind"])) for one, text in given.items()}
 
 
 def _valued(name: str, text: str, kind: str) -> Any:
+    kinds: dict[str, Callable[[str], Any]] = {"integer": int, "number": float, "boolean": YES.__getitem__}
     try:
-        return {"integer": int, "number": float, "boolean": {"true": True, "false": False}.__getitem__}.get(kind, str)(text)
+        return kinds.get(kind, str)(text)
     except (ValueError, KeyError):
         raise Refused(f"{name}: expected {kind}, got {text[:40]!r}") from None
 

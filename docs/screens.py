@@ -29,7 +29,8 @@ HEAD = {
 
 English · [中文](explorer.zh-CN.md)
 
-`posenc explore` opens it in the browser, offline; `posenc explore --export posenc.html` writes it as one file;
+`posenc explore` opens it in the browser, offline; `posenc explore --export posenc.html` writes it as one file,
+with a link as that page stands;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
 that leads to every drawing. Every encoding has a page with its formula, a program, limits, options and costs: the
@@ -42,7 +43,8 @@ first drawing of every view.
 
 [English](explorer.md) · 中文
 
-`posenc explore` 在浏览器中打开，无需联网；`posenc explore --export posenc.html` 把它写成一个文件；
+`posenc explore` 在浏览器中打开，无需联网；`posenc explore --export posenc.html` 把它写成一个文件，
+给出链接时保持那一页的状态和句子；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
 数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
 按 Tab 键会出现通往各幅图的导航栏。

@@ -154,7 +154,7 @@ def quick(monkeypatch) -> None:
     """What is written is tested in explorer/test_page_file.py; here nothing is computed."""
     import posenc.explorer.export
 
-    def exported(advance) -> str:
+    def exported(advance, address) -> str:
         advance(1, 1)
         return PAGE
 
@@ -195,7 +195,7 @@ def test_what_cannot_be_written_is_said_before_anything_is_computed(tmp_path, ca
 def test_a_mistake_in_the_middle_leaves_what_was_there(tmp_path, capsys, monkeypatch):
     import posenc.explorer.export
 
-    def broken(advance) -> str:
+    def broken(advance, address) -> str:
         raise ValueError("a view has no numbers")
 
     monkeypatch.setattr(posenc.explorer.export, "exported", broken)

@@ -10,10 +10,13 @@ from pathlib import Path
 import build
 import check
 import pytest
+import share_pages
 import yaml
+from PIL import Image
 
 from posenc.catalogue import lookup
 from posenc.catalogue.lookup import ENTRIES
+from posenc.explorer.views import PAGES
 from test_finding_words import GUESSED, KNOWN
 
 ROOT = Path(__file__).parent.parent
@@ -46,6 +49,30 @@ def test_the_navigation_holds_every_page_once(staged):
         assert set(listed) - (reference if language == "zh" else set()) == pages
         assert {f"encodings/{entry.name}.md" for entry in ENTRIES} <= set(listed)
         assert "api/posenc.encoding.md" in reference
+
+
+def test_every_view_has_a_card_with_a_picture_and_a_title_in_both_languages(staged):
+    said = {}
+    for name in ("start", *PAGES):
+        for suffix in ("", "-zh"):
+            file = staged / "pages" / "en" / "share" / f"{name}{suffix}.html"
+            text = file.read_text(encoding="utf-8")
+            tags = dict(re.findall(r'<meta property="(og:[\w:]+)" content="([^"]*)">', text))
+            assert tags["og:image"] == f"{name}{suffix}.jpg"
+            assert Image.open(file.parent / tags["og:image"]).size == (1200, 630) == (
+                int(tags["og:image:width"]), int(tags["og:image:height"]))  # fmt: skip
+            assert bool(re.search("[\u4e00-\u9fff]", tags["og:title"])) == (suffix == "-zh")
+            assert len(tags["og:description"]) >= 15
+            assert f"#/{'' if name == 'start' else name}?lang=" in text
+            assert "http" not in text.replace("http-equiv", ""), "a card loads nothing from elsewhere"
+            said[name, suffix] = tags["og:title"]
+    assert len(set(said.values())) == len(said)
+
+
+def test_addresses_of_a_card_are_whole_where_the_site_has_one():
+    text = share_pages.page(share_pages.cards("zh")[1], "zh", "https://example.org/")
+    assert 'content="https://example.org/share/stretch-zh.jpg"' in text
+    assert 'content="https://example.org/share/stretch-zh.html"' in text
 
 
 def test_links_of_the_pages_lead_to_pages(staged):

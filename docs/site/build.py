@@ -26,6 +26,7 @@ from costs_page import costs_page
 from entry_page import page
 from found import found
 from live_page import FILE, TITLES, live_page
+from share_pages import write_cards
 
 from posenc.catalogue.description import describe
 from posenc.catalogue.entry import KINDS, SHORT
@@ -195,6 +196,7 @@ def stage() -> None:
         write(OUT / "pages" / "en" / "assets" / file.name, file.read_text(encoding="utf-8"))
     write(OUT / "pages" / "en" / "assets" / "index.js", found())
     settings = yaml.safe_load((HERE / "mkdocs.yml").read_text(encoding="utf-8"))
+    write_cards(OUT / "pages" / "en" / "share", settings.get("site_url", ""))
     settings["nav"] = navigation("en")
     for plugin in settings["plugins"]:
         if "i18n" in plugin:

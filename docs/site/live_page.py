@@ -13,18 +13,21 @@ TEXT = {
     "zh": "滑块各档的数值都在本页内；其他数值和你自己的句子由 `posenc explore` 即时计算。",
 }
 WHOLE = {"en": "Open it alone", "zh": "单独打开"}
+SHARE = {"en": "Link with a card, to send", "zh": "带卡片的链接，可发送"}
 OPEN = {"en": "Open {title} in the explorer", "zh": "在探索器中打开 {title}"}
 
 
 def live_page(language: Language) -> str:
-    here = ("../" if language == "zh" else "") + FILE
+    up = "../" if language == "zh" else ""
+    here = up + FILE
     return f"""---
 hide: [navigation, toc]
 ---
 
 # {TITLES[language]}
 
-{TEXT[language]} <a href="{here}" data-role="whole">{WHOLE[language]}</a>
+{TEXT[language]} <a href="{here}" data-role="whole">{WHOLE[language]}</a> ·
+<a href="{up}share/start{"-zh" * (language == "zh")}.html" data-role="share">{SHARE[language]}</a>
 
 <iframe class="explorer" src="{here}#/?lang={language}" title="{TITLES[language]}"></iframe>
 """

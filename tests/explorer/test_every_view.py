@@ -368,7 +368,7 @@ def compared(name: str, arrays: dict[str, Any], code: str) -> None:
     namespace: dict[str, Any] = {}
     exec(code, namespace)
     common = [one for one in arrays if one in namespace]
-    assert common, f"{name}: none of {', '.join(arrays)} is a variable of its code"
+    assert common or not arrays, f"{name}: none of {', '.join(arrays)} is a variable of its code"
     for one in common:
         value = namespace[one]
         got = np.asarray(value.detach().double() if hasattr(value, "detach") else value, dtype=np.float64)

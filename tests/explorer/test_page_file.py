@@ -213,3 +213,47 @@ def test_a_file_of_ones_own_needs_the_server(opened_file):
     go(opened_file, "audit")
     opened_file.set_input_files("main input[type=file]", {"name": "x.npy", "mimeType": "", "buffer": b"x" * 100})
     opened_file.wait_for_selector("text=needs posenc explore")
+
+
+# What was typed and set before
+
+
+TYPED = {
+    "order?sentence=我喜欢猫和狗&causal=true": ("order", "我喜欢猫和狗"),
+    "rotary_pair?sentence=a+quick+brown+fox&base=777&m=9&n=4": ("rotary_pair", "a quick brown fox"),
+}
+
+
+@pytest.mark.parametrize("link", TYPED)
+@pytest.mark.parametrize("lang", ["en-GB", "zh-CN"])
+def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_exported_with(
+    tmp_path, browser, opened, link, lang
+):
+    view, sentence = TYPED[link]
+    file = tmp_path / "mine.html"
+    command = [sys.executable, "-m", "posenc", "explore", f"http://127.0.0.1:8421/#/{link}", "--export", str(file)]
+    subprocess.run(command, check=True, capture_output=True)
+    context = browser.new_context(locale=lang, offline=True)
+    page, asked = context.new_page(), []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(file.as_uri())
+    page.wait_for_selector(f"main[data-ready]:has(.view-{view})")
+    live = opened(link, lang=lang[:2])
+    state = """() => [...document.querySelectorAll('.stage [data-value]')].filter(one => one.checkVisibility())
+        .map(one => one.dataset.value)"""
+    assert page.evaluate(state) == live.evaluate(state) != []
+    assert sentence in page.locator("[data-name=sentence] select option:checked").inner_text()
+    page.goto(f"{file.as_uri()}#/story")
+    page.wait_for_selector("main[data-ready]:has(.view-story)")
+    assert sentence in page.locator("[data-name=sentence] select").inner_text()
+    assert [url for url in asked if url.split("#")[0] != file.as_uri() and not url.startswith("data:")] == []
+    context.close()
+
+
+def test_a_link_that_a_view_refuses_is_refused_before_a_file_is_written(tmp_path):
+    for link, said in (("order?sentence=x", "sentence: expected 2 to"), ("table?length=long", "length: expected integer")):
+        command = [sys.executable, "-m", "posenc", "explore", link, "--export", str(tmp_path / "mine.html")]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "300"})
+        assert done.returncode == 2
+        assert said in done.stderr
+        assert os.listdir(tmp_path) == []

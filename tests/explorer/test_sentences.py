@@ -74,3 +74,29 @@ def test_an_error_is_said_once_beside_its_field_in_the_language_of_the_page(brow
             "5,4,3,2,0,1"
         )
     page.close()
+
+
+# Words of a sentence without spaces
+
+
+@pytest.mark.parametrize(("lang", "cut"), [("zh", "按词"), ("en", "by words")])
+def test_chinese_is_cut_by_characters_or_by_words_and_the_choice_is_shown(opened, lang, cut):
+    page = opened("story?sentence=我喜欢猫和狗", lang=lang)
+    chips, pressed = ".picture .token .word", ".cut button[aria-pressed=true]"
+    expect(page.locator(chips)).to_have_text(list("我喜欢猫和狗"))
+    expect(page.locator(pressed)).to_have_attribute("data-cut", "characters")
+    page.locator(".cut button", has_text=cut).click()
+    expect(page.locator(chips)).to_have_text(["我", "喜欢", "猫", "和", "狗"])
+    expect(page.locator(pressed)).to_have_attribute("data-cut", "words")
+    expect(page.locator("[data-name=sentence] input")).to_have_value("我 喜欢 猫 和 狗")
+    page.locator(".cut [data-cut=characters]").click()
+    expect(page.locator(chips)).to_have_text(list("我喜欢猫和狗"))
+
+
+def test_other_writing_beside_chinese_stays_whole_and_without_chinese_there_is_no_choice(opened):
+    page = opened("order?sentence=我喜欢Python，不喜欢虫子")
+    page.locator(".cut [data-cut=words]").click()
+    expect(page.locator("[data-name=sentence] input")).to_have_value("我 喜欢 Python，不 喜欢 虫子")
+    page.locator(".cut [data-cut=characters]").click()
+    expect(page.locator("[data-name=sentence] input")).to_have_value("我 喜 欢 Python，不 喜 欢 虫 子")
+    expect(opened("order?sentence=the cat sleeps").locator(".cut")).to_be_hidden()

@@ -32,3 +32,40 @@ export function fill(element: Element, ...children: Child[]): void {
   element.replaceChildren();
   append(element, children);
 }
+
+/** The same text again would cost a layout. */
+export function say(element: Element, text: string): void {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** Like `fill`, but elements that are there already stay, and only what differs is written: for children that nothing listens to. */
+export function refill(element: Element, ...children: Child[]): void {
+  const next = document.createDocumentFragment();
+  for (const child of children) if (child !== null && child !== undefined && child !== false) next.append(typeof child === "number" ? String(child) : child);
+  merge(element, next);
+}
+
+function merge(now: Node, next: Node): void {
+  let old = now.firstChild;
+  for (const one of [...next.childNodes]) {
+    if (!old) now.appendChild(one);
+    else {
+      const after: ChildNode | null = old.nextSibling;
+      if (old.nodeName !== one.nodeName) now.replaceChild(one, old);
+      else if (old instanceof Element) alike(old, one as Element);
+      else if (old.nodeValue !== one.nodeValue) old.nodeValue = one.nodeValue;
+      old = after;
+    }
+  }
+  while (old) {
+    const after: ChildNode | null = old.nextSibling;
+    old.remove();
+    old = after;
+  }
+}
+
+function alike(now: Element, next: Element): void {
+  for (const { name } of [...now.attributes]) if (!next.hasAttribute(name)) now.removeAttribute(name);
+  for (const { name, value } of next.attributes) if (now.getAttribute(name) !== value) now.setAttribute(name, value);
+  merge(now, next);
+}

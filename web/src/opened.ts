@@ -6,6 +6,7 @@
 import { parsed, valued, written, type Address } from "./address";
 import type { Data } from "./data";
 import { fill, h, type Child } from "./dom";
+import { onceAFrame } from "./once_a_frame";
 import { codeCard, copyButton } from "./parts/code";
 import { controls, type Controls } from "./parts/controls";
 import { exportedNote } from "./parts/exported";
@@ -66,6 +67,13 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
   let waiting = false;
   let stale = false;
   let lines = "";
+  /** Whether something that is drawn has changed, not only a control that waits for Python's answer. */
+  let due = false;
+  const { ask: soon, finish } = onceAFrame(() => {
+    drawControls();
+    if (due) refresh();
+    if (!waiting) stage.root.removeAttribute("aria-busy");
+  });
 
   function read(): State {
     const given = parsed(address.read()).given;
@@ -97,9 +105,9 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     const keep = parsed(address.read()).given["lang"];
     const text = written(view.name, state, understood);
     address.write(keep ? `${text}${text.includes("?") ? "&" : "?"}lang=${keep}` : text);
-    drawControls();
     if (canonical(theirs(state)) !== before) void ask();
-    else refresh();
+    else due = true;
+    soon();
   }
   async function ask(): Promise<void> {
     if (waiting) {
@@ -123,11 +131,16 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       void ask();
       return;
     }
-    stage.root.removeAttribute("aria-busy");
-    refresh();
-    main.dataset["ready"] = "true"; // also when Python refuses: the message is shown
+    again();
+  }
+  /** Draws what is set now. */
+  function again(): void {
+    due = true;
+    soon();
   }
   function refresh(): void {
+    due = false;
+    main.dataset["ready"] = "true"; // also when Python refuses: the message is shown
     if (!data || !main.isConnected) return;
     lines = "";
     draw(data, { ...state, ...answered });
@@ -171,7 +184,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
       answered = theirs(state);
       trouble.hidden = true;
       place_.classList.remove("refused");
-      refresh();
+      again();
     },
     announce(text) {
       if (!place_.hasAttribute("data-playing")) frame.announce(text);
@@ -186,15 +199,16 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
       copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))),
   }));
+  for (const kind of ["keydown", "click"]) main.addEventListener(kind, finish, true);
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();
   return {
-    redraw: refresh,
+    redraw: again,
     reread() {
       state = fitting({ ...initial, ...read() });
-      drawControls();
       void ask();
+      soon();
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { isDark } from "./colours";
 import { array, row, type Data } from "./data";
-import { fill, h } from "./dom";
+import { fill, h, refill } from "./dom";
 import { colourKey } from "./parts/colour_key";
 import { plainTable } from "./parts/numbers";
 import { predict, type Question } from "./parts/predict";
@@ -172,6 +172,8 @@ const OWN = {
   backwards: own.yes(false), start: own.whole(0, 0, 32), word: own.whole(23, 0, 23), pair: own.whole(1, 0, 3), shift: own.whole(3, 0, 8), head: own.whole(2, 0, 8),
 } satisfies View["own"] as View["own"];
 
+/** How long words glide within a step, in ms: as in story.css. */
+const GLIDE = 250;
 /** Narrower than this, everything stands in one column. */
 const NARROW = 760;
 export const heightOf = (width: number) => (width < 500 ? 250 : 380);
@@ -207,6 +209,7 @@ export const SCENE: View = {
     let moving = { draw: (_data: Data, _state: State, _said: string) => {} };
     let keyed = "";
     let last: [Data, State] | null = null;
+    let movedAt = -GLIDE; // what moves again before it has arrived follows the hand
     let width = 0; // measured when it changes: to ask for it while words move costs a layout of the page
     const watch = new ResizeObserver(() => {
       width = frame.clientWidth;
@@ -216,6 +219,7 @@ export const SCENE: View = {
     stage.leaving(() => watch.disconnect());
 
     function draw(data: Data, state: State): void {
+      const byHand = last !== null && last[1] !== state;
       last = [data, state];
       const name = String(state["step"]);
       const [index, asked] = [STEPS.findIndex((one) => one.name === name), ASKED[name]!];
@@ -249,6 +253,9 @@ export const SCENE: View = {
       width ||= frame.clientWidth || 360;
       const { poses, behind, before, key: colours, height } = posed(data, state, [width, heightOf(width)]);
       drawing.element.classList.toggle("stepping", fresh);
+      if (fresh) drawing.element.classList.remove("following");
+      else if (byHand) drawing.element.classList.toggle("following", performance.now() - movedAt < GLIDE);
+      movedAt = fresh ? -GLIDE : byHand ? performance.now() : movedAt;
       drawing.draw([width, height], wordsOf(data), poses, behind, before);
       drawing.element.setAttribute("aria-label", `${t(now.title)}: ${joined(wordsOf(data))}`);
       key.element.style.visibility = colours ? "visible" : "hidden";
@@ -258,7 +265,7 @@ export const SCENE: View = {
       numbers.hidden = name === "bag" && !known;
       if (numbers.open) {
         const rows = poses.map(({ cells, clocks }, word) => [wordsOf(data)[word]!, ...Array.from(cells?.values ?? clocks!.angles)]);
-        fill(table, plainTable(t(now.title), ["", ...rows[0]!.slice(1).map((_, column) => String(column + 1))], rows));
+        refill(table, plainTable(t(now.title), ["", ...rows[0]!.slice(1).map((_, column) => String(column + 1))], rows));
       }
       if (fresh) stage.checked(...ourOwn(data));
     }

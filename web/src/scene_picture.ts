@@ -2,7 +2,7 @@
 // position, four clock faces and a row of cells. A step says where each stands (a pose); CSS moves it there.
 
 import { colour, inkOn, isDark, ordered, type MapName } from "./colours";
-import { fill, s } from "./dom";
+import { refill, s } from "./dom";
 import { widthOf } from "./words";
 
 /** Places are pixels of the picture; those of parts count from the middle of the word's chip. */
@@ -54,11 +54,16 @@ function token(pick: () => void): Token {
   const turn = s("g", {}, from, arc);
   const line = s("g", {});
   const cells: { cell: SVGRectElement; number: SVGTextElement }[] = [];
+  let drawn = "";
   const group = s("g", { class: "token", click: pick }, line, ...faces.map((one) => one.group), turn, mark, said);
   return {
     group,
     key,
     draw(text, pose, tint, dark) {
+      const { cells: wanted } = pose;
+      const like = JSON.stringify([text, pose, tint, dark, wanted?.say && Array.from(wanted.values, wanted.say)]);
+      if (like === drawn) return;
+      drawn = like;
       const width = chipWidth(text);
       chip.setAttribute("width", String(width));
       chip.setAttribute("x", String(-width / 2));
@@ -157,8 +162,8 @@ export function picture(pick: (word: number) => void = () => {}): Picture {
       }
       const dark = isDark(element);
       words.forEach((word, index) => tokens[index]!.draw(word, poses[index]!, ordered(index, words.length), dark));
-      fill(back, ...behind);
-      fill(top, ...before);
+      refill(back, ...behind);
+      refill(top, ...before);
     },
   };
 }

@@ -55,8 +55,8 @@ export function joined(words: string[]): string {
 
 /** How words are split: said wherever a sentence can be typed. */
 export const SPLIT: Words = both(
-  "Up to 24 words. Words end at spaces and punctuation, an emoji is a word, and without spaces every Chinese character is one. Each word gets a random vector, always the same one.",
-  "最多 24 个词。词在空格和标点处断开，一个表情符号算一个词；没有空格时，每个汉字算一个词。每个词对应一个随机向量，同一个词总是同一个。",
+  "Up to 24 words. Words end at spaces and punctuation, an emoji is a word, and without spaces every Chinese character is one; “by words” writes the spaces. Each word gets a random vector, always the same one.",
+  "最多 24 个词。词在空格和标点处断开，一个表情符号算一个词；没有空格时，每个汉字算一个词；“按词”会加上空格。每个词对应一个随机向量，同一个词总是同一个。",
 );
 
 /** About how wide a word is, in widths of a Chinese character. */

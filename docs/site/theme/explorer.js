@@ -7,6 +7,8 @@ document.addEventListener("DOMContentLoaded", () => {
   const language = document.documentElement.lang.startsWith("zh") ? "zh" : "en";
   const open = () => {
     const [path, query = ""] = (location.hash.slice(1) || "/").split("?");
+    const card = document.querySelector("[data-role=share]");
+    if (card && /^\/?\w*$/.test(path)) card.href = card.href.replace(/[\w]+(?=(-zh)?\.html$)/, path.slice(1) || "start");
     frame.src = `${file}#${path}?${query ? `${query}&` : ""}lang=${language}`;
   };
   addEventListener("hashchange", open);

@@ -1,15 +1,20 @@
-"""Exports the page and the numbers named by EXPORTED in each view as one file. The file needs no server."""
+"""Exports the page and the numbers named by EXPORTED in each view as one file. The file needs no server.
+
+What the address that it opens at asks for is in it too, and so is the address's sentence in every view that takes it.
+"""
 
 from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from posenc.explorer import views
 from posenc.explorer.data import pack
+from posenc.explorer.links import asked as asked_by
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
+from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
 
 
@@ -18,9 +23,12 @@ def exported(
 ) -> str:
     """The text of the file. `advance` is called with the number of finished answers and their total.
 
-    The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another.
+    The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another. Raises
+    Refused if `address` asks for what a view refuses.
     """
-    asked = [(name, one) for name in views.NAMES for one in views.view(name).EXPORTED]
+    asked = list(
+        dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *_typed(address)])
+    )
     answers: list[dict[str, Any]] = []
     for name, one in asked:
         packed = gzip.compress(pack(views.view(name).data(one)), mtime=0)
@@ -30,3 +38,25 @@ def exported(
     code = inline(script())
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
     return document(about, f'<script type="module">{code}</script>', policy)
+
+
+def _typed(address: str) -> Iterator[tuple[str, Parameters]]:
+    """What an address asks for, as pages of both languages do; and its sentence, in the other views that take it."""
+    if not address:
+        return
+    view, given = asked_by(address)
+    for name, opening in views.schemas().items():
+        if name != view and not ("sentence" in given and "sentence" in opening):
+            continue
+        mine = given if name == view else {"sentence": given["sentence"]}
+        english = {one: about["in_english"] for one, about in opening.items() if "in_english" in about}
+        for defaults in ({}, english):
+            try:
+                asked = parse(views.view(name).Parameters, {**defaults, **mine})
+                if name != view:
+                    views.data(name, asked.model_dump())  # another view may take fewer words, or know only some
+            except Refused:
+                if name == view:
+                    raise
+                continue
+            yield name, asked

@@ -1,14 +1,21 @@
 """What follows #/ in the page's address: a view, or what best shows an encoding, at a position.
 
 address("rope", 7)  ->  "rotary_pair?m=7"
+asked("rotary_pair?m=7&base=10000")  ->  ("rotary_pair", {"base": 10000.0})     m is the page's own
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from urllib.parse import parse_qsl
 
 from posenc.catalogue import lookup
 from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 from posenc.explorer.rows import ROWS
+
+YES = {"true": True, "false": False}  # as addresses write them
 
 # The views made for single encodings. The others are compared with attention without positions, or have only their page
 # where they do not encode words in a row.
@@ -22,11 +29,11 @@ SHOWN_BY = {
 
 
 def address(name: str = "", position: int | None = None) -> str:
-    """The address of a view, an encoding or a row of the notes; "" is the start page. What follows #/ is taken as it is.
+    """The address of a view, an encoding or a row of the notes; "" is the start page. Of a link, what follows #/ is it.
 
     Raises Refused for an unknown name, and for a position where the view has none.
     """
-    found = _view(name)
+    found = _view(name.rpartition("#/")[2])
     if position is None:
         return found
     view = found.split("?")[0]
@@ -35,6 +42,25 @@ def address(name: str = "", position: int | None = None) -> str:
         places = [one for one in views.PAGES if hasattr(views.view(one), "POSITION")]
         raise Refused(f"--position: {view or 'the start page'} shows no single position; these do: {', '.join(places)}")
     return f"{found}{'&' if '?' in found else '?'}{parameter}={position}"
+
+
+def asked(link: str) -> tuple[str, dict[str, Any]]:
+    """The view of what follows #/, and those of its parameters that Python knows, as the page would send them.
+
+    Raises Refused for a number that is none. What only the page knows, such as a cursor, is left out.
+    """
+    name, _, query = (ROWS[link].view if link in ROWS else link).partition("?")
+    known = views.schemas().get(name or "story", {})
+    given = {one: text for one, text in parse_qsl(query, keep_blank_values=True) if one in known}
+    return name or "story", {one: _valued(one, text, str(known[one]["kind"])) for one, text in given.items()}
+
+
+def _valued(name: str, text: str, kind: str) -> Any:
+    kinds: dict[str, Callable[[str], Any]] = {"integer": int, "number": float, "boolean": YES.__getitem__}
+    try:
+        return kinds.get(kind, str)(text)
+    except (ValueError, KeyError):
+        raise Refused(f"{name}: expected {kind}, got {text[:40]!r}") from None
 
 
 def _view(name: str) -> str:

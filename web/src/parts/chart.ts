@@ -1,6 +1,6 @@
 // Lines against positions, distances or frequencies, as SVG, with a cursor that mouse, finger and keyboard move.
 
-import { h, s } from "../dom";
+import { h, refill, s } from "../dom";
 import type { Stage } from "../view";
 import { shown, type Words } from "../words";
 import { folded, plainTable } from "./numbers";
@@ -74,11 +74,21 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     figure.setAttribute("aria-label", stage.t(about.label));
   }
   let last: ChartState | null = null;
-  let place: (x: number) => number = (x) => x;
+  let drawn: { state: ChartState; width: number; at(x: number): number; up(y: number): number } | null = null;
+  const [lines, pointer] = [s("g", {}), s("g", {})];
+  const picture = s("svg", { "aria-hidden": "true" }, lines, pointer);
+  figure.append(picture);
+  let wide = 0; // measured when it changes: to ask for it at every move costs a layout of the page
 
   function draw(state: ChartState): void {
     last = state;
-    const width = Math.max(figure.clientWidth, 260);
+    const width = Math.max((wide ||= figure.clientWidth), 260);
+    if (!drawn || drawn.width !== width || !alike(drawn.state, state)) drawLines(state, width);
+    drawCursor(state);
+    if (details.matches("[open]")) numbers(state);
+  }
+
+  function drawLines(state: ChartState, width: number): void {
     const height = about.height ?? Math.round(Math.min(Math.max(width * 0.42, 220), 380));
     const ends = width >= 800 && state.series.some((one) => one.end);
     const right = ends ? ENDS : 14;
@@ -87,38 +97,45 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const x = scale(Math.min(...xs), Math.max(...xs), LEFT, width - right, about.xScale);
     const flat = about.yScale ? 0 : (Math.max(...ys) - Math.min(...ys)) * 0.06 || 0.5;
     const y = scale(state.yFrom ?? Math.min(...ys) - flat, state.yTo ?? Math.max(...ys) + flat, height - BOTTOM, TOP, about.yScale);
-    place = x.place;
-    const picture = s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" });
+    drawn = { state, width, at: x.place, up: y.place };
+    for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) picture.setAttribute(name, String(value));
+    const made: SVGElement[] = [];
     for (const tick of y.ticks(Math.max(4, Math.floor(height / 60))))
-      picture.append(s("line", { class: "grid", x1: LEFT, x2: width - right, y1: y.place(tick), y2: y.place(tick) }), s("text", { x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end" }, tidy(tick)));
+      made.push(s("line", { class: "grid", x1: LEFT, x2: width - right, y1: y.place(tick), y2: y.place(tick) }), s("text", { x: LEFT - 8, y: y.place(tick) + 4, "text-anchor": "end" }, tidy(tick)));
     for (const tick of x.ticks(Math.max(3, Math.floor(width / 110))))
-      picture.append(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
-    picture.append(s("text", { class: "axis-word", x: (LEFT + width - right) / 2, y: height - 4, "text-anchor": "middle" }, stage.t(about.x)), s("text", { class: "axis-word", x: 2, y: 10 }, stage.t(about.y)));
+      made.push(s("line", { class: "tick", x1: x.place(tick), x2: x.place(tick), y1: height - BOTTOM, y2: height - BOTTOM + 4 }), s("text", { x: x.place(tick), y: height - BOTTOM + 18, "text-anchor": "middle" }, tidy(tick)));
+    made.push(s("text", { class: "axis-word", x: (LEFT + width - right) / 2, y: height - 4, "text-anchor": "middle" }, stage.t(about.x)), s("text", { class: "axis-word", x: 2, y: 10 }, stage.t(about.y)));
     for (const mark of state.marks ?? [])
-      picture.append(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: x.place(mark.x) + (x.place(mark.x) > width - 110 ? -5 : 5), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
+      made.push(s("line", { class: "mark", x1: x.place(mark.x), x2: x.place(mark.x), y1: TOP, y2: height - BOTTOM }), s("text", { class: "mark", x: x.place(mark.x) + (x.place(mark.x) > width - 110 ? -5 : 5), y: TOP + 12, "text-anchor": x.place(mark.x) > width - 110 ? "end" : "start" }, mark.word));
     for (const one of state.series) {
-      if (one.low && one.high) picture.append(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
-      picture.append(s("path", { class: `line${one.dashed ? " dashed" : ""}${one.wide ? " wide" : ""}`, d: path(one, x.place, y.place), stroke: one.colour }));
-      for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) picture.append(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
-      if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) picture.append(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
+      if (one.low && one.high) made.push(s("path", { class: "band", d: band(one, x.place, y.place), fill: one.colour }));
+      made.push(s("path", { class: `line${one.dashed ? " dashed" : ""}${one.wide ? " wide" : ""}`, d: path(one, x.place, y.place), stroke: one.colour }));
+      for (const each of one.points ?? []) for (let index = 0; index < each.length; index++) if (Number.isFinite(each[index]!)) made.push(s("circle", { class: "point", cx: x.place(one.x[index]!), cy: y.place(each[index]!), r: 2, fill: one.colour }));
+      if (one.dots) for (let index = 0; index < one.x.length; index++) if (Number.isFinite(one.y[index]!)) made.push(s("circle", { cx: x.place(one.x[index]!), cy: y.place(one.y[index]!), r: 3.5, fill: one.colour }));
     }
+    if (ends) made.push(...endWords(state.series, x, y));
+    refill(lines, ...made);
+  }
+
+  /** Where the cursor stands, and the values there. */
+  function drawCursor(state: ChartState): void {
+    const made: SVGElement[] = [];
     if (state.cursor !== undefined && state.series[0]) {
       const at = state.series[0].x[state.cursor]!;
-      picture.append(s("line", { class: "cursor", x1: x.place(at), x2: x.place(at), y1: TOP, y2: height - BOTTOM }));
+      const x = drawn!.at(at);
+      made.push(s("line", { class: "cursor", x1: x, x2: x, y1: TOP, y2: Number(picture.getAttribute("height")) - BOTTOM }));
       for (const one of state.series) {
         const index = state.cursor < one.x.length && one.x[state.cursor] === at ? state.cursor : -1;
-        if (index >= 0 && Number.isFinite(one.y[index]!)) picture.append(s("circle", { class: "cursor", cx: x.place(at), cy: y.place(one.y[index]!), r: 5, fill: one.colour }));
+        if (index >= 0 && Number.isFinite(one.y[index]!)) made.push(s("circle", { class: "cursor", cx: x, cy: drawn!.up(one.y[index]!), r: 5, fill: one.colour }));
       }
     }
-    if (ends) picture.append(...endWords(state.series, x, y));
-    figure.replaceChildren(picture);
-    legend.replaceChildren(...(state.series.length > 1 || state.cursor !== undefined ? state.series.map((one) => {
+    refill(pointer, ...made);
+    refill(legend, ...(state.series.length > 1 || state.cursor !== undefined ? state.series.map((one) => {
       const swatch = h("i", { class: `${one.dashed ? "dashed" : ""}${one.wide ? "wide" : ""}` });
       swatch.style.setProperty("--k", one.colour);
       const value = state.cursor !== undefined && state.cursor < one.y.length ? h("b", { "data-value": one.y[state.cursor]! }, Number.isFinite(one.y[state.cursor]!) ? shown(one.y[state.cursor]!) : "–") : null;
       return h("li", {}, swatch, one.name, value && " ", value);
     }) : []));
-    if (details.matches("[open]")) numbers(state);
   }
 
   function numbers(state: ChartState): void {
@@ -127,7 +144,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const every = state.every ?? 1;
     const chosen = sample(Math.ceil(first.x.length / every), (state.cursor ?? 0) / every).map((index) => index * every);
     const head = [stage.t(about.x), ...state.series.map((one) => one.name)];
-    table.replaceChildren(plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => (Number.isFinite(one.y[index]) ? one.y[index]! : "–"))])));
+    refill(table, plainTable(stage.t(about.label), head, chosen.map((index) => [tidy(first.x[index]!), ...state.series.map((one) => (Number.isFinite(one.y[index]) ? one.y[index]! : "–"))])));
   }
   details.addEventListener("toggle", () => details.matches("[open]") && last && numbers(last));
 
@@ -136,6 +153,7 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     const box = figure.getBoundingClientRect();
     const pixel = event.clientX - box.left - parseFloat(getComputedStyle(figure).paddingLeft);
     const { x } = last.series[0];
+    const place = drawn!.at;
     let best = 0;
     for (let index = 0; index < x.length; index += last.every ?? 1) if (Math.abs(place(x[index]!) - pixel) < Math.abs(place(x[best]!) - pixel)) best = index;
     about.pick(best);
@@ -152,7 +170,11 @@ export function lineChart(stage: Stage, about: ChartAbout): Chart {
     event.preventDefault();
     about.pick(Math.min(Math.max(next, 0), count - 1));
   });
-  const watch = new ResizeObserver(() => last && draw(last));
+  const watch = new ResizeObserver(() => {
+    if (wide === figure.clientWidth) return;
+    wide = figure.clientWidth;
+    if (last) draw(last);
+  });
   watch.observe(figure);
   stage.leaving(() => watch.disconnect());
   return { element, draw };
@@ -178,6 +200,14 @@ export function apart(heights: number[], least: number): number[] {
   const order = heights.map((_, index) => index).sort((a, b) => heights[a]! - heights[b]!);
   for (let at = 1; at < order.length; at++) found[order[at]!] = Math.max(found[order[at]!]!, found[order[at - 1]!]! + least);
   return found;
+}
+
+/** Whether only the cursor differs. */
+function alike(one: ChartState, other: ChartState): boolean {
+  const words = ({ series, marks, yFrom, yTo }: ChartState) => JSON.stringify([marks, yFrom, yTo, series.map(({ name, colour, dashed, wide, end, dots }) => [name, colour, dashed, wide, end, dots])]);
+  const numbers = ({ series }: ChartState) => series.flatMap(({ x, y, low, high, points }) => [x, y, low ?? [], high ?? [], ...(points ?? [])]);
+  const [before, after] = [numbers(one), numbers(other)];
+  return words(one) === words(other) && before.length === after.length && before.every((some, n) => some === after[n] || (some.length === after[n]!.length && Array.prototype.every.call(some, (value, at) => Object.is(value, after[n]![at]))));
 }
 
 function extent(values: ArrayLike<number>): number[] {

@@ -3,8 +3,9 @@
 import { h } from "../dom";
 import type { Parameter, State, Value } from "../source";
 import { clamped, type Control } from "../view";
-import type { Words } from "../words";
+import { SPLIT, type Words } from "../words";
 import { tidy } from "./chart";
+import { segmented } from "./segmented";
 
 export interface Controls {
   element: HTMLElement;
@@ -66,15 +67,18 @@ function chosen({ name, label, choices }: Control, parameter: Parameter, values:
   return { element: h("label", {}, h("span", {}, hands.t(label)), select, typed), draw: (value) => void (select.selectedIndex = values.indexOf(value)) };
 }
 
-function text({ name, label, as, examples }: Control, { longest }: Parameter, hands: Hands): One {
+function text({ name, label, as, examples, rule }: Control, { longest }: Parameter, hands: Hands): One {
   const send = () => hands.set({ [name]: field.value });
   const id = `examples-${name}`;
   const list = examples && h("datalist", { id }, ...examples.map((one) => h("option", { value: one })));
   const field = as === "lines" ? h("textarea", { rows: 4, maxlength: longest, spellcheck: "false", change: send })
     : h("input", { type: "text", maxlength: longest, list: list && id, class: as === "sentence" ? "sentence" : "", change: send });
+  const cut = rule === SPLIT ? segmented(hands.t, (sentence) => hands.set({ [name]: sentence })) : null;
+  const labelled = h("label", { class: as === "lines" ? "wide" : "" }, h("span", {}, hands.t(label)), field, list);
   return {
-    element: h("label", { class: as === "lines" ? "wide" : "" }, h("span", {}, hands.t(label)), field, list),
+    element: cut ? h("div", { class: "typed" }, labelled, cut.element) : labelled,
     draw(value) {
+      cut?.draw(String(value));
       if (field.value !== value && field !== field.ownerDocument.activeElement) field.value = String(value);
     },
   };

@@ -66,6 +66,7 @@ export function heatMap(stage: Pick<Stage, "t" | "leaving">, about: HeatMapAbout
   let high = grid(1, 1);
   let wide = grid(1, 1);
   let last: HeatMapState | null = null;
+  let room = 0; // measured when it changes: to ask for it at every move costs a layout of the page
   let seen: [Numbers, number, number, boolean, number] | null = null;
 
   function paint(numbers: Numbers, name: MapName, limit: number, dark: boolean): void {
@@ -90,7 +91,7 @@ export function heatMap(stage: Pick<Stage, "t" | "leaving">, about: HeatMapAbout
     const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
     const dark = isDark(element);
     const ratio = window.devicePixelRatio || 1;
-    const width = (map.clientWidth || 600) - MARGIN;
+    const width = ((room ||= map.clientWidth) || 600) - MARGIN;
     const height = Math.min(Math.max((width / columns) * rows, 240, rows), rows * (about.tallest ?? 40), Math.max(460, Math.min(rows, 560)));
     [high, wide] = [grid(rows, height * ratio), grid(columns, width * ratio)];
     const [w, t] = [Math.round(wide.cells * wide.pixels), Math.round(high.cells * high.pixels)];
@@ -170,7 +171,11 @@ export function heatMap(stage: Pick<Stage, "t" | "leaving">, about: HeatMapAbout
     event.preventDefault();
     about.pick(Math.min(Math.max(row, 0), rows - 1), Math.min(Math.max(column, 0), columns - 1));
   });
-  const watch = new ResizeObserver(() => last && draw(last));
+  const watch = new ResizeObserver(() => {
+    if (room === map.clientWidth) return;
+    room = map.clientWidth;
+    if (last) draw(last);
+  });
   watch.observe(map);
   stage.leaving(() => watch.disconnect());
   return { element, draw };

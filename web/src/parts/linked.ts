@@ -51,6 +51,7 @@ export function linked(stage: Stage, about: { label: Words; pick(row: number, co
   function tile(): Tile {
     const canvas = h("canvas", { "aria-hidden": "true" });
     let mine: TileState | null = null;
+    let room = 0; // measured when it changes: to ask for it at every move costs a layout of the page
     const pictures = [picture(), picture()] as const;
 
     function draw(state: TileState): void {
@@ -58,7 +59,7 @@ export function linked(stage: Stage, about: { label: Words; pick(row: number, co
       const { numbers, map = "diverging", limit, wiped, cursor: [row, column] } = state;
       const [rows, columns] = [numbers.shape[0]!, numbers.shape[1]!];
       const ratio = window.devicePixelRatio || 1;
-      const width = Math.max(Math.round(canvas.clientWidth * ratio), columns);
+      const width = Math.max(Math.round((room ||= canvas.clientWidth) * ratio), columns);
       const height = Math.round((width / columns) * rows);
       if (canvas.width !== width || canvas.height !== height) [canvas.width, canvas.height] = [width, height];
       const dark = isDark(element);
@@ -105,7 +106,10 @@ export function linked(stage: Stage, about: { label: Words; pick(row: number, co
     };
     canvas.addEventListener("pointerdown", at);
     canvas.addEventListener("pointermove", (event) => (event.pointerType === "mouse" || event.buttons & 1) && at(event));
-    redraws.push(() => mine && draw(mine));
+    redraws.push(() => {
+      room = canvas.clientWidth;
+      if (mine) draw(mine);
+    });
     return { element: canvas, draw };
   }
   const watch = new ResizeObserver(() => redraws.forEach((redraw) => redraw()));

@@ -2,7 +2,7 @@
 
 import { colour, inkOn, isDark, type MapName } from "../colours";
 import type { Numbers } from "../data";
-import { fill, h } from "../dom";
+import { h, refill } from "../dom";
 import { shown } from "../words";
 
 export interface Window {
@@ -37,7 +37,7 @@ export function numbersWindow(caption: string, of: string): { element: HTMLEleme
           }
           return cell;
         })));
-      fill(table, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...body));
+      refill(table, h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...body));
     },
   };
 }

@@ -1,7 +1,7 @@
 // Attention in eight steps. The step at which a method uses position is marked in amber.
 
 import { array, type Data } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { formula } from "../parts/formula";
 import { matrix, type Matrix } from "../parts/matrix";
 import { player } from "../parts/player";
@@ -101,9 +101,9 @@ export const view: View = {
         if (site) step.dataset["site"] = site;
         else delete step.dataset["site"];
         step.setAttribute("aria-current", index === at - 1 ? "step" : "false");
-        fill(step, h("small", {}, index + 1), h("b", {}, stage.t(one.title)), site ? h("em", {}, stage.t(ENTERS[site]!)) : null);
+        refill(step, h("small", {}, index + 1), h("b", {}, stage.t(one.title)), site ? h("em", {}, stage.t(ENTERS[site]!)) : null);
       });
-      fill(
+      refill(
         equal,
         stage.t(both("posenc.attend gives the same output; the largest difference is ", "posenc.attend 算出同样的输出，最大差异 ")),
         h("output", { "data-role": "difference", "data-value": about.difference }, shown(about.difference)),
@@ -115,7 +115,7 @@ export const view: View = {
       if (!chosen) {
         const word = Math.min(number(state, "row"), about.words.length - 1);
         panel.querySelectorAll("[data-word]").forEach((button, index) => button.setAttribute("aria-pressed", String(index === word)));
-        fill(
+        refill(
           stage.formula,
           formula([`${about.words[word]}: `, h("span", { class: "position" }, "p = "), h("output", { "data-role": "value", "data-value": word }, word)]),
         );
@@ -143,7 +143,7 @@ export const view: View = {
         different: both("wrong", "错误"),
       };
       const result = h("output", { "data-role": "value", "data-value": value }, shown(value, 6));
-      fill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
+      refill(stage.formula, formula([...name, how.letters.length ? " = " : "", ...how.letters], [...how.numbers, how.numbers.length ? " = " : "= ", result]),
         print ? h("p", { class: "small", "data-role": "printed" }, `${stage.t(both("Note 004 prints", "笔记 004 写的是"))} ${print[0].replace("-", "−")}${stage.t(both(": ", "："))}${stage.t(verdicts[print[1]]!)}${stage.t(both(".", "。"))}`) : null);
       stage.code(`${chosen.name}[${array(data, chosen.name).shape.length === 3 ? `${head}, ` : ""}${row}, ${column}]  # ${value}`);
       said(`${stage.t(frame.title)}. ${name.map((one) => (one instanceof Node ? one.textContent : one)).join("")}: ${shown(value)}`);

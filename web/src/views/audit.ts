@@ -1,7 +1,7 @@
 // An uploaded table or an example: the recognised formula, its values, and the difference.
 
 import { array, type Data, type Numbers } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, h, refill } from "../dom";
 import { tidy } from "../parts/chart";
 import { formula, put, sup, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
@@ -109,11 +109,11 @@ export const view: View = {
       verdict.textContent = stage.t(!recognised ? both("Not recognised as sinusoidal", "没有识别出正弦编码") : wrong ? both(`Recognised, with ${wrong} ${wrong === 1 ? "error" : "errors"}`, `已识别，有 ${wrong} 处错误`)
         : data.facts["arithmetic"] !== "exact" ? both("Recognised; some precision is lost", "已识别，损失了一些精度") : both("Recognised, no errors", "已识别，没有错误"));
       verdict.dataset["level"] = wrong ? "wrong" : recognised ? "good" : "note";
-      fill(findings, ...found.map((one) => {
+      refill(findings, ...found.map((one) => {
         const mark = MARKS[one.level]!;
         return h("li", { class: one.level }, h("span", { class: "mark", "aria-hidden": "true" }, mark.sign), h("span", { class: "away" }, `${stage.t(mark.words)}: `), stage.t(one));
       }));
-      fill(stage.formula, substituted(stage, data, table, recognised, cursor));
+      refill(stage.formula, substituted(stage, data, table, recognised, cursor));
       if (told !== data) {
         if (told) stage.announce(`${verdict.textContent}. ${found[0] ? stage.t(found[0]) : ""}`);
         told = data;

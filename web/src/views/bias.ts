@@ -5,7 +5,7 @@
 
 import { ordered, type MapName } from "../colours";
 import { array, row, type Data, type Numbers } from "../data";
-import { fill, h, s, type Child } from "../dom";
+import { type Child, fill, h, refill, s } from "../dom";
 import { lineChart, tidy, type Series } from "../parts/chart";
 import { formula, fraction, put, sub, sup, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
@@ -182,7 +182,7 @@ export const view: View = {
       asked = method;
 
       const found = at < 0 ? null : { index: index[at]!, bias: row(array(data, "bias"), head - 1)[at]!, weight: row(array(data, "weight"), head - 1)[at]! };
-      fill(stage.formula, formula(...(RULES[method] ?? anyRule)(data, state, { head, n, i, j, found }, t)));
+      refill(stage.formula, formula(...(RULES[method] ?? anyRule)(data, state, { head, n, i, j, found }, t)));
       const said = found ? both(`bias ${shown(found.bias)}, weight left ${percent(found.weight)}`, `偏置 ${shown(found.bias)}，剩余权重 ${percent(found.weight)}`) : MASKED;
       stage.announce(t(both(`head ${head}, query ${i}, key ${j}: ${said.en}`, `第 ${head} 个头，查询 ${i}，键 ${j}：${said.zh}`)));
       if (found) stage.code(`bias[${head - 1}, ${at}], weight[${head - 1}, ${at}]  # ${found.bias}, ${found.weight}`);

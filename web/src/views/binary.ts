@@ -2,7 +2,7 @@
 
 import { ordered } from "../colours";
 import { array, type Data } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s, say } from "../dom";
 import { lineChart } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { folded, plainTable } from "../parts/numbers";
@@ -114,7 +114,7 @@ export const view: View = {
       const [sin, cos] = [Math.sin(omega[clock]! * p), Math.cos(omega[clock]! * p)];
       const other = turned(Math.PI - angle);
       big.setAttribute("aria-label", t(both(`clock ${clock}: sin ${shown(sin)}, cos ${shown(cos)}`, `时钟 ${clock}：sin ${shown(sin)}，cos ${shown(cos)}`)));
-      fill(reading, ...(sine
+      refill(reading, ...(sine
         ? [t(both("Clock ", "时钟 ")), put(clock, "channel"), t(both(" shows sin = ", " 的 sin = ")), h("b", {}, shown(sin)),
           t(both(". Two angles are possible: ", "。有两个可能的角度：")), h("output", { "data-role": "angle", "data-value": angle }, shown(angle, 3)), t(both(" and ", " 和 ")),
           h("output", { "data-role": "other", "data-value": other }, shown(other, 3)),
@@ -131,7 +131,7 @@ export const view: View = {
       const single = { name: t(both("the fastest clock alone", "只看最快的一只")), x, y: alone, colour: "var(--line-3)", dashed: true };
       chart.draw({ series: omega.length > 1 ? [together, single] : [single], cursor: p - start, yFrom: 0 });
       const turns = (omega[clock]! * p) / (2 * Math.PI);
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [t(both("angle", "角度")), sub("i"), " = ", v("p"), " · ", v("ω"), sub("i"), ",  ", v("ω"), sub("i"), " = base", sup("−2i/d"), ",  d = ",
           put(2 * omega.length)],
         [t(both("angle", "角度")), sub(put(clock, "channel")), " = ", put(p, "position"), " · ", put(shown(omega[clock]!, 6), "channel"), " = ",
@@ -142,7 +142,7 @@ export const view: View = {
       table = () => {
         if (!numbers.matches("[open]")) return;
         const head = both("clock|frequency ω|wavelength|angle|sin|cos", "时钟|频率 ω|波长|角度|sin|cos");
-        fill(hands, plainTable(t(both(`All clocks at position ${p}`, `位置 ${p} 处的各时钟`)), t(head).split("|"),
+        refill(hands, plainTable(t(both(`All clocks at position ${p}`, `位置 ${p} 处的各时钟`)), t(head).split("|"),
           [...omega].map((w, i) => [String(i), w, (2 * Math.PI) / w, turned(w * p), Math.sin(w * p), Math.cos(w * p)])));
       };
       table();
@@ -190,13 +190,14 @@ function counter(stage: Stage): { element: HTMLElement; draw(p: number): void } 
       rows.forEach(({ name, cells, element }, index) => {
         const q = first + index;
         const [now, last] = [bits(q), bits(Math.max(q - 1, 0))];
-        name.textContent = String(q);
+        say(name, String(q));
         element.toggleAttribute("aria-current", q === p);
         if (q === p) element.dataset["value"] = now;
         else delete element.dataset["value"];
         cells.forEach((cell, bit) => {
-          cell.textContent = now[bit]!;
-          cell.className = `${now[bit] === "1" ? "one" : ""} ${now[bit] !== last[bit] ? "flipped" : ""}`;
+          say(cell, now[bit]!);
+          cell.classList.toggle("one", now[bit] === "1");
+          cell.classList.toggle("flipped", now[bit] !== last[bit]);
         });
       });
     },
@@ -255,7 +256,7 @@ function place(line: SVGLineElement, x1: number, y1: number, x2: number, y2: num
 function drawBig(big: SVGElement, angle: number, sine: boolean): void {
   const [x, y] = [52 * Math.cos(angle), -52 * Math.sin(angle)];
   const line = (name: string, x1: number, y1: number, x2: number, y2: number) => s("line", { class: name, x1, y1, x2, y2 });
-  fill(big, s("circle", { class: "rim", r: 52 }), line("axis", -62, 0, 62, 0), line("axis", 0, -62, 0, 62),
+  refill(big, s("circle", { class: "rim", r: 52 }), line("axis", -62, 0, 62, 0), line("axis", 0, -62, 0, 62),
     ...(sine ? [line("level", -66, y, 66, y), line("hand mirror", 0, 0, -x, y),
       s("circle", { class: "tip mirror", cx: -x, cy: y, r: 4 })] : [line("cos", 0, 0, x, 0), line("drop", x, 0, x, y)]),
     line("sin", 0, 0, 0, y), line("hand", 0, 0, x, y), s("circle", { class: "tip", cx: x, cy: y, r: 4 }), s("circle", { class: "hub", r: 2.5 }),

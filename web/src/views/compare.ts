@@ -2,7 +2,7 @@
 
 import { encodingColour } from "../colours";
 import { array, type Data, type Numbers } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { lineChart } from "../parts/chart";
 import { colourKey } from "../parts/colour_key";
 import { formula, put } from "../parts/formula";
@@ -151,7 +151,7 @@ export const view: View = {
       panels.forEach((one, m) => (one.element.hidden = m >= about.length));
       about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], cut.limit, m === a || m === b));
       key.draw("diverging", cut.limit, ends(cut.limit));
-      fill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
+      refill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
       drawHeads(stage, heads, n, head);
 
       const without = here(cut.plain);
@@ -160,7 +160,7 @@ export const view: View = {
         fill(values, valuesTable(about, without, cut.maps.map(here), [head, i, j], t));
         const pair = `${a} ${b}`;
         if (apart.maps !== cut.maps || apart.key !== pair) apart = { key: pair, maps: cut.maps, numbers: subtracted(cut.maps[b]!, cut.maps[a]!) };
-        fill(minus, `${called(b)} − ${called(a)}`);
+        refill(minus, `${called(b)} − ${called(a)}`);
         same.hidden = a !== b;
         const most = limitOf(apart.numbers.values);
         difference.draw({ numbers: apart.numbers, cursor: [i, j], limit: most, ends: ends(most) });
@@ -179,7 +179,7 @@ export const view: View = {
       }
 
       const negative = (value: number) => (value < 0 ? `(${shown(value)})` : shown(value));
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [t(both("added = score with the encoding − score without it", "加上的量 = 加编码后的分数 − 不加编码的分数"))],
         ...two.map((m): Child[] => {
           const [one, value] = [about[m]!, here(cut.maps[m]!)];
@@ -207,7 +207,7 @@ function panel(maps: Linked): Panel {
     draw(about, numbers, cursor, limit, chosen) {
       element.style.setProperty("--k", encodingColour(about.name));
       element.classList.toggle("chosen", chosen);
-      fill(title, about.title.en);
+      refill(title, about.title.en);
       const found = numbers.values[cursor[0] * numbers.shape[1]! + cursor[1]]!;
       Object.assign(value.dataset, { method: about.name, value: String(found) });
       value.textContent = shown(found, 2);

@@ -1,7 +1,7 @@
 // The angles of each pair seen in training and not seen, and measured results beyond the trained length.
 
 import { array } from "../data";
-import { fill, h } from "../dom";
+import { h, refill } from "../dom";
 import { controls } from "../parts/controls";
 import { folded, plainTable } from "../parts/numbers";
 import type { State } from "../source";
@@ -82,7 +82,7 @@ export const view: View = {
       const of = reader(data);
       const factor = number(state, "factor");
       const name = t(NAMES[methods[chosen]!.name]!);
-      fill(said, facts["family"] ? h("b", {}, `${facts["family"]}: `) : null,
+      refill(said, facts["family"] ? h("b", {}, `${facts["family"]}: `) : null,
         t(both("", "训练长度 ")), h("b", {}, `${facts["trained"]}`), t(both(" positions in training: ", "：")),
         h("b", { "data-role": "unfinished", "data-value": facts["unfinished"] }, `${facts["unfinished"]}`),
         t(both(` of ${pairs} pairs do not complete a turn.`, ` 个通道对（共 ${pairs} 个）转不满一圈。`)),
@@ -90,7 +90,7 @@ export const view: View = {
           t(both(`new at ${tidy(facts["trained"] * factor)}`, `到 ${tidy(facts["trained"] * factor)} 时新出现`))));
       strips.draw(data, methods, pair, chosen);
       drawRing(ring, of, chosen, pair, stage);
-      fill(table, plainTable(`${t(both("Pair", "通道对"))} ${pair}`, [
+      refill(table, plainTable(`${t(both("Pair", "通道对"))} ${pair}`, [
         t(both("frequencies", "频率设置")), t(both("ω′, radians per position", "ω′（弧度／位置）")), t(both("turns in training", "训练中转的圈数")),
         t(both(`turns at ${tidy(factor)}·L`, `${tidy(factor)}·L 处的圈数`)),
         t(both("new, of a turn", "新增（圈）")), t(both("pairs with new angles", "有新角度的通道对数量")), t(both("cos/sin ×", "cos/sin 乘以")),
@@ -103,11 +103,11 @@ export const view: View = {
       last = () => {
         if (!details.matches("[open]")) return;
         const rows = Array.from({ length: pairs }, (_, n) => [String(n), of.omega(chosen, n), of.trained(n), of.target(chosen, n), of.fresh(chosen, n)]);
-        fill(all, plainTable(name, [t(both("pair", "通道对")), "ω′", t(both("angle at L", "L 处的角度")),
+        refill(all, plainTable(name, [t(both("pair", "通道对")), "ω′", t(both("angle at L", "L 处的角度")),
           t(both("angle at s·L", "s·L 处的角度")), t(both("new angle", "新增角度"))], rows));
       };
       last();
-      fill(stage.formula, h("h2", {}, name), substituted(stage, facts, methods[chosen]!, of, chosen, pair, factor));
+      refill(stage.formula, h("h2", {}, name), substituted(stage, facts, methods[chosen]!, of, chosen, pair, factor));
       beyond.draw(data, state);
       const turned = shown(of.fresh(chosen, pair) / TURN);
       stage.announce(t(both(`${name}, pair ${pair}: new ${turned} of a turn`, `${name}，通道对 ${pair}：新增 ${turned} 圈`)));

@@ -2,7 +2,7 @@
 
 import { encodingColour } from "../colours";
 import { array, row, type Data } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { controls } from "../parts/controls";
 import { plainTable } from "../parts/numbers";
@@ -128,7 +128,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     unjudged.hidden = learnt.hidden = !silent.length;
     learnt.textContent = t(both(`Learnt means: ${task.rule.en}.`, `“学会”是指：${task.rule.zh}。`));
     const unit = isBits ? both("bits, mean of the seeds", "比特（各种子的平均）") : both("% of rows entirely correct, mean of the seeds", "整行正确的百分比（各种子的平均）");
-    fill(table, plainTable(`${t(task.title)}: ${t(unit)}`,
+    refill(table, plainTable(`${t(task.title)}: ${t(unit)}`,
       [t(changed ? both("frequencies", "频率设置") : both("encoding", "编码")), ...task.lengths.map((length) => `${length} (${tidy(length / task!.length)}×)`)],
       arms.filter((arm) => on.has(arm.name)).map((arm) => [t(arm.title),
         ...arm.cells.map((cell) => (cell.mean === undefined ? t(cell.why!) : shown(cell.mean * percent, isBits ? 2 : 1)))])));

@@ -2,7 +2,7 @@
 
 import { encodingColour } from "../colours";
 import { array } from "../data";
-import { fill, h } from "../dom";
+import { h, refill, say } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup } from "../parts/formula";
 import { folded, plainTable } from "../parts/numbers";
@@ -135,18 +135,18 @@ export const view: View = {
       sides.forEach(({ title, said, sentence, maps }, model) => {
         const reading = readings[model]!;
         const share = right[(model + 1) * snapshots - 1]!;
-        fill(title, h("span", {}, model ? t(both(`With ${name}`, `有位置：${name}`)) : t(both("Without positions", "没有位置"))),
+        refill(title, h("span", {}, model ? t(both(`With ${name}`, `有位置：${name}`)) : t(both("Without positions", "没有位置"))),
           h("b", { class: share > 0.5 ? "right" : "wrong", "data-role": model ? "right-with" : "right-without", "data-value": share }, t(both(`${shown(100 * share, 0)} % right`, `${shown(100 * share, 0)}% 答对`))));
         sentence.draw(reading, chosenIn(reading));
         maps.element.dataset["title"] = t(model ? both(`Heads with ${name}`, `${name} 的各头`) : both("Heads without positions", "没有位置的各头"));
         maps.draw(array(data, model ? "weights_with" : "weights_without"), reading.head, Array.from({ length: count }, (_, n) => ofHead(model, snapshots - 1, n)));
-        fill(said, t(both(`Right: of ${facts.held_out} held-out sentences, with all words. Below each head, its mean attention to the word that the answer is in.`, `答对：${facts.held_out} 个留出的句子中全部答对的比例。每个头下面是它给答案所在的词的平均注意力。`)));
+        refill(said, t(both(`Right: of ${facts.held_out} held-out sentences, with all words. Below each head, its mean attention to the word that the answer is in.`, `答对：${facts.held_out} 个留出的句子中全部答对的比例。每个头下面是它给答案所在的词的平均注意力。`)));
       });
 
       play.draw(state);
       const at = Math.min(number(state, "snapshot"), snapshots - 1);
       const step = facts.steps[at]!;
-      fill(when, t(both("step ", "第 ")), h("b", { "data-value": step }, step), t(both(` of ${facts.steps.at(-1)}`, ` 步，共 ${facts.steps.at(-1)} 步`)));
+      refill(when, t(both("step ", "第 ")), h("b", { "data-value": step }, step), t(both(` of ${facts.steps.at(-1)}`, ` 步，共 ${facts.steps.at(-1)} 步`)));
       const over = (f: (step: number) => number) => Array.from({ length: snapshots }, (_, n) => f(n));
       const colours = [encodingColour("nope"), encodingColour(state["encoding"] as string)];
       const called = [t(both("without", "没有位置")), name];
@@ -172,17 +172,17 @@ export const view: View = {
       const key = row_.indexOf(Math.max(...row_));
       const [asks, looked] = [causal ? reading.words[query + 1]! : reading.words[query]!, reading.words[key]!];
       const weight = row_[key]!;
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [`${name}, ${t(headName(reading.head, heads))}:  softmax`, sub("j"), "(q", sub("i"), sup("⊤"), "k", sub("j"), ` / √${facts.size["d_model"]! / heads})`],
         [causal ? t(both(`predicting ${asks}, at ${query}`, `预测“${asks}”，在位置 ${query}`)) : `${asks} `, causal ? "" : put(query, "position"), " → ", `${looked} `, put(key, "position"), ":  ",
           h("output", { "data-role": "value", "data-value": weight }, shown(weight)), t(both(",  answer ", "，答案 ")), h("b", {}, reading.answers[query]!), " ",
           h("output", { "data-role": "chance", "data-value": reading.chances[query]! }, shown(reading.chances[query]!))]));
       const other = readings[0]!;
       const same = other.words.join(" ") === reading.words.join(" ");
-      fill(table, plainTable(t(both(`Attention from ${asks}`, `“${asks}”的注意力`)), [t(both("word", "词")), t(both("without positions", "没有位置")), name],
+      refill(table, plainTable(t(both(`Attention from ${asks}`, `“${asks}”的注意力`)), [t(both("word", "词")), t(both("without positions", "没有位置")), name],
         reading.words.map((word, j) => [`${word} ${j}`, same ? rounded(other.weights[query * size + j]!) : NaN, rounded(row_[j]!)])));
-      words.textContent = facts.vocabulary.join(" ");
-      fill(from, t(both(
+      say(words, facts.vocabulary.join(" "));
+      refill(from, t(both(
         `Eight models, one seed (${facts.seed}): ${layers} layers, d_model ${facts.size["d_model"]}, ${heads} heads, ${facts.training.steps} steps of ${facts.training.rows} sentences, ${facts.date}. Made by `,
         `共八个模型，一个随机种子（${facts.seed}）：${layers} 层，d_model ${facts.size["d_model"]}，${heads} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} 个句子，${facts.date}。命令：`)),
         h("code", {}, "python -m posenc.explorer.train_words"), t(both("; measured by ", "；测量：")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", "。")));

@@ -6,7 +6,7 @@
 //                                                      红色 的 汽车 停 …
 
 import { colour, isDark } from "../colours";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { colourKey } from "../parts/colour_key";
 import type { Stage } from "../view";
 import { both, shown, widthOf } from "../words";
@@ -65,10 +65,16 @@ export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick
   });
 
   function draw(reading: Reading, chosen: number): void {
+    const same = last?.chosen === chosen && alike(last.reading, reading);
     last = { reading, chosen };
-    fill(element, reading.translated === undefined ? arcs(reading, chosen, pick, stage.language === "en") : lines(reading, chosen, pick));
+    if (!same) fill(element, reading.translated === undefined ? arcs(reading, chosen, pick, stage.language === "en") : lines(reading, chosen, pick));
   }
   return { element, draw };
+}
+
+/** Whether they give the same picture: what is set while training is shown elsewhere. */
+function alike(one: Reading, other: Reading): boolean {
+  return one.words === other.words && one.answers === other.answers && one.chances === other.chances && Array.from(one.weights).every((weight, at) => weight === other.weights[at]);
 }
 
 function percent(value: number): string {
@@ -136,11 +142,14 @@ export function headsOf(stage: Stage, label: string, pick: (head: number) => voi
   const maps = h("div", { class: "maps", role: "radiogroup", "aria-label": label });
   const key = colourKey();
   const element = h("div", {}, maps, key.element);
+  let painted: unknown[] = [];
   function draw({ shape, values }: { shape: number[]; values: ArrayLike<number> }, chosen: number, said: number[]): void {
     const [layers, heads, t] = shape as [number, number, number];
     const count = layers * heads;
     const dark = isDark(stage.root);
-    key.draw("amount", 1);
+    const fresh = painted[0] !== values || painted[1] !== dark;
+    painted = [values, dark];
+    if (fresh) key.draw("amount", 1);
     if (maps.childElementCount !== count + 1)
       fill(maps, ...Array.from({ length: count + 1 }, (_, n) => h("button", {
         type: "button", role: "radio", click: () => pick(n),
@@ -155,9 +164,9 @@ export function headsOf(stage: Stage, label: string, pick: (head: number) => voi
       }, h("canvas", { "aria-hidden": "true" }), h("small", {}))));
     [...maps.children].forEach((button, n) => {
       const [canvas, words] = button.children as unknown as [HTMLCanvasElement, HTMLElement];
-      [canvas.width, canvas.height] = [t, t];
+      if (fresh) [canvas.width, canvas.height] = [t, t];
       const paint = canvas.getContext("2d")!;
-      for (let i = 0; i < t; i++) for (let j = 0; j < t; j++) {
+      if (fresh) for (let i = 0; i < t; i++) for (let j = 0; j < t; j++) {
         const weight = (head: number) => values[(head * t + i) * t + j]!;
         paint.fillStyle = colour("amount", n < count ? weight(n) : Math.max(...Array.from({ length: count }, (_, head) => weight(head))), 1, dark);
         paint.fillRect(j, i, 1, 1);
@@ -167,11 +176,11 @@ export function headsOf(stage: Stage, label: string, pick: (head: number) => voi
       (button as HTMLElement).tabIndex = n === chosen ? 0 : -1;
       if (n === count) {
         button.setAttribute("aria-label", stage.t(name));
-        fill(words, stage.t(both("max", "最大")));
+        refill(words, stage.t(both("max", "最大")));
         return;
       }
       button.setAttribute("aria-label", stage.t(both(`${name.en}: ${percent(said[n]!)} to linked words`, `${name.zh}：${percent(said[n]!)} 给相关的词`)));
-      fill(words, `${Math.floor(n / heads) + 1}·${(n % heads) + 1}  `, h("b", { "data-role": "head-linked", "data-value": said[n]! }, percent(said[n]!)));
+      refill(words, `${Math.floor(n / heads) + 1}·${(n % heads) + 1}  `, h("b", { "data-role": "head-linked", "data-value": said[n]! }, percent(said[n]!)));
     });
   }
   return { element, draw };

@@ -2,7 +2,7 @@
 
 import { ordered } from "../colours";
 import { array, type Data, type Numbers } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { lineChart } from "../parts/chart";
 import { controls } from "../parts/controls";
 import { formula, put, sub, sup, v } from "../parts/formula";
@@ -134,7 +134,7 @@ export const view: View = {
       const term = (value: number) => put(value < 0 ? `(${shown(value)})` : shown(value));
       const there = row === "half" ? [put(channel, "channel"), channel < pairs ? " + " : " − ", put(pairs)] : [put(channel, "channel"),
         channel % 2 ? " − 1" : " + 1"];
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [t(both(`${row}: channel `, `${t(CALLED[row])}：通道 `)), put(channel, "channel"), ` ${t(both("is", "是"))} `, v(second ? "y" : "x"),
           sub(put(pair, "channel")), t(both("; its partner is ", "，与它成对的是 ")),
           ...there, " = ", h("output", { "data-role": "partner", "data-value": partner }, String(partner)),
@@ -183,13 +183,15 @@ function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | 
     "aria-label": t(both("Channels of both layouts. Left and right move along a row, up and down change the row.", "两种排布的通道。左右方向键沿行移动，上下方向键换行。")) });
   const numbers = h("div", {});
   let last: Parameters<Channels["draw"]> | null = null;
+  let seen = -1;
+  let room = 0; // measured when it changes: to ask for it at every move costs a layout of the page
 
   function draw(...asked: Parameters<Channels["draw"]>): void {
     last = asked;
     const [data, source, target, row, pair, second] = asked;
     const from = array(data, "permutation").values;
     const d = from.length;
-    const cell = Math.min(Math.max(Math.floor((picture.clientWidth - 2) / d), NARROWEST), 64);
+    const cell = Math.min(Math.max(Math.floor(((room ||= picture.clientWidth) - 2) / d), NARROWEST), 64);
     const tall = 40;
     const [top, bottom] = [50, 222];
     const [width, height] = [cell * d + 2, bottom + tall + 48];
@@ -229,12 +231,12 @@ function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | 
       bracket.style.setProperty("--k", ordered(pair, d / 2));
       svg.append(bracket);
     }
-    const left = picture.scrollLeft;
+    refill(picture, svg);
     const here = middle(array(data, row).values[2 * pair + second]!);
-    picture.replaceChildren(svg);
-    picture.scrollLeft = Math.min(Math.max(left, here + cell - picture.clientWidth), here - cell); // what is chosen is seen
+    if (here !== seen) picture.scrollLeft = Math.min(Math.max(picture.scrollLeft, here + cell - room), here - cell); // what is chosen is seen
+    seen = here;
     const omega = array(data, "omega").values;
-    fill(numbers, plainTable(t(both("Pairs and their channels", "通道对")),
+    refill(numbers, plainTable(t(both("Pairs and their channels", "通道对")),
       [t(both("pair", "通道对")), t(CALLED.half), t(CALLED.interleaved), "ω", t(both("wavelength", "波长"))],
       [...omega].map((speed, i) => [String(i),
         ...(["half", "interleaved"] as const).map((layout) => `${array(data, layout).values[2 * i]}, ${array(data, layout).values[2 * i + 1]}`), speed,
@@ -260,7 +262,10 @@ function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | 
     const [i, member] = places[Math.min(Math.max(to, 0), end)]!;
     pick(row, i, member ? "y" : "x");
   });
-  const watch = new ResizeObserver(() => last && draw(...last));
+  const watch = new ResizeObserver(() => {
+    room = picture.clientWidth;
+    if (last) draw(...last);
+  });
   watch.observe(picture);
   stage.leaving(() => watch.disconnect());
   return { element: h("div", { class: "drawn" }, picture, folded(t(both("Numbers of this drawing", "这幅图的数值")), numbers)), draw };
@@ -315,7 +320,7 @@ function drawModels(place: HTMLElement, stage: Stage, data: Data): void {
   const { t } = stage;
   const named = (layout: Layout) => (data.facts["models"] as [string,
     Layout][]).filter(([, its]) => its === layout).map(([name]) => name).join(t(both(", ", "、")));
-  fill(place, plainTable(t(both("By the code that each family is read with", "按各模型家族的代码")), [t(both("layout", "排布")), t(both("models", "模型"))], [
+  refill(place, plainTable(t(both("By the code that each family is read with", "按各模型家族的代码")), [t(both("layout", "排布")), t(both("models", "模型"))], [
     [t(CALLED.half), named("half")],
     [t(CALLED.interleaved), `${named("interleaved")}${t(both("; Llama 1–3 as their authors published them", "；Llama 1–3 作者最初发布的权重"))}`]]),
     h("p", { class: "hint" }, t(both("Llama is in both rows: its authors' files use interleaved, the files on Hugging Face were permuted to half.",

@@ -2,7 +2,7 @@
 
 import { ordered } from "../colours";
 import { array } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { scale, tidy } from "../parts/chart";
 import { formula, put } from "../parts/formula";
 import { number, own, type View } from "../view";
@@ -93,7 +93,7 @@ export const view: View = {
       table.draw(data, state);
 
       const row = found.rows[chosen]!;
-      fill(stage.formula, formula(...found.factors.map((factor, n) => {
+      refill(stage.formula, formula(...found.factors.map((factor, n) => {
         const value = of(bits, chosen, n);
         const why = row.why[n];
         return [`${t(row.title)}, ${factor}×: `, ...(Number.isFinite(value)

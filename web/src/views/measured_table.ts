@@ -4,7 +4,7 @@
 
 import { encodingColour } from "../colours";
 import type { Data } from "../data";
-import { fill, h } from "../dom";
+import { fill, h, refill } from "../dom";
 import { pageLink } from "../parts/sources";
 import type { State } from "../source";
 import type { Stage } from "../view";
@@ -113,11 +113,11 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
         h("td", { "data-role": "rank" }, ranks.get(row.name) ?? (QUALITY.includes(column) && unfinished(row) ? "†" : "–")), name(row), ...COLUMNS.map((one) => cell(row, one))))))));
     if (focused) place.querySelector<HTMLElement>(`[data-sort=${focused}]`)?.focus();
     const open = found.rows.filter(unfinished).length;
-    fill(said, t(both(
+    refill(said, t(both(
       `Press a heading to sort, a name for its page. † marks training that still improved at its end (${open} of ${found.rows.length}): it has no rank, and neither has an encoding behind it.`,
       `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。`)));
     const { size, costs } = found;
-    fill(from, t(both(
+    refill(from, t(both(
       `Bits per byte of a language model trained at ${found.length} bytes, mean of ${found.seeds.length} seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
       `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，${found.seeds.length} 个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
       h("code", {}, found.command));

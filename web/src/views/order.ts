@@ -9,7 +9,7 @@
 // asks for the order that the reader makes.
 
 import { array, row, type Data } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { folded, plainTable } from "../parts/numbers";
 import { formula, put, v } from "../parts/formula";
 import { predict } from "../parts/predict";
@@ -103,7 +103,7 @@ export const view: View = {
         weightTable(stage, "before", t(both("Attention before: ", "调换前的注意力：")) + joined(words), words, looked, word),
         weightTable(stage, "after", t(both("Attention after: ", "调换后的注意力：")) + joined(after), after, looks, place));
       const moved = shifted(looked, looks, now);
-      fill(apart, t(both("Word for word, these weights differ by at most ", "逐词对照，这些权重最多相差 ")),
+      refill(apart, t(both("Word for word, these weights differ by at most ", "逐词对照，这些权重最多相差 ")),
         h("b", { "data-role": "weights-apart", "data-value": moved }, shown(moved)), t(both(".", "。")));
       fill(row_, h("h2", {}, t(both("An array and a multiset", "数组与多重集"))), envelopes(stage, words, after), small(both(
         "An array stores the position of each word. A multiset (bag) stores only the words and their counts. Attention without positions and mask uses only the multiset.",
@@ -136,7 +136,7 @@ export const view: View = {
         )));
       }
 
-      fill(stage.formula, formula(...lines(found[word]!, word, place, distance)));
+      refill(stage.formula, formula(...lines(found[word]!, word, place, distance)));
       const said = `${after.join(" ")} ${distance}`;
       if (before && before !== said) {
         const difference = open ? t(both(` Difference ${shown(distance)}.`, `差异 ${shown(distance)}。`)) : "";

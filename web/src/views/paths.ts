@@ -2,7 +2,7 @@
 
 import { LINES } from "../colours";
 import { array, row, type Data } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { lineChart } from "../parts/chart";
 import { formula, fraction, put, sub, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
@@ -100,7 +100,7 @@ export const view: View = {
           { name: t(both("half a table apart or more", "相隔半张表以上")), x: steps, y: array(data, "far").values, colour: LINES[1]!, dashed: true, dots: true },
         ], cursor: at });
       }
-      fill(stage.formula, formula(...substituted(stage, data, at, p, q, cosine, state["encoding"] as string)));
+      refill(stage.formula, formula(...substituted(stage, data, at, p, q, cosine, state["encoding"] as string)));
       const where = facts["trained"] ? `${t(both(`step ${steps[at]}`, `第 ${steps[at]} 步`))}, ` : "";
       stage.announce(`${where}${t(both("positions", "位置"))} ${p}, ${q}: ${t(both("cosine", "余弦"))} ${shown(cosine)}`);
       if (facts["trained"]) heads.draw(data, state, at);

@@ -2,7 +2,7 @@
 
 import { LINES } from "../colours";
 import { array, row, type Data } from "../data";
-import { fill, h } from "../dom";
+import { h, refill } from "../dom";
 import { lineChart } from "../parts/chart";
 import { plainTable } from "../parts/numbers";
 import { predict } from "../parts/predict";
@@ -63,19 +63,19 @@ export function headsOf(stage: Stage) {
     const [before, start] = [previous.filter((share) => share > MOSTLY).length, Array.from(first).filter((share) => share > MOSTLY).length];
     const best = previous.indexOf(Math.max(...previous));
     const step = (data.facts["steps"] as number[])[at];
-    fill(said, t(both(`At step ${step}, more than half on the token before: `, `第 ${step} 步，一半以上注意力给前一个词元的头：`)),
+    refill(said, t(both(`At step ${step}, more than half on the token before: `, `第 ${step} 步，一半以上注意力给前一个词元的头：`)),
       h("b", { "data-role": "previous", "data-value": before }, t(both(`${before} of ${count} heads`, `${count} 个中有 ${before} 个`))),
       t(both(` (most: ${name(best)}, ${shown(previous[best]!, 2)}); on the first token of the row: `,
         `（最多的是${name(best)}，${shown(previous[best]!, 2)}）；给行首词元的：`)),
       h("b", { "data-role": "first", "data-value": start }, t(both(`${start} of ${count}`, `${start} 个`))),
       t(both(` (most: ${shown(Math.max(...first), 2)}).`, `（最多 ${shown(Math.max(...first), 2)}）。`)));
-    fill(table, plainTable(t(both("Mean probability by head", "各头的平均概率")),
+    refill(table, plainTable(t(both("Mean probability by head", "各头的平均概率")),
       [t(both("head", "头")), t(both("token before", "前一个词元")), t(both("uniform attention", "均匀注意力")), t(both("first token", "行首词元")),
       t(both("uniform attention", "均匀注意力"))],
       Array.from({ length: count }, (_, n) => [name(n), previous[n]!, even[1]!, first[n]!, evenFirst])));
     const { settings, date, code } = data.facts as { settings: Record<string, any>; date: string; code: string };
     const size = settings["size"] as Record<string, number>;
-    fill(from, t(both(
+    refill(from, t(both(
       `Held-out text at the trained length ${data.facts["trained"]}; the first token is counted from position ${data.facts["from"]} on. One model: seed ${settings["seed"]}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${settings["training"]["steps"]} steps of ${settings["training"]["rows"]} rows, ${date}, code ${code.slice(0, 8)}.`,
       `取自训练长度 ${data.facts["trained"]} 的留出文本；行首词元从位置 ${data.facts["from"]} 起统计。只有一个模型：随机种子 ${settings["seed"]}，${size["n_layers"]} 层，d_model ${size["d_model"]}，共 ${settings["training"]["steps"]} 步，每步 ${settings["training"]["rows"]} 行，${date}，代码 ${code.slice(0, 8)}。`)));
   }

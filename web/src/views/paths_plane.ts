@@ -2,7 +2,7 @@
 
 import { ordered } from "../colours";
 import { array, row, type Data, type Numbers } from "../data";
-import { fill, h, s } from "../dom";
+import { h, refill, s } from "../dom";
 import { folded, plainTable } from "../parts/numbers";
 import type { Stage } from "../view";
 import { both, shown } from "../words";
@@ -70,7 +70,7 @@ export function planeOf(stage: Stage) {
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
       ...(p === q ? [] : [named(q, "other", [px, py])]), named(p, "here", p === q ? [px, py + 1] : [qx, qy])));
     const share = array(data, "shown").values[at]!;
-    fill(word, t(both("This plane shows ", "这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
+    refill(word, t(both("This plane shows ", "这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
       t(both(" of the variance of the rows", "")),
       t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
       data.facts["trained"] ? t(both(" Every step is projected to the plane of the last step, at the same scale.", "各步都投影到最后一步的平面，比例相同。")) : "");
@@ -81,7 +81,7 @@ export function planeOf(stage: Stage) {
     const [data, at] = last;
     const { values, shape } = layer(array(data, "paths"), at);
     const moved = row(array(data, "moved"), at);
-    fill(table, plainTable(t(both("Path", "路径")), [t(both("position", "位置")), t(both("1st component", "第一主成分")), t(both("2nd component", "第二主成分")),
+    refill(table, plainTable(t(both("Path", "路径")), [t(both("position", "位置")), t(both("1st component", "第一主成分")), t(both("2nd component", "第二主成分")),
       t(both("distance to the next row", "到下一行的距离"))],
       Array.from({ length: shape[0]! }, (_, n) => [String(n), values[2 * n]!, values[2 * n + 1]!, moved[n] ?? NaN])));
   }

@@ -1,7 +1,7 @@
 // The error of each usual way to compute the table, and the positions that a dtype does not distinguish.
 
 import { array, row, type Data } from "../data";
-import { fill, h } from "../dom";
+import { h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, v } from "../parts/formula";
 import { predict } from "../parts/predict";
@@ -83,11 +83,11 @@ export const view: View = {
       const pairs = coinciding(series);
       for (const [, under] of pairs) under.wide = true;
       series.sort((a, b) => Number(b.wide ?? false) - Number(a.wide ?? false));
-      fill(covered, ...pairs.map(([over, under]) => stage.t(both(`“${over.name}” and “${under.name}” have the same errors: the narrow line lies on the wide one. `, `“${over.name}”与“${under.name}”误差完全相同：细线压在宽线上。`))));
+      refill(covered, ...pairs.map(([over, under]) => stage.t(both(`“${over.name}” and “${under.name}” have the same errors: the narrow line lies on the wide one. `, `“${over.name}”与“${under.name}”误差完全相同：细线压在宽线上。`))));
       covered.hidden = pairs.length === 0;
       const here = nearest(grid, position);
       chart.draw({ series, cursor: here, marks: [{ x: 257, word: "257" }, { x: 2049, word: "2049" }], yFrom: LEAST, yTo: 100 });
-      fill(steps, stepsTable(data, recipes, failed, stage.t));
+      refill(steps, stepsTable(data, recipes, failed, stage.t));
       for (const button of dtypes.querySelectorAll("button")) button.setAttribute("aria-pressed", String(button.dataset["dtype"] === state["strip"]));
       const became = stripTable(strip, data, state, position, stage.t);
 
@@ -96,7 +96,7 @@ export const view: View = {
       const name = channel % 2 ? "cos" : "sin";
       const at = recipes.indexOf("bfloat16 positions") + 1;
       const other = exact.subarray(at * 5, at * 5 + 5);
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         ["PE(", v("p"), ", ", v("c"), `) = ${name}(`, v("p"), " · ", v("ω"), sub("i"), `) = ${name}(`, put(position, "position"), " · ", put(shown(omega, 6), "channel"), `) = ${name} `, put(shown(angle, 4)), " = ",
           h("output", { "data-role": "value", "data-value": value }, shown(value, 6))],
         [stage.t(both("in bfloat16 the position is ", "转成 bfloat16 后位置是 ")), put(shown(other[0]!, 0), "position"), `:  ${name}(`, put(shown(other[0]!, 0), "position"), " · ", put(shown(omega, 6), "channel"), ") = ",
@@ -171,7 +171,7 @@ function stripTable(place: HTMLElement, data: Data, state: State, position: numb
   const below = groups.map(({ value, count }, index) =>
     h("td", { colspan: count, class: count > 1 ? "shared" : index % 2 ? "odd" : "", "data-value": value, "data-count": count }, plain(value)));
   const shared = groups.filter(({ count }) => count > 1).length;
-  fill(place, h("table", { class: "strip", "data-role": "strip" },
+  refill(place, h("table", { class: "strip", "data-role": "strip" },
     h("caption", {}, shared ? t(both(`${integers.length} positions, ${groups.length} rows of the table: cells that span several positions are collisions.`, `${integers.length} 个位置只有 ${groups.length} 种行：跨多列的格子就是重合的位置。`))
       : t(both(`${integers.length} positions, ${groups.length} rows of the table: none coincide here.`, `${integers.length} 个位置对应 ${groups.length} 种行：这里没有重合。`))),
     h("thead", {}, h("tr", {}, h("th", { scope: "row" }, t(both("position", "位置"))), ...above)),

@@ -1,11 +1,12 @@
 // One pair of channels of a query and a key as arrows. Both rotate, and their product depends on the position difference.
 
 import { colour, inkOn, isDark } from "../colours";
-import { array, row, type Data } from "../data";
-import { fill, h, s } from "../dom";
+import { array, row, type Data, type Numbers } from "../data";
+import { fill, h, refill, s, say } from "../dom";
 import { lineChart } from "../parts/chart";
 import { controls } from "../parts/controls";
 import { formula, put, sub, sup, v } from "../parts/formula";
+import { atRest } from "../parts/linked";
 import { folded, plainTable } from "../parts/numbers";
 import { player } from "../parts/player";
 import { predict } from "../parts/predict";
@@ -94,7 +95,9 @@ export const view: View = {
       h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
         section(stage, both("By difference", "随位置之差"), lags.element)),
       question, section(stage, both("Addition and rotation", "相加与旋转"), compared));
+    const beside = atRest(stage);
     let checkedOf: unknown = null;
+    let byLag: Numbers = { shape: [0, 0], values: new Float64Array() };
 
     return (data, state) => {
       const omega = array(data, "omega").values as Float64Array;
@@ -108,6 +111,7 @@ export const view: View = {
       if (checkedOf !== data) {
         checkedOf = data;
         stage.checked(...difference(data, omega));
+        byLag = transposed(data);
       }
       const [two, twoK] = [twoOf(data, "q", pair), twoOf(data, "k", pair)];
       const turn = omega[pair]!;
@@ -117,15 +121,15 @@ export const view: View = {
       const scores = array(data, "scores");
       const score = scores.values[m * (LAST + 1) + n]!;
       const lag = m - n;
-      const ofPairs = row(transposed(data), lag + LAST) as Float64Array;
+      const ofPairs = row(byLag, lag + LAST) as Float64Array;
       parts.draw(ofPairs, pair, score);
       const of = data.facts as { words: string[]; asking: number; word: number };
       const who = of.words[of.asking]!;
-      fill(asks, stage.t(both(`The sentence, “${who}” at m`, `整句话，“${who}”放在 m`)));
-      fill(asked, stage.t(both(`Each word's score with “${who}”. Press a word to use its key.`, `每个词与“${who}”的分数。按一个词，就使用它的键。`)));
+      refill(asks, stage.t(both(`The sentence, “${who}” at m`, `整句话，“${who}”放在 m`)));
+      refill(asked, stage.t(both(`Each word's score with “${who}”. Press a word to use its key.`, `每个词与“${who}”的分数。按一个词，就使用它的键。`)));
       drawWords(words, data, m, of.word, (word, asking) => apart(asking - word, now.m, { word }));
       drawCharts(m, n, pair);
-      drawTable(m, lag);
+      beside(() => drawTable(m, lag));
       drawFormula(m, n, pair, score);
       const ofPair = before >= 0 && before !== pair ? `${stage.t(both("pair", "通道对"))} ${pair}: ${shown(ofPairs[pair]!)}, ` : "";
       before = pair;
@@ -168,7 +172,7 @@ export const view: View = {
         const cells = table.querySelectorAll<HTMLElement>("tbody tr:nth-child(3) td");
         cells[0]!.dataset["role"] = "added-spread";
         cells[1]!.dataset["role"] = "spread";
-        fill(compared, table);
+        refill(compared, table);
       }
 
       function drawFormula(m: number, n: number, pair: number, score: number): void {
@@ -178,7 +182,7 @@ export const view: View = {
         const speed = () => put(shown(turn), "channel");
         const [hatQ, hatK] = [at(data, "q_turned", m, pair), at(data, "k_turned", n, pair)];
         const opposite = array(data, "lag_scores").values[LAST - lag]!;
-        fill(stage.formula, formula(
+        refill(stage.formula, formula(
           ["(R(", v("m"), ")", v("q"), ") · (R(", v("n"), ")", v("k"), ") = ", v("q"), " · R(", v("n"), " − ", v("m"), ")", v("k"), ",  ", v("ω"), sub("i"),
             " = base", sup("−2i/d")],
           [stage.t(both("turned, pair ", "旋转后，通道对 ")), put(pair, "channel"), stage.t(both(": ", "：")), put(vector(hatQ)), " · ", put(vector(hatK)), " = ",
@@ -342,10 +346,10 @@ function planeOf(stage: Stage, moved: (q: boolean, by: number) => void): Plane {
         swatch.style.setProperty("--k", ink);
         return h("li", {}, swatch, `${name}${letter}·ω = ${p} · ${shown(omega)} = `, h("b", {}, degrees(p * omega)));
       };
-      fill(said, line(stage.t(both("q turned by ", "q 转过 ")), "m", m, Q), line(stage.t(both("k turned by ", "k 转过 ")), "n", n, K),
+      refill(said, line(stage.t(both("q turned by ", "q 转过 ")), "m", m, Q), line(stage.t(both("k turned by ", "k 转过 ")), "n", n, K),
         h("li", {}, h("i", { class: "between" }), stage.t(both("angle from k to q: ", "从 k 到 q 的夹角：")),
           h("b", { "data-role": "angle", "data-value": open - TURN * Math.round(open / TURN) }, degrees(open - TURN * Math.round(open / TURN)))));
-      fill(numbers, plainTable(stage.t(both("Before and after turning", "旋转前后")), ["", "x", "y", stage.t(both("length", "长度"))],
+      refill(numbers, plainTable(stage.t(both("Before and after turning", "旋转前后")), ["", "x", "y", stage.t(both("length", "长度"))],
         ([["q", q], ["R(m)q", turned(q, m * omega)], ["k", k], ["R(n)k", turned(k, n * omega)]] as const).map(([name, vector]) => [name, ...vector,
           Math.hypot(...vector)])));
     },
@@ -386,10 +390,10 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
       h("span", {}, stage.t(both("slowest →", "最慢 →")))), folded(stage.t(both("Numbers of these bars", "这些柱子的数值")), numbers)),
     draw(parts, pair, total) {
       [count, chosen] = [parts.length, pair];
-      fill(title, stage.t(both("Score by pair; together ", "每个通道对的分数；合计 ")),
+      refill(title, stage.t(both("Score by pair; together ", "每个通道对的分数；合计 ")),
         h("span", { class: "total", "data-role": "total", "data-value": total }, shown(total)));
       const limit = Math.max(...parts.map(Math.abs), 1e-12);
-      fill(bars, ...[...parts].map((value, index) => {
+      refill(bars, ...[...parts].map((value, index) => {
         const bar = h("i", { class: value < 0 ? "minus" : "plus", "data-value": value });
         bar.style.height = `${(Math.abs(value) / limit) * 46}%`;
         return h("span", { class: index === pair ? "chosen" : "" }, bar);
@@ -397,7 +401,7 @@ function barsOf(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
       bars.setAttribute("aria-valuemax", String(count - 1));
       bars.setAttribute("aria-valuenow", String(pair));
       bars.setAttribute("aria-valuetext", `${pair}: ${shown(parts[pair]!)}`);
-      fill(numbers, plainTable(stage.t(both("Score by pair", "每个通道对的分数")), [stage.t(both("pair", "通道对")), stage.t(both("score", "分数"))],
+      refill(numbers, plainTable(stage.t(both("Score by pair", "每个通道对的分数")), [stage.t(both("pair", "通道对")), stage.t(both("score", "分数"))],
         [...parts].map((value, index) => [String(index), value])));
     },
   };
@@ -419,8 +423,8 @@ function drawWords(place: HTMLElement, data: Data, m: number, chosen: number, pi
     const [, position, chip] = button.children as unknown as HTMLElement[];
     const value = scores[index]!;
     button.setAttribute("aria-pressed", String(index === chosen));
-    position!.textContent = shown(m - asking + index, 0);
-    chip!.textContent = shown(value);
+    say(position!, shown(m - asking + index, 0));
+    say(chip!, shown(value));
     chip!.dataset["value"] = String(value);
     chip!.style.background = colour("diverging", value, limit, dark);
     chip!.style.color = inkOn("diverging", value, limit, dark);

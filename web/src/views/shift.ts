@@ -1,7 +1,7 @@
 // PE(p + k) = M_k · PE(p): dragging p moves the row, dragging k changes the matrix.
 
 import { array, type Data } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { lineChart } from "../parts/chart";
 import { formula, put, sub, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
@@ -94,7 +94,7 @@ export const view: View = {
         const [count, move] = [seen.positions.size, h("b", {}, shown(seen.moved))];
         same.dataset["value"] = String(seen.moved);
         same.dataset["positions"] = String(count);
-        fill(same, ...(count > 1 ? [t(both(`Asked for at ${count} positions; largest change of an entry: `, `已在 ${count} 个位置计算；元素的最大变化：`)),
+        refill(same, ...(count > 1 ? [t(both(`Asked for at ${count} positions; largest change of an entry: `, `已在 ${count} 个位置计算；元素的最大变化：`)),
           move] : [t(both("Move p and see whether any entry changes.", "移动 p，看看有没有元素发生变化。"))]));
         fill(error, "‖PE(p + k) − Mₖ · PE(p)‖ = ", h("output", { "data-role": "error", "data-value": left }, left ? shown(left, 4) : "0"),
           h("span", {}, t(both(" in fp64, rounding only", "（fp64，只有舍入误差）"))));
@@ -108,11 +108,11 @@ export const view: View = {
       const angle = values("turned")[pair]!;
       dial.draw({ p: number(state, "p"), k: number(state, "k"), turn: k * omega[pair]!, omega: omega[pair]!, here: [here[2 * pair + 1]!, here[2 * pair]!],
         there: [there[2 * pair + 1]!, there[2 * pair]!] });
-      fill(turned, t(both("Angle from the row of p to the row of p + k, measured on the rows: ", "从 p 的行到 p + k 的行的夹角（由两行量出）：")),
+      refill(turned, t(both("Angle from the row of p to the row of p + k, measured on the rows: ", "从 p 的行到 p + k 的行的夹角（由两行量出）：")),
         h("b", { "data-role": "turned", "data-value": angle }, shown(angle, 6)), t(both(". k·ω is ", "。k·ω 为 ")), h("b", {}, shown(k * omega[pair]!, 6)),
         t(Math.abs(k * omega[pair]!) > Math.PI ? both(", whole turns left out above.", "，前者略去了整圈。") : both(".", "。")));
       const [cos, sin] = [matrix[2 * pair * d + 2 * pair]!, matrix[2 * pair * d + 2 * pair + 1]!];
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [v("PE"), "(p + k) = ", v("M"), sub("k"), " · ", v("PE"), "(p):  sin((p + k)ω) = cos(kω) · sin(pω) + sin(kω) · cos(pω)"],
         ["sin((", put(p, "position"), k < 0 ? " − " : " + ", put(Math.abs(k)), ") · ", put(shown(omega[pair]!, 6), "channel"), ") = ", put(shown(cos)),
           " · ", put(shown(here[2 * pair]!), "position"), sin < 0 ? " − " : " + ", put(shown(Math.abs(sin))), " · ",
@@ -124,7 +124,7 @@ export const view: View = {
       table = () => {
         if (!numbers.matches("[open]")) return;
         const head = both("channel|PE(p)|Mₖ · PE(p)|PE(p + k)|difference", "通道|PE(p)|Mₖ · PE(p)|PE(p + k)|差");
-        fill(rows, plainTable(t(both(`p = ${p}, k = ${k}`, `p = ${p}，k = ${k}`)), t(head).split("|"),
+        refill(rows, plainTable(t(both(`p = ${p}, k = ${k}`, `p = ${p}，k = ${k}`)), t(head).split("|"),
           [...here.keys()].map((c) => [String(c), here[c]!, moved[c]!, there[c]!, there[c]! - moved[c]!])));
       };
       table();

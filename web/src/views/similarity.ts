@@ -6,7 +6,7 @@
 //   by pair       ∿──────     what each pair adds at the distance of the cursor
 
 import { array, row, type Data } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { predict } from "../parts/predict";
@@ -162,12 +162,12 @@ export const view: View = {
         });
         byPair.draw({ series: [{ name: t(TERM), x: positions.slice(0, d / 2), y: own_.terms(k), colour: "var(--channel)" }] });
         fill(below, ...(kind === "random" ? spreads(stage, array(data, "spread").values, reach, d) : firstRises(stage, rises, reach)));
-        fill(same, t(both("Largest difference between the three curves and Python's: ", "三条曲线与 Python 的曲线之间的最大差异：")),
+        refill(same, t(both("Largest difference between the three curves and Python's: ", "三条曲线与 Python 的曲线之间的最大差异：")),
           h("b", { "data-role": "apart", "data-value": worst }, shown(worst)));
       }
 
       const value = curve[k + reach]!;
-      fill(stage.formula, formula(...lines(stage, kind, { k, p, value, norm, data, reach })));
+      refill(stage.formula, formula(...lines(stage, kind, { k, p, value, norm, data, reach })));
       if (before && before.p !== p) stage.announce(`p = ${p}: ${t(both("the curve stays", "曲线不变"))}, ${shown(worst)}`);
       else if (before && before.k !== k) stage.announce(`${t(both("distance", "距离"))} ${k}: ${shown(value / norm)}`);
       before = { k, p, data };

@@ -2,7 +2,7 @@
 
 import { encodingColour } from "../colours";
 import { array } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { lineChart } from "../parts/chart";
 import { formula, put, sub } from "../parts/formula";
 import { folded } from "../parts/numbers";
@@ -136,7 +136,7 @@ export const view: View = {
         `训练长度的 ${shown(times, times % 1 ? 1 : 0)} 倍：${read} 字节的文本，再由各个模型写 ${written} 字节`));
       slider.setAttribute("aria-valuetext", spoken);
       said.dataset["value"] = String(length);
-      fill(said, h("b", {}, `${shown(times, times % 1 ? 1 : 0)}×`), " ", spoken.replace(/^.*?[:：]\s*/u, ""));
+      refill(said, h("b", {}, `${shown(times, times % 1 ? 1 : 0)}×`), " ", spoken.replace(/^.*?[:：]\s*/u, ""));
       buttons.forEach((button) => button.setAttribute("aria-pressed", String(Number(button.dataset["times"]) === times)));
 
       const loss = array(data, "loss");
@@ -146,17 +146,17 @@ export const view: View = {
       panels.forEach(({ text, loss: said_, chart }, model) => {
         const y = Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]);
         fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, facts.texts[model]!));
-        fill(said_, h("b", { class: "name" }, NAMES[model]!), t(both(`, position ${x[at]}: `, `，位置 ${x[at]}：`)), h("b", { "data-role": `loss-${facts.models[model]}`, "data-value": y[at]! }, shown(y[at]!, 2)), t(both(" bits a byte", " 比特／字节")));
+        refill(said_, h("b", { class: "name" }, NAMES[model]!), t(both(`, position ${x[at]}: `, `，位置 ${x[at]}：`)), h("b", { "data-role": `loss-${facts.models[model]}`, "data-value": y[at]! }, shown(y[at]!, 2)), t(both(" bits a byte", " 比特／字节")));
         chart.draw({ series: [{ name: NAMES[model]!, x, y, colour: COLOURS[model]! }], cursor: at, yFrom: 0, yTo: MOST_BITS,
           marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }] });
       });
       prompt.textContent = facts.prompt;
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [t(both("loss", "损失")), sub("n"), ` = −log`, sub("2"), t(both(" p(byte n | bytes before it)", " p(第 n 字节 | 前面的字节)")), t(both(`,  mean of ${facts.near} bytes up to `, `，到 `)), put(x[at]!, "position"),
           t(both(":  ", ` 为止 ${facts.near} 个字节的平均：  `)), ...NAMES.flatMap((name, model) => [model ? ",  " : "", `${name} `, h("output", {}, shown(loss.values[model * count + at]!))])],
         [t(both("YaRN with factor s = ", "YaRN，倍数 s = ")), put(length), " / ", put(facts.trained), " = ", h("output", {}, shown(times, 2))]));
       const final = facts.models.slice(0, 2).map((name) => facts.training_loss[name]?.at(-1));
-      fill(from_, t(both(
+      refill(from_, t(both(
         `Two models of the lab's study (seed ${facts.seed}): ${facts.size["n_layers"]} layers, d_model ${facts.size["d_model"]}, ${facts.size["n_heads"]} heads, ${facts.training.steps} steps of ${facts.training.rows} × ${facts.trained} bytes of generated tales, English and Chinese, ${facts.date}. Training loss at the end: ALiBi ${shown(final[0]!, 2)}, RoPE ${shown(final[1]!, 2)} bits a byte. YaRN has the RoPE model's weights. Always the most probable byte is written. Trained by `,
         `两个模型来自实验室的研究（随机种子 ${facts.seed}）：${facts.size["n_layers"]} 层，d_model ${facts.size["d_model"]}，${facts.size["n_heads"]} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} × ${facts.trained} 字节的中英文生成故事，${facts.date}。结束时的训练损失：ALiBi ${shown(final[0]!, 2)}、RoPE ${shown(final[1]!, 2)} 比特／字节。YaRN 用的是 RoPE 模型的权重。每次写出概率最大的字节。训练命令：`)),
         h("code", {}, facts.command), t(both("; their records are ", "；记录：")), h("code", {}, Object.entries(facts.keys).map(([name, key]) => `results/study/trials/language_model-${name}-s${facts.seed}-${key}.parquet`).join(", ")), t(both(", made by ", "，由 ")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", " 得出。")));

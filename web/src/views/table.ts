@@ -1,7 +1,7 @@
 // The sinusoidal table, row by row, and how each of its cells is made.
 
 import { array } from "../data";
-import { fill, h } from "../dom";
+import { fill, h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { heatMap } from "../parts/heatmap";
@@ -89,7 +89,7 @@ export const view: View = {
       play.draw({ ...state, p });
       const value = numbers.values[p * d + channel]!;
       const name = isSine ? "sin" : "cos";
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [`PE(`, v("p"), `, ${isSine ? "2i" : "2i+1"}) = ${name}(`, v("p"), " · ", v("ω"), sub("i"), "),  ", v("ω"), sub("i"), " = base", sup("−2i/d")],
         ["PE(", put(p, "position"), ", ", put(channel, "channel"), `) = ${name}(`, put(p, "position"), " · ", put(shown(state["base"] as number, 0)), sup("−2·", put(pair, "channel"), "/", put(d)), `) = ${name}(`, put(p, "position"), " · ", put(shown(omega.values[pair]!, 6), "channel"), ") = ", h("output", { "data-role": "value", "data-value": value }, shown(value, 6))],
       ));

@@ -2,7 +2,7 @@
 
 import { LINES } from "../colours";
 import { array, row } from "../data";
-import { fill, h } from "../dom";
+import { h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { number, own, type View } from "../view";
@@ -53,7 +53,7 @@ export const view: View = {
 
     function drawBars(place: HTMLElement, bars: Bar[], zero: Words): void {
       const most = Math.max(...bars.map((one) => one.size));
-      fill(place, ...bars.map(({ role, name, size, kind }) => {
+      refill(place, ...bars.map(({ role, name, size, kind }) => {
         const bar = h("i", { class: kind });
         bar.style.width = `${(size / most) * 100}%`;
         return h("div", {}, h("span", {}, t(name)), h("span", { class: "room", "aria-hidden": "true" }, bar),
@@ -87,7 +87,7 @@ export const view: View = {
           `ε = ${shown(e, 2)}：一阶之后舍去 ${shown(left(0)[scale]!)}，二阶之后舍去 ${shown(left(1)[scale]!)}`)));
       before = scale;
       const share = mixed / (own + mixed);
-      fill(said, t(both(`At ε = ${shown(e, 2)}; sizes are roots of summed squares over all words and channels. Only the two-position term can see how far two words are apart: it is `,
+      refill(said, t(both(`At ε = ${shown(e, 2)}; sizes are roots of summed squares over all words and channels. Only the two-position term can see how far two words are apart: it is `,
         `ε = ${shown(e, 2)}；大小是所有词、所有通道的平方和的平方根。只有“两个位置”这一项能看到两个词相距多远：它占二阶的 `)),
         h("b", { "data-role": "mixed-share", "data-value": share }, `${shown(100 * share, 0)} %`), t(both(" of the second order.", "。")));
       const line = (name: Words, kind: number, colour: string, dashed = false): Series => ({ name: t(name), x: epsilon, y: left(kind), colour, dashed, dots: true });
@@ -97,7 +97,7 @@ export const view: View = {
         line(both("second order without the factor ½, as in note 002, ∝ ε²", "二阶漏掉 ½，如笔记 002，∝ ε²"), 2, LINES[2]!, true),
       ] });
       const rest = left(1)[scale]!;
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [v("f"), "(X + ", v("ε"), "P) = ", v("f"), "(X) + ", v("ε"), " · ", t(both("first", "一阶")), " + ", v("ε"), sup("2"), " · (", t(both("own", "自身")), " + ", t(both("mixed", "混合")), ") + ", t(both("left out", "舍去"))],
         ["‖", t(both("left out", "舍去")), "‖", sub("ε"), t(both(" at ε = ", "，ε = ")), put(shown(e, 3)), ": ", h("output", { "data-role": "value", "data-value": rest }, shown(rest))]));
       stage.code(`left_out[1, ${scale}]  # ${rest}`);

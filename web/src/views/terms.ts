@@ -6,7 +6,7 @@
 //   added positions ──●──────────────── Transformer-XL
 
 import { array, row, type Data, type Numbers } from "../data";
-import { fill, h, type Child } from "../dom";
+import { type Child, fill, h, refill, say } from "../dom";
 import { scale, tidy } from "../parts/chart";
 import { colourKey } from "../parts/colour_key";
 import { formula, sub, sup } from "../parts/formula";
@@ -172,10 +172,10 @@ export const view: View = {
         one.tile.draw({ numbers: term(k), cursor: [i, j], limit });
         valued(one.value, here(term(k).values));
         if (named === near && namedOf === data) return;
-        fill(one.title, t(NAMES[near]![k]!));
-        fill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
+        refill(one.title, t(NAMES[near]![k]!));
+        refill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
         const [constant, still] = [measured.along_diagonals[k]! < ROUNDING, measured.moved[k]! < ROUNDING];
-        fill(one.notes,
+        refill(one.notes,
           h("li", { class: constant ? "yes" : "", "data-role": "diagonals", "data-value": measured.along_diagonals[k]! }, constant ? t(both("✓ sees the distance alone", "✓ 只看距离")) : null),
           shift ? h("li", { class: still ? "yes" : "", "data-role": "moved", "data-value": measured.moved[k]! }, still ? t(both("✓ shift: no change", "✓ 平移不变")) : `${t(both("shift: up to", "平移最多变"))} ${shown(measured.moved[k]!, 2)}`) : null);
       });
@@ -191,12 +191,12 @@ export const view: View = {
       steps.forEach((one, k) => one.setAttribute("aria-pressed", String(k === near && !between)));
       mark(i, j);
 
-      fill(equal, ...(measured.difference === undefined ? [t(both("A step between the two models: its score is the sum of these four maps.", "两种模型之间的一步：分数就是这四张图之和。"))] : [
+      refill(equal, ...(measured.difference === undefined ? [t(both("A step between the two models: its score is the sum of these four maps.", "两种模型之间的一步：分数就是这四张图之和。"))] : [
         t(both("The four terms sum to the library's own score; the largest difference is ", "四项之和就是库里算出的分数，最大差异 ")),
         h("output", { "data-role": "difference", "data-value": measured.difference }, shown(measured.difference)), t(both(".", "。"))]));
       beside(() => {
         addUp(bars, SWITCHES.map((_, k) => ({ name: t(NAMES[near]![k]!), value: here(term(k).values), on: on[k]! })), t(both("score", "分数")));
-        fill(table, plainTable(t(both(`Query ${words[i]} ${i}`, `查询 ${words[i]} ${i}`)), [t(both("key", "键")), ...NAMES[near]!.map(t), t(both("score", "分数")), t(both("weight", "权重"))],
+        refill(table, plainTable(t(both(`Query ${words[i]} ${i}`, `查询 ${words[i]} ${i}`)), [t(both("key", "键")), ...NAMES[near]!.map(t), t(both("score", "分数")), t(both("weight", "权重"))],
           words.map((word, c) => [`${word} ${c}`, ...SWITCHES.map((_, k) => term(k).values[i * n + c]!), scores[i * n + c]!, alpha[i * n + c]!])));
       });
 
@@ -209,7 +209,7 @@ export const view: View = {
         const [left, right] = operands(data, near, chosen, i, j);
         return [...QUERIES[PARTS[near]![chosen]![0]]!(), ...KEYS[PARTS[near]![chosen]![1]]!(), " / √4 = (", left.map((a, c) => `${inner(a)}·${inner(right[c]!)}`).join(" + "), ") / 2"];
       };
-      fill(stage.formula, formula(
+      refill(stage.formula, formula(
         [...product(), " = ", h("output", { "data-role": "term", "data-value": one }, shown(one))],
         [
           `${t(both("score", "分数"))} ${cell} = `,
@@ -272,7 +272,7 @@ export const view: View = {
 
 function valued(output: HTMLElement, value: number): void {
   output.dataset["value"] = String(value);
-  output.textContent = shown(value, 2);
+  say(output, shown(value, 2));
 }
 
 /** The four maps at a step, or a share of the way to the next. */
@@ -310,7 +310,7 @@ function addUp(place: HTMLElement, terms: { name: string; value: number; on: boo
   bars.push({ name: whole, value: end, on: true, from: 0, to: end });
   const ends = bars.flatMap(({ from, to }) => [from, to]);
   const at = scale(Math.min(0, ...ends), Math.max(0, ...ends, 1e-9), 2, 98);
-  fill(place, ...bars.map(({ name, value, on, from, to }, index) => {
+  refill(place, ...bars.map(({ name, value, on, from, to }, index) => {
     const bar = h("i", { class: index === terms.length ? "all" : value < 0 ? "minus" : "plus" });
     bar.style.left = `${at.place(Math.min(from, to))}%`;
     bar.style.width = `${Math.abs(at.place(to) - at.place(from))}%`;

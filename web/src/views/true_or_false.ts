@@ -1,7 +1,7 @@
 // A sentence as tutorials print it: guess whether it is true, then see the computed verdict.
 
 import { array, type Data } from "../data";
-import { fill, h } from "../dom";
+import { fill, h, refill } from "../dom";
 import { formula } from "../parts/formula";
 import { own, type View } from "../view";
 import { both, shown, type Words } from "../words";
@@ -60,7 +60,7 @@ export const view: View = {
       const guess = GUESSES[answers[at]!];
       const right = guess?.of.includes(claim.verdict);
       verdicts.set(ids[at]!, claim.verdict);
-      fill(quote, "“", t(claim.words), "”");
+      refill(quote, "“", t(claim.words), "”");
       const changed = (to: string) => answers.slice(0, at) + to + answers.slice(at + 1);
       fill(guesses, ...Object.entries(GUESSES).map(([key, { words }]) =>
         h("button", { type: "button", "data-guess": key, "aria-pressed": String(answers[at] === key), click: () => stage.set({ answers: changed(key) }) }, t(words))));
@@ -83,7 +83,7 @@ export const view: View = {
       }, index + 1))));
       const answered = ids.filter((_, index) => !open(index)).length;
       score.textContent = t(both(`${answered} of ${ids.length} answered`, `已回答 ${answered} / ${ids.length}`));
-      fill(stage.formula, formula([guess ? numbersOf(data) : t(both("The numbers behind the verdict appear here after your guess.", "猜完之后，这里给出结论背后的数值。"))]));
+      refill(stage.formula, formula([guess ? numbersOf(data) : t(both("The numbers behind the verdict appear here after your guess.", "猜完之后，这里给出结论背后的数值。"))]));
       stage.announce(guess ? `${stamp.textContent}. ${value.textContent}` : t(claim.words));
     };
   },

@@ -6,7 +6,7 @@
 //    └ ● ───────────► pair
 
 import { array, type Data } from "../data";
-import { fill, h, s, type Child } from "../dom";
+import { type Child, fill, h, refill, s } from "../dom";
 import { scale, tidy } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { folded, plainTable } from "../parts/numbers";
@@ -101,7 +101,7 @@ export const view: View = {
         checkedOf = data;
         stage.checked(omega.reduce((worst, w, i) => Math.max(worst, Math.abs(Math.sin(w * length) - end[i]!)), 0), n);
         const finite = wavelength.filter(Number.isFinite);
-        fill(headline, t(both("", `${n} 个通道对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
+        refill(headline, t(both("", `${n} 个通道对中有 `)), h("b", { "data-role": "unfinished", "data-value": unfinished }, unfinished),
           t(both(` of ${n} pairs do not complete a turn within ${length} positions.`, ` 个在 ${length} 个位置内转不满一圈。`)),
           h("span", {}, t(both(" Wavelengths ", " 波长 ")),
             h("span", { "data-role": "shortest", "data-value": Math.min(...finite) }, shown(Math.min(...finite), 2)), " … ",
@@ -114,11 +114,11 @@ export const view: View = {
       drawTurn(turn, turns, share, unit);
       again = () => drawWave(wave, omega[pair]!, length, turns, t(both(`sin(p·ω) of pair ${pair} over ${length} positions`, `通道对 ${pair} 的 sin(p·ω)，共 ${length} 个位置`)));
       again();
-      fill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，通道对 ")), put(pair, "channel"),
+      refill(about, t(both("Within ", "在 ")), put(length, "position"), t(both(" positions, pair ", " 个位置内，通道对 ")), put(pair, "channel"),
         t(both(" makes ", " 转 ")), h("output", { "data-role": "turns", "data-value": turns }, share),
         t(turns < 1 ? both(" of a turn, less than one.", " 圈：转不满一圈。") : both(" turns. The thick line is the first turn.", " 圈。粗线是第一圈。")));
       const result = h("output", { "data-role": "wavelength", "data-value": wavelength[pair]! }, shown(wavelength[pair]!, 2));
-      fill(stage.formula, data.facts["model"] ? ofModel(stage, data, pair, result) : formula(
+      refill(stage.formula, data.facts["model"] ? ofModel(stage, data, pair, result) : formula(
         [v("λ"), sub("i"), " = 2π · base", sup("2i/d")],
         [v("λ"), sub(put(pair, "channel")), " = 2π · ", put(tidy(number(state, "base"))),
           sup("2·", put(pair, "channel"), "/", put(number(state, "d_model"))), " = ", result, " ", t(both("positions a turn", "个位置转一圈"))],
@@ -130,7 +130,7 @@ export const view: View = {
         const step = Math.ceil(n / MOST_ROWS);
         const chosen = [...omega.keys()].filter((i) => i % step === 0 || i === pair);
         const head = both("pair|frequency ω|wavelength λ|turns within L", "通道对|频率 ω|波长 λ|L 内的圈数");
-        fill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各通道对的频率与波长")), t(head).split("|"),
+        refill(rows, plainTable(t(both("Every pair's frequency and wavelength", "各通道对的频率与波长")), t(head).split("|"),
           chosen.map((i) => [String(i), omega[i]!, wavelength[i]!, length / wavelength[i]!])));
       };
       table();
@@ -192,7 +192,7 @@ function ladder(stage: Stage, pick: (pair: number) => void): { element: HTMLElem
     }
     const [cx, cy] = [x(pair), y(wavelength[pair]!)];
     const toLeft = cx > left + 190; // the pairs before it lie lower, so that there is room above them
-    fill(cursor, s("line", { class: "pick", x1: cx, x2: cx, y1: top, y2: bounds[1] }), s("circle", { class: "pick", cx, cy, r: 7 }),
+    refill(cursor, s("line", { class: "pick", x1: cx, x2: cx, y1: top, y2: bounds[1] }), s("circle", { class: "pick", cx, cy, r: 7 }),
       s("text", { class: "pick", x: cx + (toLeft ? -9 : 13), y: toLeft ? cy - 12 : Math.min(cy + 18, bounds[1] - 6),
         "text-anchor": toLeft ? "end" : "start" }, `${stage.t(both("pair", "通道对"))} ${pair}: λ = ${shown(wavelength[pair]!, 1)}`));
   }
@@ -266,7 +266,7 @@ function drawTurn(place: SVGElement, turns: number, share: string, unit: string)
   const angle = 2 * Math.PI * Math.min(turns, 1);
   const [ex, ey] = [60 + r * Math.cos(angle), 60 - r * Math.sin(angle)];
   const done = turns >= 1;
-  fill(place, s("circle", { class: "ring", cx: 60, cy: 60, r }),
+  refill(place, s("circle", { class: "ring", cx: 60, cy: 60, r }),
     done ? s("circle", { class: "swept", cx: 60, cy: 60, r }) : s("path",
       { class: "swept unfinished", d: `M${60 + r} 60A${r} ${r} 0 ${turns > 0.5 ? 1 : 0} 0 ${ex} ${ey}` }),
     s("circle", { class: done ? "tip" : "tip unfinished", cx: done ? 60 + r : ex, cy: done ? 60 : ey, r: 5 }),

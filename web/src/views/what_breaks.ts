@@ -5,7 +5,7 @@
 //                                               ╲    │ ▚              ▫▪
 
 import { array, type Numbers } from "../data";
-import { fill, h, s } from "../dom";
+import { fill, h, refill, s } from "../dom";
 import { colourKey } from "../parts/colour_key";
 import { formula, put } from "../parts/formula";
 import { linked } from "../parts/linked";
@@ -76,7 +76,7 @@ export const view: View = {
       amount.draw("amount", 1);
       signed.draw("diverging", 1);
       const percent = shown(100 * facts.moved, 0);
-      fill(said, h("b", { "data-role": "moved", "data-value": facts.moved }, `${percent} %`), t(both(" of each word's attention goes elsewhere.", " 的注意力去了别处（各词平均）。")));
+      refill(said, h("b", { "data-role": "moved", "data-value": facts.moved }, `${percent} %`), t(both(" of each word's attention goes elsewhere.", " 的注意力去了别处（各词平均）。")));
       const row = (name: Words, ...text: (string | Node)[]) => [h("dt", {}, t(name)), h("dd", {}, ...text)];
       fill(about, ...row(both("The head", "这个头"), t(facts.head)), ...row(both("What goes wrong", "错在哪里"), t(facts.what)), ...row(both("What mends it", "怎样修正"), t(facts.mend)),
         ...row(both("Reported", "报告"), h("a", { href: facts.report, rel: "noreferrer", target: "_blank" }, facts.report.replace("https://github.com/", ""))),
@@ -84,11 +84,11 @@ export const view: View = {
       const [i, j] = cursor;
       const value = (of: Numbers) => of.values[i * 40 + j]!;
       const cell = (of: Numbers) => (Number.isFinite(value(of)) ? shown(value(of)) : t(both("masked", "被遮住")));
-      fill(stage.formula, formula([
+      refill(stage.formula, formula([
         t(both("attention of query ", "查询 ")), put(i, "position"), t(both(" to key ", " 给键 ")), put(j, "channel"), t(both(": right ", " 的注意力：正确 ")),
         h("output", { "data-role": "right", "data-value": value(right) }, cell(right)), t(both(", with the bug ", "，有错误时 ")), h("output", { "data-role": "wrong", "data-value": value(wrong) }, cell(wrong)),
       ]));
-      fill(table, plainTable(t(both(`Attention of query ${i}`, `查询 ${i} 的注意力`)), [t(both("key", "键")), t(both("right", "正确")), t(both("with the bug", "有错误"))],
+      refill(table, plainTable(t(both(`Attention of query ${i}`, `查询 ${i} 的注意力`)), [t(both("key", "键")), t(both("right", "正确")), t(both("with the bug", "有错误"))],
         Array.from({ length: 40 }, (_, key) => [String(key), right.values[i * 40 + key]!, wrong.values[i * 40 + key]!])));
       stage.announce(`i = ${i}, j = ${j}: ${t(both("right", "正确"))} ${cell(right)}, ${t(both("with the bug", "有错误"))} ${cell(wrong)}`);
       stage.code(`right[${i}, ${j}], wrong[${i}, ${j}]`);

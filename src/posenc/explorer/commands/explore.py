@@ -21,7 +21,7 @@ def command(
         str,
         typer.Argument(
             show_default=False,
-            help="A view such as table, an encoding such as rope, a row of the notes such as S8, or the end of a link.",
+            help="A view such as table, an encoding such as rope, a row of the notes such as S8, or a link.",
         ),
     ] = "",
     position: Annotated[
@@ -38,7 +38,12 @@ def command(
     ] = None,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the address.")] = False,
     export: Annotated[
-        Path | None, typer.Option(show_default=False, help="Write the page as one file that opens from disk, and stop.")
+        Path | None,
+        typer.Option(
+            show_default=False,
+            help="Write the page as one file that opens from disk, and stop. With a link it opens as that page "
+            "stands, with the sentence that was typed.",
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the file of --export if it exists.")] = False,
 ) -> None:
@@ -56,18 +61,18 @@ def command(
     posenc explore --port 9000 --no-browser
 
     posenc explore --export posenc.html
+
+    posenc explore 'order?sentence=我喜欢猫和狗' --export mine.html
     """
     if export is not None and (port is not None or no_browser):
         raise typer.BadParameter(
             "writes a file and serves nothing; leave --port and --no-browser out", param_hint="--export"
         )
-    if export is not None and (view or position is not None):
-        raise typer.BadParameter("writes all views; leave the view and --position out", param_hint="--export")
     if export is None and force:
         raise typer.BadParameter("is for --export", param_hint="--force")
     try:
         if export is not None:
-            _export(export, force)
+            _export(export, force, _address(view, position))
         else:
             _serve(port, no_browser, _address(view, position))
     except ModuleNotFoundError as error:
@@ -87,7 +92,7 @@ def _address(view: str, position: int | None) -> str:
         raise typer.BadParameter(str(error), param_hint="VIEW") from None
 
 
-def _export(path: Path, force: bool) -> None:
+def _export(path: Path, force: bool, at: str) -> None:
     if path.suffix.lower() not in (".html", ".htm"):
         raise typer.BadParameter(f"{path} should end in .html, so that browsers open it", param_hint="--export")
     if path.is_dir() or (path.exists() and not force):
@@ -99,13 +104,17 @@ def _export(path: Path, force: bool) -> None:
     from rich.progress import Progress
 
     from posenc.explorer.export import exported
+    from posenc.explorer.parameters import Refused
     from posenc.lab.records.files import write
 
     torch.set_num_threads(1)  # sums round the same on every machine, so the file is reproducible
     console = Console(stderr=True, emoji=False)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("computing the views")
-        text = exported(lambda done, of: progress.update(task, completed=done, total=of))
+        try:
+            text = exported(lambda done, of: progress.update(task, completed=done, total=of), at)
+        except Refused as error:
+            raise typer.BadParameter(str(error), param_hint="VIEW") from None
     write(path, text)
     typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
 

@@ -123,7 +123,7 @@ def test_solved_frequencies_make_a_rope_that_does_the_same():
     encoding = drawn(factor=3.0)
     tensors = [torch.from_numpy(draw(seed, 1, 2, 5, D)) for seed in (1, 2, 3)]
     at = Positions.arange(1, 5)
-    fixed = create("rope", d_head=D, frequencies=encoding.frequencies_now())
+    fixed = create("rope", d_head=D, layout="half", frequencies=encoding.frequencies_now())
     close(attend(*tensors, fixed, at), attend(*tensors, encoding, at))
 
 

@@ -416,7 +416,10 @@ def test_keys_of_other_frequencies_are_those_rotated_by_hand(what, layout, retur
 
 
 def test_another_yarn_factor_in_the_middle_of_a_conversation():
-    plain, yarn = posenc.create("rope", d_head=16), posenc.create("yarn", d_head=16, factor=4.0, trained_length=32)
+    plain, yarn = (
+        posenc.create("rope", d_head=16, layout="half"),
+        posenc.create("yarn", d_head=16, factor=4.0, trained_length=32),
+    )
     k = torch.from_numpy(draw(22, 1, 2, 40, 16))
     first, every = posenc.Positions.arange(1, 30), posenc.Positions.arange(1, 40)
     cached = plain.rotate(k[:, :, :30], first, "key")

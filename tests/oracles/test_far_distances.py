@@ -87,7 +87,7 @@ def test_elsewhere_and_with_other_frequencies(name):
     at_q, at_k = [9, 30, 31, 107], [0, 1, 7, 8, 25, 29, 30, 100]
     q, k, v = draw(1, 1, 2, 4, D), draw(2, 1, 2, 8, D), draw(3, 1, 2, 8, D)
     order = (Positions(*[torch.tensor([one])] * 2, torch.zeros(1, len(one), dtype=torch.long)) for one in (at_q, at_k))
-    got = attend(*map(torch.from_numpy, (q, k, v)), make(base=50.0), *order)
+    got = attend(*map(torch.from_numpy, (q, k, v)), make(base=50.0, layout="interleaved"), *order)
     close(got, expected(q, k, v, at_q, at_k, distance, base=50.0))
 
 
@@ -104,7 +104,7 @@ BROKEN = {
 @pytest.mark.parametrize("name", METHODS)
 def test_the_oracle_sees_a_broken_formula(name):
     q, k, v = (draw(seed, 1, 2, N, D) for seed in (1, 2, 3))
-    got = attend(*map(torch.from_numpy, (q, k, v)), METHODS[name][0](), Positions.arange(1, N))
+    got = attend(*map(torch.from_numpy, (q, k, v)), METHODS[name][0](layout="interleaved"), Positions.arange(1, N))
     with pytest.raises(AssertionError):
         close(got, expected(q, k, v, range(N), range(N), BROKEN[name]), atol=1e-3)
 
@@ -124,7 +124,7 @@ def test_the_oracle_sees_a_broken_formula(name):
 def test_a_window_as_large_as_the_input_is_rope(whole):
     q, k, v = (torch.from_numpy(draw(seed, 1, 2, N, D)) for seed in (1, 2, 3))
     at = Positions.arange(1, N)
-    close(attend(q, k, v, whole, at), attend(q, k, v, RoPE(D), at))
+    close(attend(q, k, v, whole, at), attend(q, k, v, RoPE(D, layout=whole.layout), at))
 
 
 @pytest.mark.parametrize("name", METHODS)

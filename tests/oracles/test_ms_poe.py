@@ -17,7 +17,7 @@ def angles(position, ratio, power=1, base=10000.0):
     return [position / ratio**power * base ** (-2 * n / D) for n in range(D // 2)]
 
 
-def expected(q, k, v, at, ratios, layout="interleaved", **wrong):
+def expected(q, k, v, at, ratios, layout="half", **wrong):
     """ratios: of every query head; a key turns by that of the query that reads it."""
     share = q.shape[1] // k.shape[1]
     logits = products(q, k) * 0

@@ -118,26 +118,26 @@ AT_LENGTH = {"options": {"length": 8192}}
 
 # name: what the paper says, and the same with one number or sign wrong
 TURNS: dict[str, tuple[Turn, Turn]] = {
-    "linear": (Turn(lambda p: plain()(p / 16)), Turn(lambda p: plain()(p * 16))),
-    "ntk": (Turn(ntk(4, D / (D - 2))), Turn(ntk(4, (D - 2) / D))),
-    "ntk_by_parts": (Turn(yarn(16)), Turn(yarn(16, fast=16.0))),
-    "yarn": (Turn(yarn(16), magnitude=MSCALE), Turn(yarn(16), magnitude=1.0)),
+    "linear": (Turn(lambda p: plain()(p / 16), "half"), Turn(lambda p: plain()(p * 16), "half")),
+    "ntk": (Turn(ntk(4, D / (D - 2)), "half"), Turn(ntk(4, (D - 2) / D), "half")),
+    "ntk_by_parts": (Turn(yarn(16), "half"), Turn(yarn(16, fast=16.0), "half")),
+    "yarn": (Turn(yarn(16), "half", MSCALE), Turn(yarn(16), "half", 1.0)),
     "deepseek_yarn": (
         Turn(yarn(40), softmax=(0.1 * math.log(40) + 1) ** 2),
         Turn(yarn(40), magnitude=0.1 * math.log(40) + 1),
     ),
     "dynamic": (
-        Turn(ntk(2 * 8192 / 2048 - 1, D / (D - 2)), **AT_LENGTH),
-        Turn(ntk(2 * 8192 / 2048, D / (D - 2)), **AT_LENGTH),
+        Turn(ntk(2 * 8192 / 2048 - 1, D / (D - 2)), "half", **AT_LENGTH),
+        Turn(ntk(2 * 8192 / 2048, D / (D - 2)), "half", **AT_LENGTH),
     ),
-    "llama3": (Turn(llama3()), Turn(llama3(high=8.0))),
-    "longrope": (Turn(longrope(), magnitude=LONG, **AT_LENGTH), Turn(longrope(wrong=True), magnitude=LONG, **AT_LENGTH)),
-    "adjusted_base": (Turn(plain(500000.0)), Turn(plain())),
+    "llama3": (Turn(llama3(), "half"), Turn(llama3(high=8.0), "half")),
+    "longrope": (Turn(longrope(), "half", LONG, **AT_LENGTH), Turn(longrope(wrong=True), "half", LONG, **AT_LENGTH)),
+    "adjusted_base": (Turn(plain(500000.0), "half"), Turn(plain(), "half")),
     "resonance": (
-        Turn(lambda p: [p * 2 * math.pi / round(2 * math.pi / omega(i)) for i in range(PAIRS)]),
-        Turn(lambda p: [p * 2 * math.pi / math.ceil(2 * math.pi / omega(i)) for i in range(PAIRS)]),
+        Turn(lambda p: [p * 2 * math.pi / round(2 * math.pi / omega(i)) for i in range(PAIRS)], "half"),
+        Turn(lambda p: [p * 2 * math.pi / math.ceil(2 * math.pi / omega(i)) for i in range(PAIRS)], "half"),
     ),
-    "clipped": (Turn(clipped(16)), Turn(clipped(15))),
+    "clipped": (Turn(clipped(16), "half"), Turn(clipped(15), "half")),
     "partial": (Turn(partial(0.25, D // 4), "half"), Turn(partial(0.25, D), "half")),
     "proportional": (Turn(still_from(12), "half"), Turn(still_from(11), "half")),
     "hope": (Turn(still_from(FINISHED)), Turn(still_from(FINISHED + 1))),

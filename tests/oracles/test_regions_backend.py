@@ -47,11 +47,23 @@ def shifted_rope(i, j):
 
 
 CASES = {
-    "self_extend": (self_extend, lambda: posenc.create("self_extend", d_head=D_HEAD, window=70, group=4)),
-    "rerope": (rerope, lambda: posenc.create("rerope", d_head=D_HEAD, window=70)),
-    "leaky_rerope": (leaky_rerope, lambda: posenc.create("rerope", d_head=D_HEAD, window=70, leak=4.0)),
-    "dual_chunk": (dual_chunk, lambda: posenc.create("dual_chunk", d_head=D_HEAD, trained_length=120)),
-    "lm_infinite": (lm_infinite, lambda: posenc.create("lm_infinite", d_head=D_HEAD, near=70, starting=3)),
+    "self_extend": (
+        self_extend,
+        lambda: posenc.create("self_extend", d_head=D_HEAD, layout="interleaved", window=70, group=4),
+    ),
+    "rerope": (rerope, lambda: posenc.create("rerope", d_head=D_HEAD, layout="interleaved", window=70)),
+    "leaky_rerope": (
+        leaky_rerope,
+        lambda: posenc.create("rerope", d_head=D_HEAD, layout="interleaved", window=70, leak=4.0),
+    ),
+    "dual_chunk": (
+        dual_chunk,
+        lambda: posenc.create("dual_chunk", d_head=D_HEAD, layout="interleaved", trained_length=120),
+    ),
+    "lm_infinite": (
+        lm_infinite,
+        lambda: posenc.create("lm_infinite", d_head=D_HEAD, layout="interleaved", near=70, starting=3),
+    ),
     "shifted_rope": (shifted_rope, lambda: posenc.create("shifted_rope", d_head=D_HEAD, shift=100, local=20)),
 }
 

@@ -12,6 +12,7 @@ from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.fox import FoX
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
+from posenc.encodings.of_families.zipformer import ZipformerPositions
 from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
 from transformers_models.test_versions import HERE
 
@@ -31,6 +32,7 @@ MADE = {
     "grape_ap": lambda: posenc.create("grape_ap", d_model=64, n_heads=HEADS, d_head=WIDTH),
     "repo": lambda: posenc.create("repo", d_model=64, n_heads=HEADS, n_kv_heads=2, d_head=WIDTH),
     "pape": lambda: posenc.create("pape", d_model=64, n_heads=HEADS, axes=1),
+    "zipformer": lambda: ZipformerPositions(64, HEADS, pos_dim=8),
     "of queries": lambda: T5OfContent(HEADS, WIDTH, reads="query"),
 }
 

@@ -18,12 +18,7 @@ from posenc.support.checked import checked
 
 @checked
 def giraffe(
-    d_head: int,
-    *,
-    trained_length: int | None = 2048,
-    power: float = 0.0,
-    base: float = 10000.0,
-    layout: Layout = "half",
+    d_head: int, *, trained_length: int | None = 2048, power: float = 0.0, base: float = 10000.0, layout: Layout = "half"
 ) -> RoPE:
     """RoPE with the frequencies of `frequencies.power` and `frequencies.truncated`.
 

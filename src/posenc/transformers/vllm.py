@@ -127,7 +127,7 @@ class Unturned(nn.Module):
 def _turned(encoding: Any, own: Any, tokens: int) -> nn.Module:
     from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
 
-    class Rotation(RotaryEmbedding):  # type: ignore[misc]
+    class Rotation(RotaryEmbedding):
         """vLLM's, by the cos and sin of posenc: a row for each position, n cos and then n sin."""
 
         def _compute_cos_sin_cache(self) -> Tensor:

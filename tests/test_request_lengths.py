@@ -99,7 +99,7 @@ def test_what_the_warning_is_about():
     base = 10000.0 * (2.0 * 8192 / 2048 - 1) ** (d / (d - 2))
     angle = [8191 * base ** (-2 * i / d) for i in range(4)]
     expected = torch.tensor([f(one) for one in angle for f in (math.cos, math.sin)], dtype=torch.float64)
-    encoding = create("dynamic", d_head=8)
+    encoding = create("dynamic", d_head=8, layout="interleaved")
     assert (encoding.at_length(8192).rotate(x, at, "query").flatten().double() - expected).abs().max() < 1e-6
     assert (encoding.rotate(x, at, "query").flatten().double() - expected).abs().max() > 1
 

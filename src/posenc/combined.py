@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import operator
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
@@ -294,3 +295,26 @@ def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tenso
         i = n + (logits.shape[3] - logits.shape[2])  # the last query of a block stands at its last key
         grid = [b.view(-1, 1, 1, 1), h.view(1, -1, 1, 1), i.view(1, 1, -1, 1), keys.view(1, 1, 1, -1)]
         yield functools.reduce(operator.add, (term(*grid) for term in terms), logits)
+
+
+def rotary_layouts(encoding: PositionalEncoding) -> tuple[str, ...]:
+    """The layouts of its rotations, each once: which channels make a pair."""
+    parts = encoding if isinstance(encoding, Stack) else [encoding]
+    found = (getattr(part, "layout", None) for part in parts if "rotate" in part.seams)
+    return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
+
+
+def warn_of_another_layout(encoding: PositionalEncoding, trained: tuple[str, ...], where: str) -> bool:
+    """Warns if the encoding pairs other channels than the weights of `where` were trained with; whether it did.
+
+    The other layout moves every score, and nothing else shows it.
+    """
+    given = rotary_layouts(encoding)
+    if not given or len(trained) != 1 or given[0] == trained[0]:
+        return False
+    warnings.warn(
+        f"encoding: {type(encoding).__name__} has layout={given[0]!r}, and the weights of {where} were trained with "
+        f"{trained[0]!r}; create it with layout={trained[0]!r}, unless the model is trained on",
+        stacklevel=4,
+    )
+    return True

@@ -14,12 +14,15 @@ import numpy as np
 import pytest
 import torch
 from playwright.sync_api import expect
+from typer.testing import CliRunner
 
 from posenc.catalogue.lookup import BY_NAME
+from posenc.cli import app
 from posenc.explorer import views
 from posenc.explorer.export import exported
 from posenc.explorer.page_file import document, inline, script
-from sampling import a_third
+from posenc.explorer.rows import ROWS
+from sampling import a_third, one_in
 
 PAGES = views.PAGES
 MOST_BYTES = 6_000_000
@@ -215,6 +218,14 @@ def test_a_file_of_ones_own_needs_the_server(opened_file):
     opened_file.wait_for_selector("text=needs posenc explore")
 
 
+@pytest.mark.parametrize("name", one_in(3, ROWS))
+def test_the_file_has_the_rows_of_the_notes(opened_file, name):
+    opened_file.goto(f"{opened_file.url.split('#')[0]}#{name}")
+    expect(opened_file.locator(f".row-card[data-row={name}] tbody tr").first).to_be_visible()
+    expect(opened_file.locator(f"main[data-ready] .view-{ROWS[name].view.partition('?')[0]}")).to_be_visible()
+    expect(opened_file.locator(".trouble:visible")).to_have_count(0)
+
+
 # What was typed and set before
 
 
@@ -224,36 +235,42 @@ TYPED = {
 }
 
 
-@pytest.mark.parametrize("link", TYPED)
-@pytest.mark.parametrize("lang", ["en-GB", "zh-CN"])
-def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_exported_with(
-    tmp_path, browser, opened, link, lang
-):
+@pytest.mark.parametrize("link", one_in(2, TYPED))
+def test_a_file_keeps_the_sentence_and_the_sliders_of_the_link_that_it_was_exported_with(tmp_path, browser, opened, link):
     view, sentence = TYPED[link]
     file = tmp_path / "mine.html"
     command = [sys.executable, "-m", "posenc", "explore", f"http://127.0.0.1:8421/#/{link}", "--export", str(file)]
     subprocess.run(command, check=True, capture_output=True)
-    context = browser.new_context(locale=lang, offline=True)
-    page, asked = context.new_page(), []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri())
-    page.wait_for_selector(f"main[data-ready]:has(.view-{view})")
-    live = opened(link, lang=lang[:2])
     state = """() => [...document.querySelectorAll('.stage [data-value]')].filter(one => one.checkVisibility())
         .map(one => one.dataset.value)"""
-    assert page.evaluate(state) == live.evaluate(state) != []
-    assert sentence in page.locator("[data-name=sentence] select option:checked").inner_text()
-    page.goto(f"{file.as_uri()}#/story")
-    page.wait_for_selector("main[data-ready]:has(.view-story)")
-    assert sentence in page.locator("[data-name=sentence] select").inner_text()
-    assert [url for url in asked if url.split("#")[0] != file.as_uri() and not url.startswith("data:")] == []
-    context.close()
+    for lang in ("en-GB", "zh-CN"):
+        context = browser.new_context(locale=lang, offline=True)
+        page, asked = context.new_page(), []
+        page.on("request", lambda request, asked=asked: asked.append(request.url))
+        page.goto(file.as_uri())
+        page.wait_for_selector(f"main[data-ready]:has(.view-{view})")
+        live = opened(link, lang=lang[:2])
+        assert page.evaluate(state) == live.evaluate(state) != []
+        assert sentence in page.locator("[data-name=sentence] select option:checked").inner_text()
+        page.goto(f"{file.as_uri()}#/story")
+        page.wait_for_selector("main[data-ready]:has(.view-story)")
+        assert sentence in page.locator("[data-name=sentence] select").inner_text()
+        assert [url for url in asked if url.split("#")[0] != file.as_uri() and not url.startswith("data:")] == []
+        context.close()
 
 
-def test_a_link_that_a_view_refuses_is_refused_before_a_file_is_written(tmp_path):
+def test_a_link_that_a_view_refuses_is_refused_before_anything_is_computed(tmp_path, monkeypatch):
+    computed = []
+
+    def watched(name):
+        own = views.view(name).data
+        return lambda asked: computed.append(name) or own(asked)
+
+    for name in views.NAMES:
+        monkeypatch.setattr(views.view(name), "data", watched(name))
     for link, said in (("order?sentence=x", "sentence: expected 2 to"), ("table?length=long", "length: expected integer")):
-        command = [sys.executable, "-m", "posenc", "explore", link, "--export", str(tmp_path / "mine.html")]
-        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "300"})
-        assert done.returncode == 2
-        assert said in done.stderr
+        done = CliRunner(env={"COLUMNS": "300"}).invoke(app, ["explore", link, "--export", str(tmp_path / "mine.html")])
+        assert done.exit_code == 2
+        assert said in done.output
         assert os.listdir(tmp_path) == []
+        assert set(computed) <= {"order"}

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from posenc.explorer.export import exported
 from posenc.explorer.rows import ROWS
 
 # The view of each row, and what of the notes is to be read on the first screen: example, figures. Written by hand.
@@ -98,21 +96,3 @@ def test_a_row_fits_a_telephone(opened):
     page = opened("S17", width=390, lang="zh", dark=True)
     expect(page.locator(".row-card tbody tr").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-
-
-def test_an_exported_file_has_every_row(browser, tmp_path: Path):
-    file = tmp_path / "posenc.html"
-    file.write_text(exported(), encoding="utf-8")
-    page = browser.new_page(viewport={"width": 1440, "height": 900})
-    asked, said = [], []
-    page.on("request", lambda request: asked.append(request.url))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.goto(f"file://{file}#S1")
-    for name, (view, _) in SHOWN.items():
-        page.evaluate(f"location.hash = '{name}'")
-        expect(page.locator(f".row-card[data-row={name}] tbody tr").first).to_be_visible()
-        expect(page.locator(f"main[data-ready] .view-{view}")).to_be_visible()
-        expect(page.locator(".trouble:visible")).to_have_count(0)
-    page.close()
-    assert said == []
-    assert [url for url in asked if not url.startswith(("file://", "data:", "blob:"))] == []

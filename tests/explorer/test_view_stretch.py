@@ -177,9 +177,8 @@ def test_the_shipped_weights_score_as_the_records_say(times):
     for name, wanted in SAID.items():
         model = stretch.load("alibi" if name == "alibi" else "rope")
         if name == "yarn":
-            posenc.replace_encoding(
-                model, posenc.create("yarn", d_head=D_HEAD, factor=float(times), trained_length=TRAINED)
-            )
+            sizes = {"d_head": D_HEAD, "factor": float(times), "trained_length": TRAINED}
+            posenc.replace_encoding(model, posenc.create("yarn", **sizes, layout="interleaved"))
         bits = []
         for tokens, targets in zip(batch.tokens.split(8), batch.targets.split(8), strict=True):
             with torch.no_grad():

@@ -2,6 +2,7 @@
 
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -398,9 +399,17 @@ def test_one_call_changes_every_block_and_no_projection():
 
 def test_a_trained_rope_is_extended_in_one_call():
     model = nn.ModuleList(Attention(8, 4, create("rope", d_head=2)) for _ in range(2))
-    replace_encoding(model, create("yarn", d_head=2, factor=4.0))
-    expected = create("yarn", d_head=2, factor=4.0).identity
-    assert [block.encoding.identity for block in model] == [expected] * 2
+    longer = create("yarn", d_head=2, factor=4.0, layout="interleaved")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        replace_encoding(model, longer)
+    assert [block.encoding.identity for block in model] == [longer.identity] * 2
+
+
+def test_a_rotation_that_pairs_other_channels_than_the_trained_one_is_said():
+    model = nn.ModuleList(Attention(8, 2, one) for one in (NoPE(), create("rope", d_head=4)))
+    with pytest.warns(UserWarning, match="layout='half', and the weights of 1 were trained with 'interleaved'; create it"):
+        replace_encoding(model, create("yarn", d_head=4, factor=4.0))
 
 
 def test_what_is_added_is_added_once():

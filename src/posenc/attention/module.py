@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.combined import PerLayer, Stack, check_one_layer
+from posenc.combined import PerLayer, Stack, check_one_layer, rotary_layouts, warn_of_another_layout
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
@@ -237,14 +237,15 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
     """Gives every `Attention` of a model its layer of another encoding, in their order in the model; returns the model.
 
         replace_encoding(model, posenc.create("alibi", n_heads=8))
-        replace_encoding(model, posenc.create("yarn", d_head=64, factor=4.0))      # reads further than it was trained
+        replace_encoding(model, posenc.create("yarn", d_head=64, layout="interleaved"))      # reads further
         replace_encoding(model.decoder, posenc.create("gemma3", d_head=64, n_layers=12))
 
     The n-th block has encoding.at_layer(n): one encoding for all, or those of a PerLayer. What is added to embeddings is
     added in the first block only. Projections stay as they are. Caches that were made before do not fit any more.
     Blocks of cross-attention are blocks too: give the part of the model whose blocks are meant.
 
-    Raises ValueError, and leaves the model as it was: for a model without blocks or that adds an encoding itself, outside
+    Warns of a rotation that pairs other channels than the one before, for which the projections were trained. Raises
+    ValueError, and leaves the model as it was: for a model without blocks or that adds an encoding itself, outside
     of its blocks, where this one would be added too; for a PerLayer of another number of layers or that adds in a later
     layer only; for heads or widths that a block does not have.
     """
@@ -266,6 +267,9 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         raise ValueError("encoding: what is added to embeddings is added in the first layer, which here adds nothing")
     for (name, block), one in zip(blocks.items(), chosen, strict=True):
         _check_fits(name, block, one)
+    for (name, block), one in zip(blocks.items(), chosen, strict=True):
+        if warn_of_another_layout(one, rotary_layouts(block.encoding), name):
+            break
     for block, one in zip(blocks.values(), chosen, strict=True):
         block.encoding = one.to(block.query.weight.device).train(block.training)
     return model

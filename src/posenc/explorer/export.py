@@ -53,8 +53,7 @@ def _typed(address: str) -> Iterator[tuple[str, Parameters]]:
         for defaults in ({}, english):
             try:
                 asked = parse(views.view(name).Parameters, {**defaults, **mine})
-                if name != view:
-                    views.data(name, asked.model_dump())  # another view may take fewer words, or know only some
+                views.data(name, asked.model_dump())  # refuses what the view cannot show, before all others are computed
             except Refused:
                 if name == view:
                     raise

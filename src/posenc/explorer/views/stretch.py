@@ -54,7 +54,8 @@ from posenc.explorer import stretch  # python -m posenc.explorer.train_stretch t
 
 prompt = stretch.prompt({asked.prompt!r}, {asked.length - stretch.WRITTEN})  # bytes
 alibi, rope, yarn = stretch.load("alibi"), stretch.load("rope"), stretch.load("rope")
-posenc.replace_encoding(yarn, posenc.create("yarn", d_head=32, factor={factor!r}, trained_length={TRAINED}))
+scaled = posenc.create("yarn", d_head=32, factor={factor!r}, trained_length={TRAINED}, layout="interleaved")  # as trained
+posenc.replace_encoding(yarn, scaled)
 
 reads = [model.read(prompt) for model in (alibi, rope, yarn)]
 bits = torch.stack([read.bits for read in reads])  # of every byte of the prompt but the first

@@ -187,7 +187,9 @@ def test_layers_that_share_what_is_added_add_it_once():
 def test_a_second_call_for_other_layers_is_read_together_with_the_first(tmp_path):
     model = pt.attach(model_of(), made("alibi"), layers=[0, 1])
     before = logits(model)
-    with pytest.raises(ValueError, match=r"layer 2 has Sinusoidal.* layer 0 is without it; give it to that layer, in a Stack"):
+    with pytest.raises(
+        ValueError, match=r"layer 2 has Sinusoidal.* layer 0 is without it; give it to that layer, in a Stack"
+    ):
         pt.attach(model, made("sinusoidal"), layers=[2, 3])
     assert torch.equal(logits(model), before)
     model = pt.attach(model_of(), made("sinusoidal"), layers=[2, 3])

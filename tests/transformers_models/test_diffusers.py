@@ -1,26 +1,21 @@
 """A transformer of diffusers whose module of position ids gives posenc's cos and sin, the recipe of docs/transformers.md:
 target other-libraries of tools/acceptance.py."""
 
+import copy
+
 import pytest
 import torch
 
 import posenc
-from posenc.configs import read_config
+from transformers_models.test_page import blocks
 
 diffusers = pytest.importorskip("diffusers")
 SIDE, WORDS = 4, 5
 
 
-class RotaryIds(torch.nn.Module):
-    """In the place of FluxPosEmbed: cos and sin of posenc's rotation for position ids [t, axes]."""
-
-    def __init__(self, rope):
-        super().__init__()
-        self.rope = rope
-
-    def forward(self, ids):
-        tables = self.rope.tables(posenc.Positions.at(ids[None]), torch.float64)
-        return tuple(table[0].repeat_interleave(2, dim=-1).float() for table in tables)
+PAGE = {}
+exec(blocks("transformers.md", "py")[1], PAGE)
+rotate_by = PAGE["rotate_by"]
 
 
 def model_of():
@@ -47,24 +42,16 @@ def drawn(model, side=SIDE):
 
 def test_the_models_own_rotation_is_the_same():
     model = model_of()
-    own, by_tables = drawn(model), model.pos_embed
-    rope = read_config(dict(model.config) | {"_class_name": "FluxTransformer2DModel"}).encoding(0)
-    model.pos_embed = RotaryIds(rope)
-    torch.testing.assert_close(drawn(model), own, rtol=1e-5, atol=1e-5)
-    model.pos_embed = by_tables
-    assert torch.equal(drawn(model), own)
+    own = drawn(model)
+    torch.testing.assert_close(drawn(rotate_by(model)), own, rtol=1e-5, atol=1e-5)
+    assert type(model.pos_embed).__name__ == "RotaryIds"
 
 
 def test_scaled_frequencies_for_a_larger_picture():
     """Position interpolation by hand, ids divided by 2, is linear scaling of posenc's frequencies."""
-    model = model_of()
-    own = model.pos_embed
-    rope = read_config(dict(model.config) | {"_class_name": "FluxTransformer2DModel"}).encoding(0)
-    model.pos_embed = RotaryIds(
-        posenc.create("rope", d_head=16, frequencies=posenc.frequencies.linear(rope.frequencies, 2.0))
-    )
-    found = drawn(model, 2 * SIDE)
     expected = model_of()
+    own = copy.deepcopy(expected.pos_embed)
     expected.pos_embed.forward = lambda ids: own(ids / 2)
+    found = drawn(rotate_by(model_of(), lambda f: posenc.frequencies.linear(f, 2.0)), 2 * SIDE)
     torch.testing.assert_close(found, drawn(expected, 2 * SIDE), rtol=1e-5, atol=1e-5)
     assert (found - drawn(model_of(), 2 * SIDE)).abs().max() > 1e-4

@@ -8,6 +8,7 @@ import torch
 
 import posenc
 from posenc.transformers import Unsupported
+from transformers_models.test_page import blocks
 
 if torch.version.cuda is None:  # torchvision's wheel of PyPI then has no operators; it names these, and timm uses none
     NAMED = "nms qnms roi_align _roi_align_backward ps_roi_align _ps_roi_align_backward roi_pool _roi_pool_backward"
@@ -154,3 +155,8 @@ def test_patches_alone_may_be_added_to_by_row_and_column():
     expected = by_hand(model, prepared=lambda x: x + table, pooled=lambda x: x.mean(1))
     vit.attach(model, posenc.create("sinusoidal_2d", d_model=HEADS * WIDTH))
     torch.testing.assert_close(model(IMAGES), expected, **NEAR)
+
+
+def test_the_page(capsys):
+    exec(blocks("transformers.md", "py")[0], {})
+    assert capsys.readouterr().out == "torch.Size([1, 1000])\n"

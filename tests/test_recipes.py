@@ -15,8 +15,8 @@ TRAINED, FURTHER = "128", "512"
 
 
 def tables(page):
-    """The tables of a page, as lists of rows of numbers, one for each script; docs/make.py writes those before them."""
-    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("<!-- end of table -->")[2]
+    """The tables of a page, as lists of rows of numbers, one for each script; those before them are others'."""
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8").partition("python examples/recipes/yarn.py")[2]
     found = re.findall(r"(?:^\|.*\|\n)+", text, flags=re.MULTILINE)
     return [[[float(cell) for cell in row.split("|")[2:-1]] for row in table.splitlines()[2:]] for table in found]
 

@@ -62,9 +62,7 @@ class Stack(PositionalEncoding):
         return any(part.reads_vectors for part in self)
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
-        for part in self:
-            at = part.prepare(at, dtype)
-        return at
+        return _prepared(self, at, dtype)
 
     def read_hidden(self, x: Tensor, at: Positions, past: Positions | None = None) -> Positions:
         for part in self:
@@ -139,7 +137,8 @@ class PerLayer(PositionalEncoding):
         out = attend(q, k, v, encoding.at_layer(3), at)
 
     It acts at no seam itself, and attention refuses it. The same encoding may stand for several layers.
-    Raises TypeError for what is no encoding, ValueError for no layers and for a layer that there is not.
+    Raises TypeError for what is no encoding, ValueError for no layers, for a layer that there is not, and for what would be
+    added to embeddings in a later layer but not in the first one.
     """
 
     @explained
@@ -150,6 +149,12 @@ class PerLayer(PositionalEncoding):
         for layer in layers:
             if not isinstance(layer, PositionalEncoding):
                 raise TypeError(f"layers: expected encodings such as posenc.create('rope', …), got {type(layer).__name__}")
+        for n, layer in enumerate(layers):
+            if lost := added(layer).keys() - (added(layer.at_layer(n)) | added(layers[0])).keys():
+                raise ValueError(
+                    f"layers: layer {n} has {added(layer)[min(lost)]}, which is added to the embeddings in the first layer "
+                    "only; give it to that layer, in a Stack with what it has"
+                )
         super().__init__()
         self.layers = nn.ModuleList(layers)
 
@@ -168,9 +173,7 @@ class PerLayer(PositionalEncoding):
         return len(self.layers)
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
-        for layer in {layer.identity: layer for layer in self}.values():
-            at = layer.prepare(at, dtype)
-        return at
+        return _prepared({layer.identity: layer for layer in self}.values(), at, dtype)
 
     def at_layer(self, n: int) -> PositionalEncoding:
         if not 0 <= n < len(self.layers):
@@ -185,11 +188,23 @@ class PerLayer(PositionalEncoding):
         return PerLayer(layer.heads(start, stop) for layer in self)
 
 
+def _prepared(parts: Iterable[PositionalEncoding], at: Positions, dtype: torch.dtype) -> Positions:
+    """Positions with the tables of all parts. One that needs none, since it computes within, has to be asked again once
+    others have put theirs there: positions with tables have those of all that read them."""
+    parts = list(parts)
+    for part in parts:
+        at = part.prepare(at, dtype)
+    for part in parts if at.tables else ():
+        if part.identity not in at.tables:
+            at = part.prepare(at, dtype)
+    return at
+
+
 def drawn(layers: Sequence[PositionalEncoding]) -> str:
     """A row for each encoding: the layers in which it acts, its seams, what it is made of."""
     rows: dict[str, tuple[PositionalEncoding, set[int]]] = {}
     for n, layer in enumerate(layers):
-        for part in _leaves([layer]):
+        for part in leaves([layer]):
             rows.setdefault(part.identity, (part, set()))[1].add(n)
     told = [
         (
@@ -234,6 +249,11 @@ def check_one_layer(encoding: PositionalEncoding) -> None:
         )
 
 
+def added(encoding: PositionalEncoding) -> dict[str, str]:
+    """The parts that add to embeddings: their labels by identity."""
+    return {part.identity: part.label for part in leaves([encoding]) if "embed" in part.seams}
+
+
 def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:
     """The traits that all parts have, as far as they have them together too. One causal part makes the stack causal."""
     each = [part.traits for part in parts]
@@ -251,7 +271,7 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
     A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
     output that another part turns back.
     """
-    parts = tuple(_leaves(parts))
+    parts = tuple(leaves(parts))
     rotations = [rotation_of(part) for part in parts]
     for n, later in enumerate(rotations):
         if not all(_commute(earlier.turned, later.mixed) for earlier in rotations[:n]):
@@ -271,11 +291,11 @@ def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -
     return all(first.commute(second) for first in one for second in other)
 
 
-def _leaves(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
+def leaves(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
     """The parts, and those of stacks among them."""
     for part in parts:
         if isinstance(part, Stack):
-            yield from _leaves(part)
+            yield from leaves(part)
         else:
             yield part
 

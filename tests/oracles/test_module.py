@@ -441,7 +441,6 @@ def test_layers_of_their_own_and_what_does_not_fit():
     assert [type(block.encoding) for block in model.blocks] == [ALiBi, NoPE]
     for wrong, said in [
         (PerLayer([NoPE()] * 3), "^encoding: expected 2 layers as the model has blocks, got 3"),
-        (PerLayer([NoPE(), Sinusoidal(D_MODEL)]), "^encoding: what is added to embeddings is added in the first layer"),
         (ALiBi(HEADS + 1), r"^encoding: ALiBi\(.* is for n_heads=5, and blocks\.0 has n_heads=4"),
         (Sinusoidal(D_MODEL + 2), r"is for d_model=14, and blocks\.0 has d_model=12"),
         (Stack(NoPE(), ALiBi(2)), r"is for n_heads=2, and blocks\.0 has n_heads=4"),

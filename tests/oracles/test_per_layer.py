@@ -6,7 +6,7 @@ import pytest
 import torch
 
 import in_process
-from posenc import PerLayer, Positions, Stack, create, frequencies
+from posenc import PerLayer, Positions, Stack, attend, create, frequencies
 from posenc.catalogue.built import facts
 from posenc.catalogue.lookup import BY_NAME
 from posenc.encodings.nope import NoPE
@@ -82,3 +82,14 @@ def test_the_drawing_stands_in_the_terminal_and_on_pages():
     assert repr(preset) in in_process.posenc("list", "irope", "--lang", "en").stdout
     use = (Path(__file__).parents[2] / "docs/use.md").read_text(encoding="utf-8")
     assert repr(create("irope", d_model=512, n_heads=8, n_layers=4)) in use
+
+
+@torch.no_grad()
+def test_prepared_for_all_layers_without_gradients():
+    """RoPE computes angles of few tokens within, unless the positions carry tables, here of sinusoids."""
+    sinusoid, rope = create("sinusoidal", d_model=16), RoPE(8)
+    for layers in ([Stack(sinusoid, rope), rope], [Stack(rope, sinusoid), rope], [sinusoid, rope]):
+        encoding, plain = PerLayer(layers), Positions.arange(1, 5)
+        at = encoding.prepare(plain)
+        q = torch.randn(1, 2, 5, 8, generator=torch.Generator().manual_seed(0))
+        assert torch.equal(attend(q, q, q, encoding.at_layer(1), at), attend(q, q, q, rope, rope.prepare(plain)))

@@ -15,5 +15,5 @@ def test_the_page_runs_as_printed_in_both_languages(capsys):
     for code in blocks("transformers.md", "python"):
         exec(compile(code, "transformers.md", "exec"), namespace)
     assert capsys.readouterr().out == "".join(blocks("transformers.md", "output"))
-    for language in ("python", "output"):
+    for language in ("python", "py", "output"):
         assert blocks("transformers.md", language) == blocks("transformers.zh-CN.md", language)

@@ -263,8 +263,6 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
                     f"encoding: {encoding.label} adds to the embeddings, and the model adds {name} ({module.label}) "
                     "already; leave one of them out"
                 )
-    elif isinstance(encoding, PerLayer) and any("embed" in layer.seams for layer in encoding):
-        raise ValueError("encoding: what is added to embeddings is added in the first layer, which here adds nothing")
     for (name, block), one in zip(blocks.items(), chosen, strict=True):
         _check_fits(name, block, one)
     for (name, block), one in zip(blocks.items(), chosen, strict=True):

@@ -123,9 +123,10 @@ class RoPE(PositionalEncoding):
 
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions with cos and sin of their angles; without, where the rotation of few tokens computes them
-        within, which takes less time than to look at tables. A gradient is recorded with tables."""
+        within, which takes less time than to look at tables. A gradient is recorded with tables, and positions with tables
+        of others get these too."""
         usual = type(at) is Positions and type(dtype) is torch.dtype and not torch.is_grad_enabled()
-        if usual and self._tables_within() and few_tokens.within(at):
+        if usual and not at.tables and self._tables_within() and few_tokens.within(at):
             return at
         return super().prepare(at, dtype)
 

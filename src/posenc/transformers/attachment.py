@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import sys
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from posenc.combined import PerLayer
+from posenc.combined import PerLayer, added, leaves
 from posenc.configs.attached import KEY
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases import temperature
@@ -48,6 +50,7 @@ class Attached:
     handles: list[Any]
     implementations: list[tuple[Any, str | None]]
     layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
+    of_folder: bool = False  # whether the model was loaded with what is attached
 
 
 def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
@@ -59,13 +62,14 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     The model's own rotation is switched off in these layers; its mask, window, scale, soft cap, sinks and dropout stay.
     So is a learned table of positions (BERT, RoBERTa, GPT-2) or of biases (T5's encoder), where `layers` are all of them; a
     Stack with the table as a `learned` encoding keeps it. An encoding that adds to the embeddings does so where that table
-    did, or else before the first layer, once. Parameters of the encoding become
+    did, or else before the first layer, once: in a PerLayer it stands in the first layer. Parameters of the encoding become
     parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run once on
     three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
 
     Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
-    there are not or that already have one, for a PerLayer of too few layers, and for another number of heads. The model is
-    then as it was. Warns of a rotation that pairs other channels than the model's own, for which its weights were trained.
+    there are not or that already have one, for a PerLayer of too few layers, for another number of heads, and for an
+    encoding that adds to the embeddings in a later layer but not in the first one. The model is then as it was. Warns of a
+    rotation that pairs other channels than the model's own, for which its weights were trained.
     """
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
@@ -83,6 +87,9 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
 def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncoding]) -> nn.Module:
     """Attaches these encodings, numbered in the order of their layers here. Raises as `attach`."""
     before: Attached | None = getattr(model, RECORD, None)
+    held: Any = getattr(model, PARAMETERS, None) or nn.ModuleList()
+    earlier: dict[int, PositionalEncoding] = {n: held[number] for n, number in before.layers.items()} if before else {}
+    _check_embeddings(earlier | of_layers)
     tables = _taken_off(model, found, list(of_layers))
     for n, one in of_layers.items():
         check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
@@ -106,12 +113,12 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
 
     interface.register()
     record = before or Attached([], implementations(found.module), {})
-    held: nn.ModuleList = getattr(model, PARAMETERS, None) or nn.ModuleList()
     if before is None:
         model.add_module(PARAMETERS, held)
         positions = interface.GivePositions(found.names, tables.first_row, both_ways=bool(found.both_ways))
         record.handles.append(found.module.register_forward_pre_hook(positions, with_kwargs=True))
         record.handles.extend(interface.carry(found.carried))
+        record.handles.append(found.module.register_state_dict_pre_hook(RefuseOtherOwners(record)))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
         if "save_pretrained" not in vars(model):
@@ -128,12 +135,12 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
             bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
         record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
         record.layers[n] = numbers[id(one)]
-    added = of_layers[first] if "embed" in of_layers[first].seams else None
+    adding = of_layers[first] if added(of_layers[first]) and not any(map(added, earlier.values())) else None
     if tables.learned is not None:
-        hook: Any = EmbedWords(added, tables, found.names)
+        hook: Any = EmbedWords(adding, tables, found.names)
         record.handles.append(found.module.register_forward_pre_hook(hook, with_kwargs=True))
-    elif added is not None:
-        record.handles.append(found.first.register_forward_pre_hook(interface.Embed(added), with_kwargs=True))
+    elif adding is not None:
+        record.handles.append(found.first.register_forward_pre_hook(interface.Embed(adding), with_kwargs=True))
     take_off(tables)
     _write_config(model, held, record.layers)
     return model
@@ -166,6 +173,7 @@ def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
     """A model's own `save_pretrained`, while an encoding is attached to it: AutoModel loads the folder with it.
 
     Raises TypeError for an encoding that could not be made again from the folder, and ValueError for push_to_hub=True.
+    Warns where the model has an adapter, which is then all that is saved.
     """
     record: Attached = getattr(self, RECORD)
     entry_of(self.config.model_type, getattr(self, PARAMETERS), record.layers)
@@ -174,9 +182,51 @@ def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
             "push_to_hub: save_pretrained would send the folder before posenc has written its part; use model.push_to_hub"
         )
     done = type(self).save_pretrained(self, *given, **options)
+    if getattr(self, "_hf_peft_config_loaded", False):
+        warn_of_adapter(record, self)
+        return done
     if options.get("is_main_process", True):
         finish(Path(given[0] if given else options["save_directory"]), self)
     return done
+
+
+@dataclass(frozen=True)
+class RefuseOtherOwners:
+    """Pre-hook of a decoder's state_dict: raises where `save_pretrained` of another model than the one with this record
+    asks for the weights, a model around it or a part of it: the folder would be one without the encoding.
+
+    PEFT's models save an adapter alone, which warns.
+    """
+
+    record: Attached
+
+    def __call__(self, module: nn.Module, prefix: str, keep_vars: bool) -> None:
+        frame: Any = sys._getframe(1)
+        while frame is not None and frame.f_code.co_name != "save_pretrained":
+            frame = frame.f_back
+        owner = None if frame is None else frame.f_locals.get("self")
+        if owner is None or vars(owner).get(RECORD) is self.record:
+            return
+        if any(kind.__module__.partition(".")[0] == "peft" for kind in type(owner).__mro__):
+            warn_of_adapter(self.record, owner)
+            return
+        name = type(owner).__name__
+        raise ValueError(
+            f"posenc: {name}.save_pretrained leaves out the encoding that is attached to a part of it or to a model around "
+            f"it; detach that and attach to the {name}, or, where attach refuses this model, keep its state_dict with "
+            "torch.save, and attach again before load_state_dict"
+        )
+
+
+def warn_of_adapter(record: Attached, owner: Any) -> None:
+    """Warns that an adapter is saved which names a model without what is attached."""
+    if not record.of_folder:
+        warnings.warn(
+            f"posenc: {type(owner).__name__}.save_pretrained saves an adapter, and the model that it names does not have "
+            "what is attached; save the model with the encoding first, load it with posenc.transformers.from_pretrained, "
+            "and make the adapter on that",
+            stacklevel=3,
+        )
 
 
 def parameters(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -214,12 +264,33 @@ def _forget_config(model: Any) -> None:
         delattr(model.config, KEY)
 
 
+def _check_embeddings(of_layers: Mapping[int, PositionalEncoding]) -> None:
+    """Raises ValueError for what a later layer would add to the embeddings, which happens once, before the first layer, and
+    Unsupported for what every layer would add to its own."""
+    first = min(of_layers)
+    for n, one in sorted(of_layers.items()):
+        for part in leaves([one]):
+            if "embed" in part.seams and "embed" in part.at_layer(n + 1).seams:
+                raise Unsupported(f"encoding: {part.label} adds to the hidden states of every layer; attach adds once")
+        if lost := added(one).keys() - added(of_layers[first]).keys():
+            raise ValueError(
+                f"encoding: layer {n} has {added(one)[min(lost)]}, which is added to the embeddings, once, before the "
+                f"first layer, and layer {first} is without it; give it to that layer, in a Stack with what it has"
+            )
+
+
 def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, PositionalEncoding]:
     if not isinstance(encoding, PerLayer):
         return dict.fromkeys(chosen, encoding)
     if missing := [n for n in chosen if n >= len(encoding)]:
         raise ValueError(f"encoding: a PerLayer of {len(encoding)} layers has none for the model's layers {missing}")
-    return {n: encoding.at_layer(n) for n in chosen}
+    found = {n: encoding.at_layer(n) for n in chosen}
+    if 0 not in found and (lost := added(next(iter(encoding)))):
+        raise ValueError(
+            f"encoding: the PerLayer adds {', '.join(lost.values())} in layer 0, which is not among the layers {chosen}; "
+            "give it to the first of these in a second call of attach, or leave it out"
+        )
+    return found
 
 
 def _taken_off(model: nn.Module, found: Decoder, chosen: list[int]) -> OwnTables:

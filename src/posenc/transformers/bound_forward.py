@@ -37,7 +37,7 @@ def bind(module: nn.Module, rotates: Mapping[Rotate, Rotate], owner: str) -> Non
 def owner_of(module: nn.Module) -> str | None:
     """Who gave the module the forward that it has: None for its class's own, "" for code that is not posenc's."""
     forward = vars(module).get("forward")
-    function = getattr(forward, "__func__", None)
+    function = getattr(forward, "func", None) or getattr(forward, "__func__", None)  # of a partial, or of a method
     if forward is None or function is type(module).forward:
         return None
     return getattr(function, OWNER, "")

@@ -14,7 +14,7 @@ from posenc.configs.attached import KEY, architectures
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
 from posenc.support.checked import checked
-from posenc.transformers.attachment import PARAMETERS, chosen, put
+from posenc.transformers.attachment import PARAMETERS, RECORD, chosen, put
 from posenc.transformers.decoder import tried
 from posenc.transformers.saved import restored
 
@@ -62,6 +62,7 @@ def load(
         put(model, found, of_layers)
     except (ValueError, TypeError) as error:
         raise ValueError(f"folder: {path}: {KEY} does not fit the model: {error}") from error
+    getattr(model, RECORD).of_folder = True
     wanted = {name for name in model.state_dict() if name.startswith(f"{PARAMETERS}.")}
     stored = _stored(folder, wanted)
     if missing := sorted(wanted - stored.keys()):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from types import MethodType
+from functools import partial
 from typing import Any
 
 import torch
@@ -75,9 +75,10 @@ def own_tables(found: Decoder, uses: Iterable[tuple[int, Use]]) -> OwnTables | N
 
 
 def take_off(tables: OwnTables) -> None:
-    """Lets the tables give zeros, whatever they are asked for, until `unbind` for what `attach` has bound."""
+    """Lets the tables give zeros, whatever they are asked for, until `unbind` for what `attach` has bound. So does a
+    pickled copy, which a method would not."""
     for module in tables.modules:
-        module.forward = MethodType(_zeros, module)  # type: ignore[method-assign]
+        module.forward = partial(_zeros, module)  # type: ignore[method-assign]
 
 
 def _zeros(self: nn.Embedding, rows: Any, past_key_values_length: int = 0, position_ids: Tensor | None = None) -> Tensor:

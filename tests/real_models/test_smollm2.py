@@ -215,3 +215,13 @@ def test_the_command_gives_the_scores_that_are_kept(tmp_path):
         expected = kept[one["method"], 2048]
         assert (one["loss"], one["copied"]) == pytest.approx((expected["loss"], expected["copied"]), abs=0.05)
         assert one["end"] == expected["end"]
+
+
+def test_a_passkey_is_found_at_512_tokens(tmp_path):
+    """docs/recipes.md has 10 of 10 for this and longer windows."""
+    given = ("--task", "passkey", "--lengths", "512", "--samples", "4", "--dtype", "bfloat16", "--out", tmp_path, "--json")
+    ended = in_process.posenc("lab", "score", trained_models.smollm2(), *given)
+    assert ended.returncode == 0, ended.stderr
+    scores = json.loads(ended.stdout)["scores"]
+    assert [one["exact"] for one in scores] == [1, 1, 1, 1]
+    assert max(one["answer"] for one in scores) < 0.5

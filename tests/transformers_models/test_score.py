@@ -3,7 +3,9 @@
 import copy
 import json
 import math
+import re
 import string
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -14,9 +16,10 @@ import in_process
 import posenc
 import posenc.transformers as pt
 from families.harness import config_of
-from posenc.transformers import scores
+from posenc.transformers import retrieval, scores
 from posenc.transformers.commands import score as score_module
 from posenc.transformers.commands.score import markdown
+from posenc.transformers.retrieval import Retrieval
 from posenc.transformers.scores import Method, Score, Text, changed, own_rope, regional, run, table
 
 transformers.logging.set_verbosity_error()
@@ -325,3 +328,158 @@ def test_a_gguf_file_needs_gguf(folder, tmp_path, monkeypatch):
     ended = in_process.posenc("lab", "score", file, "--text", folder / "tale.txt")
     assert ended.returncode == 1
     assert "pip install gguf" in ended.stderr
+
+
+# Answers to find ----------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """A tokenizer of one token for each word, mark and digit."""
+
+    bos_token_id = 1
+
+    def __init__(self):
+        self.known = {}
+
+    def __call__(self, text, **_):
+        pieces = re.findall(r"\d|\w+|[^\w\s]", text)
+        ids = [self.known.setdefault(piece, len(self.known) + 2) for piece in pieces]
+        return SimpleNamespace(input_ids=ids or [self.bos_token_id])
+
+    def read(self, ids):
+        words = {number: word for word, number in self.known.items()}
+        said = " ".join(words[int(one)] for one in ids if int(one) > 1)
+        return re.sub(r"(?<=\d) (?=\d)", "", said)
+
+
+def solved(task, said):
+    """The answer, read from the window as a person would."""
+    if task == "passkey":
+        (key,) = set(re.findall(r"key is (\d{5})", said)) | set(re.findall(r"(\d{5}) is the pass", said))
+        return key
+    if task == "variables":
+        values = {}
+        for name, value in re.findall(r"Let (\w) be (\w+)", said):
+            values[name] = values.get(value, value)
+        return values[re.search(r"Which number is (\w)", said)[1]]
+    asked = re.search(r"What is the number of the (\w+)", said)[1]
+    (number,) = set(re.findall(rf"number of the {asked} is (\d{{5}})", said))
+    return number
+
+
+@pytest.mark.parametrize("task", retrieval.TASKS)
+def test_the_answer_follows_from_the_window_and_stands_at_the_depth_of_its_sample(task):
+    tokenizer = Words()
+    windows = Retrieval(task, tokenizer, samples=4)
+    for length in (160, 600):
+        for sample in windows.ends():
+            tokens, asked = windows.window(length, sample)
+            said = tokenizer.read(tokens)
+            answer = re.search(r"\d+", tokenizer.read(tokens[-asked:]))[0]
+            before = tokenizer.read(tokens[:-asked])
+            assert solved(task, before) == answer
+            assert length - 40 < len(tokens) <= length
+            assert tokens[0] == 1
+            at = before.index(answer) / len(said)
+            assert abs(at - (sample + 0.5) / 4) < 0.2, (length, sample)
+    named = len(set(re.findall(r"number of the (\w+)", said)))
+    assert (said.count("Let "), min(named, 6)) == {"variables": (6, 0), "needle": (0, 1), "keys": (0, 6)}.get(task, (0, 0))
+
+
+@pytest.mark.parametrize("task", retrieval.TASKS)
+def test_samples_are_alike_at_every_length_and_differ_from_each_other(task):
+    tokenizer = Words()
+    windows = Retrieval(task, tokenizer, samples=6)
+    answers = {
+        n: [tokenizer.read(tokens[-asked:]) for tokens, asked in (windows.window(n, s) for s in windows.ends())]
+        for n in (200, 500)
+    }
+    assert answers[200] == answers[500]
+    assert len(set(answers[200])) == 6
+
+
+def test_what_is_measured_is_the_answer_alone(model):
+    """Losses of the last tokens by the definition, and whether greedy decoding, token by token, would write them."""
+    windows = Retrieval("passkey", Letters(), samples=2)
+    for sample in windows.ends():
+        tokens, asked = windows.window(900, sample)
+        found = windows.measured(model, 900, sample)
+        assert found["answer"] == pytest.approx(sum(losses(model, tokens)[-asked:]) / asked, rel=1e-4)
+        written = tokens[:-asked]
+        for _ in range(asked):
+            written = torch.cat([written, logits(model, written[None])[0, -1].argmax()[None]])
+        assert found["exact"] == int(torch.equal(written, tokens))
+
+
+def test_greedy_decoding_that_is_right_is_found():
+    """A model that always writes the answer."""
+    windows = Retrieval("keys", Words(), samples=1)
+    tokens, asked = windows.window(300, 0)
+
+    class Knows(torch.nn.Linear):
+        wrong = 0
+
+        def forward(self, ids, logits_to_keep, use_cache):
+            one_hot = torch.nn.functional.one_hot(tokens.roll(-1), 1000).float()
+            one_hot[-1 - self.wrong] = 0
+            return SimpleNamespace(logits=10 * one_hot[None, -logits_to_keep:])
+
+    knows = Knows(1, 1)
+    assert windows.measured(knows, 300, 0)["exact"] == 1
+    knows.wrong = asked
+    assert windows.measured(knows, 300, 0)["exact"] == 0
+
+
+class Letters(Words):
+    def __call__(self, text, **_):
+        return SimpleNamespace(input_ids=[3 + ord(letter) % 90 for letter in text] or [self.bos_token_id])
+
+
+def test_a_window_that_holds_no_question_is_refused(model, tmp_path):
+    with pytest.raises(ValueError, match=r"--lengths: expected at least \d+ tokens, which variables needs, got 20"):
+        run(model, Retrieval("variables", Words()), METHODS, [20], tmp_path / "scores.jsonl")
+
+
+def retrieved(folder, out, task, *more):
+    given = ("--task", task, "--lengths", "900,1200", "--samples", "2", "--out", out, "--lang", "en", *more)
+    return in_process.posenc("lab", "score", folder, *given)
+
+
+@pytest.mark.parametrize("task", retrieval.TASKS)
+def test_the_command_scores_what_is_found_and_keeps_every_line(folder, tmp_path, task):
+    ended = retrieved(folder, tmp_path, task, "--extend", "yarn:4")
+    assert ended.returncode == 0, ended.stderr
+    page = (tmp_path / "scores.md").read_text("utf-8")
+    assert page.strip() == ended.stdout.strip()
+    assert page.count("| | 900 | 1200 |") == 2
+    assert re.search(r"\| yarn:4 \| [012]/2 \| [012]/2 \|", page)
+    lines = (tmp_path / "scores.jsonl").read_text("utf-8").splitlines()
+    assert len(lines) == 2 * 2 * 2
+    (tmp_path / "scores.jsonl").write_text(
+        "\n".join(lines[:3]) + "\n" + lines[3][:20], "utf-8"
+    )  # as Ctrl-C or a kill left it
+    again = retrieved(folder, tmp_path, task, "--extend", "yarn:4", "--json")
+    found = json.loads(again.stdout)
+    assert found["task"] == task
+    assert [{**one, "seconds": 0} for one in found["scores"]] == [{**json.loads(line), "seconds": 0} for line in lines]
+
+
+def test_tasks_and_texts_share_a_folder(folder, tmp_path):
+    for task in ("passkey", "keys"):
+        retrieved(folder, tmp_path, task)
+    score_command(folder, tmp_path)
+    assert len({json.loads(line)["key"] for line in (tmp_path / "scores.jsonl").read_text("utf-8").splitlines()}) == 3
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((), "perplexity needs --text FILE"),
+        (("--task", "keys", "--scored", "9"), "is for --task perplexity; keys writes its own windows"),
+        (("--task", "keys", "--text", "tale.txt"), "is for --task perplexity; keys writes its own windows"),
+    ],
+)
+def test_options_of_another_task_are_refused(folder, given, message):
+    ended = in_process.posenc("lab", "score", folder, *given)
+    assert ended.returncode != 0
+    assert message in " ".join(ended.stderr.replace("│", " ").split())

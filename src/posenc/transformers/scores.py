@@ -1,5 +1,7 @@
 """Scores of a trained language model by length, as it is and with its positions changed; nothing is trained.
 
+Windows are of a text, below, or have one answer to find (`retrieval`).
+
     window of n tokens     t t t … t t s s s c c c       one pass over it
     perplexity             exp of the mean loss of s, which has all of the window before it
     copied passage         exp of the mean loss of c, where the first tokens of the window are written again
@@ -17,7 +19,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import torch
 from torch import nn
@@ -69,6 +71,37 @@ class Method:
 
 
 @dataclass(frozen=True)
+class Score:
+    """One pass: mean losses in nats; None where they are not finite. `key` names the model, the text and the settings."""
+
+    key: str
+    method: str
+    length: int
+    end: int
+    loss: float | None
+    copied: float | None
+    seconds: float
+
+
+class Windows(Protocol):
+    """What a model is scored on: samples of windows of each length. `row` is the class of one line of results."""
+
+    row: ClassVar[type[Any]]
+
+    def check(self, lengths: Sequence[int]) -> None: ...
+
+    def ends(self) -> list[int]:
+        """Names the samples."""
+        ...
+
+    def identity(self) -> bytes: ...
+
+    def measured(self, model: nn.Module, length: int, end: int) -> dict[str, float]:
+        """Of one pass, with the names that `row` has."""
+        ...
+
+
+@dataclass(frozen=True)
 class Text:
     """The tokens of a text, where the scored windows end, and how many tokens are scored and copied.
 
@@ -80,6 +113,8 @@ class Text:
     samples: int = 1
     scored: int = 512
     copied: int = 128
+
+    row: ClassVar[type[Score]] = Score
 
     def check(self, lengths: Sequence[int]) -> None:
         """Raises ValueError for lengths that the text or the scored tokens do not allow."""
@@ -102,18 +137,13 @@ class Text:
         start = torch.tensor(self.start, dtype=self.tokens.dtype)
         return torch.cat([start, self.tokens[begin:end], self.tokens[begin : begin + self.copied]])
 
+    def identity(self) -> bytes:
+        """All tokens and settings."""
+        return self.tokens.numpy().tobytes() + repr((self.start, self.scored, self.copied)).encode()
 
-@dataclass(frozen=True)
-class Score:
-    """One pass: mean losses in nats; None where they are not finite. `key` names the model, the text and the settings."""
-
-    key: str
-    method: str
-    length: int
-    end: int
-    loss: float | None
-    copied: float | None
-    seconds: float
+    def measured(self, model: nn.Module, length: int, end: int) -> dict[str, float]:
+        loss, copied = score(model, self, length, end)
+        return {"loss": loss, "copied": copied}
 
 
 def changed(model: Any, method: Method, length: int) -> Any:
@@ -192,24 +222,24 @@ def score(model: nn.Module, text: Text, length: int, end: int) -> tuple[float, f
     return losses[: text.scored].mean().item(), losses[text.scored :].mean().item()
 
 
-def key_of(model: Any, text: Text) -> str:
-    """A name of the model, the text and the settings: part of each weight, all tokens."""
+def key_of(model: Any, windows: Windows) -> str:
+    """A name of the model, the windows and their settings: part of each weight, all of the windows' identity."""
     config = {name: value for name, value in text_config(model).to_dict().items() if name not in ELSEWHERE}
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
     for name, one in model.state_dict().items():
         digest.update(name.encode() + one.flatten()[:64].float().cpu().numpy().tobytes())
     digest.update(str([one.dtype for one in model.parameters()][:1]).encode())
-    digest.update(text.tokens.numpy().tobytes() + repr((text.start, text.scored, text.copied)).encode())
+    digest.update(windows.identity())
     return digest.hexdigest()[:16]
 
 
-def kept(path: Path, key: str) -> dict[tuple[str, int, int], Score]:
-    """The scores of that key in a file of one line each; a last line that was cut off is left out."""
+def kept(path: Path, key: str, row: type[Any]) -> dict[tuple[str, int, int], Any]:
+    """The scores of that key in a file of one line each; other keys, and a last line that was cut off, are left out."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     found = {}
     for line in lines:
         try:
-            one = Score(**json.loads(line))
+            one = row(**json.loads(line))
         except (ValueError, TypeError):
             continue
         if one.key == key:
@@ -217,15 +247,16 @@ def kept(path: Path, key: str) -> dict[tuple[str, int, int], Score]:
     return found
 
 
+@torch.no_grad()
 def run(
     model: Any,
-    text: Text,
+    windows: Windows,
     methods: Sequence[Method],
     lengths: Sequence[int],
     path: Path,
     tell: Callable[[str, float], None] = lambda what, share: None,
     look: Callable[[], None] = lambda: None,
-) -> list[Score]:
+) -> list[Any]:
     """Scores every method at every length on every sample; those in `path` are taken from there, new ones are added to it.
 
     tell   is told what is computed, and the share of the work that is done
@@ -234,24 +265,25 @@ def run(
     Samples are the outermost loop, so that a run that was stopped has a whole table of some of them. Each score is written
     before the next pass begins. Raises ValueError before the first one for a length or a method that cannot be scored.
     """
-    text.check(lengths)
+    windows.check(lengths)
     for method in methods:
         try:
             changed(model, method, max(lengths))
         except (ValueError, TypeError) as error:
             raise ValueError(f"--extend {method}: {error}") from error
-    key = key_of(model, text)
-    found = kept(path, key)
-    cells = [(method, n, end) for end in text.ends() for n in sorted(lengths) for method in methods]
+    key = key_of(model, windows)
+    found = kept(path, key, windows.row)
+    cells = [(method, n, end) for end in windows.ends() for n in sorted(lengths) for method in methods]
     work, done = sum(_work(n) for _, n, _ in cells), 0.0
     for method, n, end in cells:
         look()
         if (str(method), n, end) not in found:
             tell(f"{method} {n}", done / work)
             begin = time.monotonic()
-            losses = score(changed(model, method, n), text, n, end)
-            loss, copied = (one if math.isfinite(one) else None for one in losses)
-            one = Score(key, str(method), n, end, loss, copied, round(time.monotonic() - begin, 2))
+            measured = windows.measured(changed(model, method, n), n, end)
+            numbers = {name: one if math.isfinite(one) else None for name, one in measured.items()}
+            seconds = round(time.monotonic() - begin, 2)
+            one = windows.row(key=key, method=str(method), length=n, end=end, **numbers, seconds=seconds)
             _append(path, json.dumps(asdict(one)))
             found[one.method, n, end] = one
         done += _work(n)
@@ -273,15 +305,27 @@ def _append(path: Path, line: str) -> None:
         file.write(line.encode() + b"\n")
 
 
-def table(scores: Sequence[Score], of: str) -> dict[str, dict[int, float | None]]:
-    """Perplexity by method and length, over all samples: of "loss" or of "copied". None where one is not finite."""
-    by_cell: dict[tuple[str, int], list[float | None]] = {}
-    for one in scores:
-        by_cell.setdefault((one.method, one.length), []).append(getattr(one, of))
+def table(scores: Sequence[Any], of: str) -> dict[str, dict[int, float | None]]:
+    """Perplexity by method and length, over all samples: of "loss", "copied" or "answer". None where one is not finite."""
     found: dict[str, dict[int, float | None]] = {}
-    for (method, n), losses in by_cell.items():
+    for (method, n), losses in _by_cell(scores, of).items():
         numbers = [loss for loss in losses if loss is not None]
         mean = sum(numbers) / len(losses)
         whole = len(numbers) == len(losses) and mean < MOST
         found.setdefault(method, {})[n] = math.exp(mean) if whole else None
     return found
+
+
+def counted(scores: Sequence[Any]) -> dict[str, dict[int, str]]:
+    """Of how many samples the answer was found, by method and length: "7/10"."""
+    found: dict[str, dict[int, str]] = {}
+    for (method, n), right in _by_cell(scores, "exact").items():
+        found.setdefault(method, {})[n] = f"{sum(map(bool, right))}/{len(right)}"
+    return found
+
+
+def _by_cell(scores: Sequence[Any], of: str) -> dict[tuple[str, int], list[float | None]]:
+    by_cell: dict[tuple[str, int], list[float | None]] = {}
+    for one in scores:
+        by_cell.setdefault((one.method, one.length), []).append(getattr(one, of))
+    return by_cell

@@ -1,10 +1,11 @@
-"""`posenc lab score`: a trained model on longer and longer text, as it is and with its positions changed."""
+"""`posenc lab score`: a trained model on longer and longer windows, as it is and with its positions changed."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -22,13 +23,29 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.support.languages import Language
-    from posenc.transformers.scores import Method, Text
+    from posenc.transformers.scores import Method, Text, Windows
 
 SCORES, PAGE = "scores.jsonl", "scores.md"
 DTYPES = ("float32", "bfloat16")
+
+
+class Task(StrEnum):
+    perplexity = "perplexity"
+    passkey = "passkey"
+    needle = "needle"
+    keys = "keys"
+    variables = "variables"
+
+
+SAMPLES, RETRIEVALS = 1, 10  # windows of each length: of a text, and with an answer to find
+SCORED, COPIED = 512, 128
 TITLES = {
     "loss": say("Perplexity of the same {scored} tokens at the end of a window of n tokens"),
     "copied": say("Perplexity of the last {copied} tokens, which repeat the first {copied} of the window"),
+}
+RETRIEVED = {
+    "exact": say("Answers found in a window of n tokens: each token of the answer is the model's first choice"),
+    "answer": say("Perplexity of the tokens of the answer"),
 }
 ABOUT = say("{model} in {dtype} on {text}; windows of each length: {samples}; the model was trained on {trained} tokens.")
 
@@ -37,25 +54,60 @@ def command(
     model: Annotated[
         str, typer.Argument(metavar="FOLDER_OR_GGUF", help="A saved causal model, or a GGUF file.", show_default=False)
     ],
-    text: Annotated[Path, typer.Option(help="A text file in UTF-8; windows are of its second half.", show_default=False)],
+    task: Annotated[Task, typer.Option(help="What is scored.")] = Task.perplexity,
+    text: Annotated[
+        Path | None,
+        typer.Option(help="For perplexity: a text file in UTF-8; windows are of its second half.", show_default=False),
+    ] = None,
     lengths: Annotated[str, typer.Option(help="Tokens of a window, separated by commas.")] = "2048,8192",
     extend: Annotated[
         list[str] | None,
         typer.Option(help="A change of positions; once for each, or separated by commas.", show_default=False),
     ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="Windows of each length.")] = 1,
-    scored: Annotated[int, typer.Option(min=1, help="Tokens of a window that perplexity is of.")] = 512,
-    copied: Annotated[int, typer.Option(min=1, help="Tokens at the end that repeat the first ones.")] = 128,
+    samples: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"Windows of each length; {SAMPLES} for perplexity, {RETRIEVALS} for others if left out.",
+            show_default=False,
+        ),
+    ] = None,
+    scored: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Tokens of a window that perplexity is of; {SCORED} if left out.", show_default=False),
+    ] = None,
+    copied: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help=f"For perplexity: tokens at the end that repeat the first ones; {COPIED} if left out.",
+            show_default=False,
+        ),
+    ] = None,
     dtype: Annotated[str, typer.Option(help=" or ".join(DTYPES) + ", of the weights.")] = "float32",
     out: Annotated[Path, typer.Option(help=f"Folder for {SCORES} and {PAGE}.")] = Path("posenc-score"),
     as_json: Annotated[bool, typer.Option("--json", help="Print every score as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
-    """Score a trained model on longer and longer windows of a text: as it is, and with its positions changed.
+    """Score a trained model on longer and longer windows: as it is, and with its positions changed. Nothing is trained.
 
-    Nothing is trained. One pass over each window gives two perplexities: that of tokens at its end, the same ones for every
-    length, and that of a copied passage, the last tokens, which repeat the first ones of the window. The model as it is
-    comes first; --extend adds others:
+    --task says what is scored:
+
+    perplexity   of the tokens at the end of a window of --text, the same ones for every length, and of a copied passage,
+    the last tokens, which repeat the first ones of the window
+
+    passkey   a number in sentences that repeat
+
+    needle   a number in one sentence among sentences that differ
+
+    keys   many such numbers, each with a name; one is asked for
+
+    variables   a number that two more names are given, one after the other, beside another such chain
+
+    In the last four posenc writes the windows, as plain text without a chat template. An answer is found if each of its
+    tokens is the model's first choice. They are after Mohtashami and Jaggi 2023 and RULER 2024.
+
+    The model as it is comes first; --extend adds others:
 
     linear:F, ntk:F, yarn:F, llama3:F   frequencies for F × the trained length
 
@@ -76,35 +128,44 @@ def command(
 
     posenc lab score my-model/ --text book.txt --lengths 8192,16384 --extend yarn:4
 
-    posenc lab score model.gguf --text book.txt --extend linear:4,ntk:4,dynamic
+    posenc lab score model.gguf --task passkey --lengths 2048,8192,16384 --extend yarn:4,ntk:4,dynamic
     """
     from posenc.transformers import scores
 
     language = chosen_language(lang)
     if dtype not in DTYPES:
         raise typer.BadParameter(f"expected {' or '.join(DTYPES)}, got {dtype!r}", param_hint="--dtype")
-    windows, methods = _lengths(lengths), _methods(extend or [])
+    given = {"--scored": scored, "--copied": copied}
+    if task is Task.perplexity and text is None:
+        raise typer.BadParameter("perplexity needs --text FILE", param_hint="--text")
+    for option, value in {"--text": text, **given}.items():
+        if task is not Task.perplexity and value is not None:
+            raise typer.BadParameter(f"is for --task perplexity; {task} writes its own windows", param_hint=option)
+    steps, methods = _lengths(lengths), _methods(extend or [])
+    count = samples or (RETRIEVALS if text is None else SAMPLES)
     with interruptible("finished scores are kept; the same command continues") as look:
         from rich.console import Console
 
         loaded, tokenizer = load(model, dtype)
-        tokens = read(text, tokenizer, samples, scored, copied)
+        windows: Windows
+        about: dict[str, Any] = {"model": Path(model).resolve().name, "dtype": dtype, "samples": count}
+        about["trained"] = scores.trained_length(loaded)
+        if text is None:
+            from posenc.transformers.retrieval import Retrieval
+
+            windows, titles = Retrieval(task.value, tokenizer, count), RETRIEVED
+            about |= {"text": task.value}
+        else:
+            windows, titles = read(text, tokenizer, count, scored or SCORED, copied or COPIED), TITLES
+            about |= {"text": text.name, "scored": windows.scored, "copied": windows.copied}
         with shown(Console(stderr=True, highlight=False, emoji=False)) as tell:
-            found = scores.run(loaded, tokens, methods, windows, out / SCORES, tell, look)
-    about = {
-        "model": Path(model).resolve().name,
-        "dtype": dtype,
-        "text": text.name,
-        "samples": samples,
-        "trained": scores.trained_length(loaded),
-        "scored": scored,
-        "copied": copied,
-    }
+            found = scores.run(loaded, windows, methods, steps, out / SCORES, tell, look)
     said = about | {"trained": about["trained"] or "?"}
-    page = markdown({of: scores.table(found, of) for of in TITLES}, said, language)
+    tables = {of: scores.counted(found) if of == "exact" else scores.table(found, of) for of in titles}
+    page = markdown(tables, said, language)
     (out / PAGE).write_text(page, encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps({**about, "scores": [vars(one) for one in found]}, allow_nan=False))
+        typer.echo(json.dumps({**about, "task": task.value, "scores": [vars(one) for one in found]}, allow_nan=False))
     else:
         typer.echo(page)
         typer.echo(f"posenc: {out / SCORES}, {out / PAGE}", err=True)
@@ -201,18 +262,21 @@ def shown(console: Console) -> Iterator[Callable[[str, float], None]]:
 
 
 def markdown(tables: Mapping[str, Any], about: Mapping[str, Any], language: Language) -> str:
-    """The tables of perplexity by method and length, one after the other; a cell that was not computed is empty."""
+    """The tables by method and length, one after the other; a cell that was not computed is empty."""
+    titles = {**TITLES, **RETRIEVED}
     parts = [ABOUT.filled(**about).in_language(language)]
     for of, rows in tables.items():
         lengths = sorted({n for row in rows.values() for n in row})
         head = f"| | {' | '.join(map(str, lengths))} |\n|---|{'--:|' * len(lengths)}"
         cells = [[written(row[n]) if n in row else "" for n in lengths] for row in rows.values()]
         body = [f"| {' | '.join([method, *row])} |" for method, row in zip(rows, cells, strict=True)]
-        parts += [TITLES[of].filled(**about).in_language(language), "\n".join([head, *body])]
+        parts += [titles[of].filled(**about).in_language(language), "\n".join([head, *body])]
     return "\n\n".join(parts) + "\n"
 
 
-def written(perplexity: float | None) -> str:
-    if perplexity is None:
+def written(cell: float | str | None) -> str:
+    if isinstance(cell, str):
+        return cell
+    if cell is None:
         return "∞"
-    return f"{perplexity:.1f}" if perplexity < 100 else f"{perplexity:.0f}" if perplexity < 1e6 else f"{perplexity:.0e}"
+    return f"{cell:.1f}" if cell < 100 else f"{cell:.0f}" if cell < 1e6 else f"{cell:.0e}"

@@ -92,7 +92,7 @@ def test_without_positions_order_does_not_matter_and_with_alibi_it_does(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", ["rope", "alibi", "t5"])
 def test_padding_on_either_side_and_more_tokens_than_the_table_has(kind, name):
-    model = encoder(kind)
+    model = encoder(kind, max_position_embeddings=48)
     heads = heads_of(model)
     width = getattr(model.config, "d_kv", None) or model.config.hidden_size // heads
     made = {
@@ -106,7 +106,7 @@ def test_padding_on_either_side_and_more_tokens_than_the_table_has(kind, name):
     ones = torch.ones_like(IDS)
     near(hidden(model, torch.cat([pad, IDS], 1), attention_mask=torch.cat([pad, ones], 1))[:, 3:], alone)
     near(hidden(model, torch.cat([IDS, pad], 1), attention_mask=torch.cat([ones, pad], 1))[:, :9], alone)
-    most = getattr(model.config, "max_position_embeddings", 100)
+    most = model.config.max_position_embeddings
     long = IDS.repeat(1, most // 9 + 4)
     assert long.shape[1] > most
     assert hidden(model, long).isfinite().all()

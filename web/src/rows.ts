@@ -36,7 +36,14 @@ interface Facts {
   says: Words;
   notes: string[];
   commands: string[];
-  figures: { columns: Words[]; rows: { name: Words; cells: string[] }[] };
+  figures: Figures;
+}
+
+interface Figures {
+  columns: Words[];
+  rows: { name: Words; cells: string[] }[];
+  /** The table below it. */
+  then: Figures | null;
 }
 
 interface Asked {
@@ -62,14 +69,17 @@ export function rowCard(name: string, asked: Asked): HTMLElement {
 function written({ name, title, says, notes, commands, figures }: Facts, names: string[], { t, check }: Asked): HTMLElement[] {
   const at = names.indexOf(name);
   const beside = (to: string | undefined, rel: string, sign: string) => (to ? h("a", { href: `#${to}`, rel }, rel === "prev" ? `${sign} ${to}` : `${to} ${sign}`) : h("span", {}));
-  const table = h("table", { class: "plain numbers" },
-    h("thead", {}, h("tr", {}, h("td", {}), ...figures.columns.map((one) => h("th", { scope: "col" }, t(one))))),
-    h("tbody", {}, ...figures.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", {}, cell))))));
+  const tables = (one: Figures): HTMLElement[] => [
+    h("table", { class: "plain numbers" },
+      h("thead", {}, h("tr", {}, h("td", {}), ...one.columns.map((head) => h("th", { scope: "col" }, t(head))))),
+      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", {}, cell)))))),
+    ...(one.then ? tables(one.then) : []),
+  ];
   const said = h("div", {},
     h("p", { class: "row-title" }, h("b", {}, name), " ", t(title)),
     h("p", {}, t(says)),
     name === "S19" ? h("p", {}, check) : h("span", {}),
     h("p", { class: "small" }, t(both(notes.length > 1 ? "Notes " : "Note ", "笔记 ")), notes.join(t(both(", ", "、"))), " · ", ...commands.flatMap((one, index) => [index ? " · " : "", h("code", {}, one)])),
     h("p", { class: "small row-beside" }, beside(names[at - 1], "prev", "←"), beside(names[at + 1], "next", "→")));
-  return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, table)];
+  return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, ...tables(figures))];
 }

@@ -123,8 +123,11 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
         "",
         Wrapped(row.says.in_language(language)),
         "",
-        Padding(_table(row.figures(), language), (0, 0, 0, 2), expand=False),
-        "",
+        *(
+            part
+            for one in row.figures().tables()
+            for part in (Padding(_table(one, language), (0, 0, 0, 2), expand=False), "")
+        ),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
 

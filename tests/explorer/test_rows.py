@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
 from typer.testing import CliRunner
 
+import posenc
 from posenc.cli import app
 from posenc.explorer.export import exported
 from posenc.explorer.rows import ROWS
@@ -74,6 +77,27 @@ def test_every_row_of_the_notes_is_here():
     assert list(SHOWN) == [f"S{n}" for n in range(1, 22)] == list(ROWS)
     for name, row in ROWS.items():
         assert row.view.split("?")[0] == SHOWN[name][0]
+
+
+def test_row_15_draws_its_measured_curves(opened):
+    text = Path(posenc.__file__).with_name("catalogue").joinpath("measured.json").read_text("utf-8")
+    task = next(one for one in json.loads(text)["tasks"] if one["name"] == "language_model")
+    page = opened("S15", width=1440, height=900)
+    drawn = page.locator(".row-curves")
+    expect(drawn.locator("polyline")).to_have_count(len(task["arms"]))
+    assert drawn.bounding_box()["y"] + drawn.bounding_box()["height"] <= 900
+    lines = [line.get_attribute("points").split() for line in drawn.locator("polyline").all()]
+    bits = [[cell["mean"] for cell in arm["cells"] if "mean" in cell] for arm in task["arms"]]
+    assert list(map(len, lines)) == list(map(len, bits))
+    measured = [one for curve in bits for one in curve]
+    heights = [float(point.split(",")[1]) for line in lines for point in line]
+    slope, start = np.polyfit(measured, heights, 1)
+    assert slope < 0, "more bits stand higher"
+    np.testing.assert_allclose(heights, start + slope * np.array(measured), atol=0.1)  # drawn to a tenth of a pixel
+    said = CliRunner().invoke(app, ["walk", "S15", "--lang", "en"]).stdout.splitlines()
+    learned, alibi = (next(line for line in said if line.split()[:1] == [name]) for name in ("Learned", "ALiBi"))
+    assert learned.count("·") == 35, "one value, five lengths without"
+    assert len(set(alibi.split()[1])) == 1, "flat"
 
 
 def test_row_17_says_which_english_word_each_chinese_word_looks_at():

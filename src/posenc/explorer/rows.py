@@ -26,16 +26,23 @@ from posenc.support.languages import Words
 
 Cells = tuple[str, ...]
 Said = str | Words
+Curve = tuple[float | None, ...]
 NONE = "–"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of texts: heads of the columns, and of each row its name and its cells; `then` is the table below it."""
+    """A table of texts: heads of the columns, and of each row its name and its cells.
+
+    then      the table below it
+    curves    what is drawn beside it: of every row its values over `at`, None where there is none
+    """
 
     columns: tuple[Said, ...]
     rows: tuple[tuple[Said, Cells], ...]
     then: Figures | None = None
+    at: tuple[float, ...] = ()
+    curves: tuple[Curve, ...] = ()
 
     def tables(self) -> Iterator[Figures]:
         """This table and those below it."""
@@ -48,6 +55,8 @@ class Figures:
         return {
             "columns": [words(one).as_dict() for one in self.columns],
             "rows": [{"name": words(name).as_dict(), "cells": cells} for name, cells in self.rows],
+            "at": self.at,
+            "curves": self.curves,
             "then": None if self.then is None else self.then.as_dict(),
         }
 
@@ -276,7 +285,9 @@ def longer() -> Figures:
         cells = (f"{cell['mean']:.2f}" if "mean" in cell else NONE for cell in arm["cells"])
         rows.append((Words(**arm["title"]), tuple(cells)))
     heads = (f"{length} = {length / task['length']:g}×" for length in task["lengths"])
-    return Figures(tuple(heads), tuple(rows))
+    at = tuple(length / task["length"] for length in task["lengths"])
+    curves = tuple(tuple(cell.get("mean") for cell in arm["cells"]) for arm in task["arms"])
+    return Figures(tuple(heads), tuple(rows), at=at, curves=curves)
 
 
 def stars() -> Figures:

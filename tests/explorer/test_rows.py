@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+from typer.testing import CliRunner
 
+import posenc
+from posenc.cli import app
 from posenc.explorer.rows import ROWS
+from posenc.explorer.trained_words import load
 
 # The view of each row, and what of the notes is to be read on the first screen: example, figures. Written by hand.
 SHOWN = {
@@ -27,7 +33,7 @@ SHOWN = {
     "S14": ("attention", ["猫 0", "1.1415", "0.1403", "0.6998", "1.0950", "0.7093", "0.2839", "0.5987", "0.4801"]),
     "S15": ("measured", ["ALiBi", "64 = 1×", "512 = 8×"]),
     "S16": ("measured", ["⭐⭐⭐", "理论无限", "ALiBi"]),
-    "S17": ("heads", ["这部电影很无聊，但演员表演精彩", "红色的汽车停在建筑物外面。", "RoPE"]),
+    "S17": ("heads", ["这部电影很无聊，但演员表演精彩", "红色的汽车停在建筑物外面。", "RoPE", "建筑物", "building 81 %"]),
     "S18": ("paths", ["2000"]),
     "S19": ("table", ["0.8415", "0.5403", "0.0998", "0.9950"]),
     "S20": ("order", ["RNN", "我爱你 / 你爱我"]),
@@ -69,6 +75,41 @@ def test_every_row_of_the_notes_is_here():
     assert list(SHOWN) == [f"S{n}" for n in range(1, 22)] == list(ROWS)
     for name, row in ROWS.items():
         assert row.view.split("?")[0] == SHOWN[name][0]
+
+
+def test_row_15_draws_its_measured_curves(opened):
+    text = Path(posenc.__file__).with_name("catalogue").joinpath("measured.json").read_text("utf-8")
+    task = next(one for one in json.loads(text)["tasks"] if one["name"] == "language_model")
+    page = opened("S15", width=1440, height=900)
+    drawn = page.locator(".row-curves")
+    expect(drawn.locator("polyline")).to_have_count(len(task["arms"]))
+    assert drawn.bounding_box()["y"] + drawn.bounding_box()["height"] <= 900
+    lines = [line.get_attribute("points").split() for line in drawn.locator("polyline").all()]
+    bits = [[cell["mean"] for cell in arm["cells"] if "mean" in cell] for arm in task["arms"]]
+    assert list(map(len, lines)) == list(map(len, bits))
+    measured = [one for curve in bits for one in curve]
+    heights = [float(point.split(",")[1]) for line in lines for point in line]
+    slope, start = np.polyfit(measured, heights, 1)
+    assert slope < 0, "more bits stand higher"
+    np.testing.assert_allclose(heights, start + slope * np.array(measured), atol=0.1)  # drawn to a tenth of a pixel
+    said = CliRunner().invoke(app, ["walk", "S15", "--lang", "en"]).stdout.splitlines()
+    learned, alibi = (next(line for line in said if line.split()[:1] == [name]) for name in ("Learned", "ALiBi"))
+    assert learned.count("·") == 35, "one value, five lengths without"
+    assert len(set(alibi.split()[1])) == 1, "flat"
+
+
+def test_row_17_says_which_english_word_each_chinese_word_looks_at():
+    english = ["the", "red", "car", "is", "parked", "outside", "the", "building", "."]
+    chinese = ["红色", "的", "汽车", "停", "在", "建筑物", "外面", "。"]
+    below = ROWS["S17"].figures().as_dict()["then"]
+    assert [column["zh"] for column in below["columns"]] == chinese
+    for row, name in zip(below["rows"], ("nope", "rope"), strict=True):
+        weights = load("translation", name).read(tuple(english)).weights.numpy().max((0, 1))
+        for n, cell in enumerate(row["cells"]):
+            asks = weights[len(english) + n, : len(english)]  # the word before the one that is written
+            assert cell == f"{english[asks.argmax()]} {100 * asks.max():.0f} %"
+    said = CliRunner().invoke(app, ["walk", "S17"])
+    assert "building 81 %" in said.stdout
 
 
 def test_rows_lead_to_one_another_and_the_card_goes_with_its_row(opened):

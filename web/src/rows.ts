@@ -1,7 +1,8 @@
 // The rows of the founding notes: #S8 opens the view of a row, with its example and its figures above it.
 
 import type { Address } from "./address";
-import { fill, h } from "./dom";
+import { encodingColour } from "./colours";
+import { fill, h, s } from "./dom";
 import type { Source } from "./source";
 import { both, type Words } from "./words";
 
@@ -36,7 +37,17 @@ interface Facts {
   says: Words;
   notes: string[];
   commands: string[];
-  figures: { columns: Words[]; rows: { name: Words; cells: string[] }[] };
+  figures: Figures;
+}
+
+interface Figures {
+  columns: Words[];
+  rows: { name: Words; cells: string[] }[];
+  /** Of every row its values over `at`. */
+  at: number[];
+  curves: (number | null)[][];
+  /** The table below it. */
+  then: Figures | null;
 }
 
 interface Asked {
@@ -62,14 +73,46 @@ export function rowCard(name: string, asked: Asked): HTMLElement {
 function written({ name, title, says, notes, commands, figures }: Facts, names: string[], { t, check }: Asked): HTMLElement[] {
   const at = names.indexOf(name);
   const beside = (to: string | undefined, rel: string, sign: string) => (to ? h("a", { href: `#${to}`, rel }, rel === "prev" ? `${sign} ${to}` : `${to} ${sign}`) : h("span", {}));
-  const table = h("table", { class: "plain numbers" },
-    h("thead", {}, h("tr", {}, h("td", {}), ...figures.columns.map((one) => h("th", { scope: "col" }, t(one))))),
-    h("tbody", {}, ...figures.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", {}, cell))))));
+  const tables = (one: Figures): HTMLElement[] => [
+    h("table", { class: "plain numbers" },
+      h("thead", {}, h("tr", {}, h("td", {}), ...one.columns.map((head) => h("th", { scope: "col" }, t(head))))),
+      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", {}, cell)))))),
+    ...(one.then ? tables(one.then) : []),
+  ];
   const said = h("div", {},
     h("p", { class: "row-title" }, h("b", {}, name), " ", t(title)),
     h("p", {}, t(says)),
+    ...(figures.curves.length ? [drawn(figures, t(title), t)] : []),
     name === "S19" ? h("p", {}, check) : h("span", {}),
     h("p", { class: "small" }, t(both(notes.length > 1 ? "Notes " : "Note ", "笔记 ")), notes.join(t(both(", ", "、"))), " · ", ...commands.flatMap((one, index) => [index ? " · " : "", h("code", {}, one)])),
     h("p", { class: "small row-beside" }, beside(names[at - 1], "prev", "←"), beside(names[at + 1], "next", "→")));
-  return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, table)];
+  return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, ...tables(figures))];
+}
+
+const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM] = [460, 230, 24, 175, 22];
+
+/** The curves of the rows over `at`, in equal steps for equal factors, each with its name at its last point. */
+function drawn({ rows, at, curves }: Figures, label: string, t: (words: Words) => string): SVGElement {
+  const values = curves.flat().filter((value) => value !== null);
+  const [low, high] = [Math.floor(Math.min(...values)), Math.ceil(Math.max(...values))];
+  const x = (factor: number) => LEFT + ((WIDTH - LEFT - RIGHT) * Math.log(factor / at[0]!)) / Math.log(at.at(-1)! / at[0]!);
+  const y = (value: number) => 8 + ((HEIGHT - BOTTOM - 8) * (high - value)) / (high - low);
+  const lines = curves.map((curve, row) => {
+    const points = curve.flatMap((value, n) => (value === null ? [] : [{ x: x(at[n]!), y: y(value) }]));
+    const name = t(rows[row]!.name);
+    return { name, points, end: points.at(-1)!, colour: encodingColour(name.toLowerCase()) };
+  });
+  let lowest = -Infinity; // names that would cover one another move down
+  const names = lines.filter(({ points }) => points.length > 1).sort((one, other) => one.end.y - other.end.y).map(({ name, end, colour }) => {
+    lowest = Math.max(end.y + 4, lowest + 14);
+    return s("text", { x: end.x + 6, y: lowest, style: `fill: ${colour}` }, name);
+  });
+  return s("svg", { class: "row-curves", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
+    ...Array.from({ length: high - low + 1 }, (_, n) => n + low).flatMap((value) => [
+      s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value))]),
+    ...at.filter((factor) => Number.isInteger(factor)).map((factor) => s("text", { x: x(factor), y: HEIGHT - 4, "text-anchor": "middle" }, `${factor}×`)),
+    ...lines.flatMap(({ name, points, end, colour }) => [
+      s("polyline", { points: points.map((one) => `${one.x.toFixed(1)},${one.y.toFixed(1)}`).join(" "), stroke: colour }, s("title", {}, name)),
+      ...(points.length === 1 ? [s("circle", { cx: end.x, cy: end.y, r: 3, fill: colour }, s("title", {}, name)), s("text", { x: end.x + 6, y: end.y + 4, style: `fill: ${colour}` }, name)] : [])]),
+    ...names);
 }

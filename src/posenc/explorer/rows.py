@@ -26,21 +26,38 @@ from posenc.support.languages import Words
 
 Cells = tuple[str, ...]
 Said = str | Words
+Curve = tuple[float | None, ...]
 NONE = "–"
 
 
 @dataclass(frozen=True)
 class Figures:
-    """A table of texts: heads of the columns, and of each row its name and its cells."""
+    """A table of texts: heads of the columns, and of each row its name and its cells.
+
+    then      the table below it
+    curves    what is drawn beside it: of every row its values over `at`, None where there is none
+    """
 
     columns: tuple[Said, ...]
     rows: tuple[tuple[Said, Cells], ...]
+    then: Figures | None = None
+    at: tuple[float, ...] = ()
+    curves: tuple[Curve, ...] = ()
+
+    def tables(self) -> Iterator[Figures]:
+        """This table and those below it."""
+        yield self
+        if self.then is not None:
+            yield from self.then.tables()
 
     def as_dict(self) -> dict[str, Any]:
         """With every word in both languages, as JSON."""
         return {
             "columns": [words(one).as_dict() for one in self.columns],
             "rows": [{"name": words(name).as_dict(), "cells": cells} for name, cells in self.rows],
+            "at": self.at,
+            "curves": self.curves,
+            "then": None if self.then is None else self.then.as_dict(),
         }
 
 
@@ -268,7 +285,9 @@ def longer() -> Figures:
         cells = (f"{cell['mean']:.2f}" if "mean" in cell else NONE for cell in arm["cells"])
         rows.append((Words(**arm["title"]), tuple(cells)))
     heads = (f"{length} = {length / task['length']:g}×" for length in task["lengths"])
-    return Figures(tuple(heads), tuple(rows))
+    at = tuple(length / task["length"] for length in task["lengths"])
+    curves = tuple(tuple(cell.get("mean") for cell in arm["cells"]) for arm in task["arms"])
+    return Figures(tuple(heads), tuple(rows), at=at, curves=curves)
 
 
 def stars() -> Figures:
@@ -304,7 +323,24 @@ def attention_by_distance() -> Figures:
         right = record[f"descriptions.{name}.right"][-1]
         rows.append((said, (f"{layer + 1}·{head + 1}", *percent(near), *percent([linked[layer, head], right]))))
     places = [say("{n} before", n=n) for n in (3, 2, 1)] + [say("itself")] + [say("{n} after", n=n) for n in (1, 2, 3)]
-    return Figures((say("head"), *places, say("to the linked word"), say("sentences right")), tuple(rows))
+    heads = (say("head"), *places, say("to the linked word"), say("sentences right"))
+    return Figures(heads, tuple(rows), then=alignment())
+
+
+def alignment() -> Figures:
+    """Of every word that the models write for the note's English sentence: the English word that it looks at most."""
+    from posenc.explorer import trained_words
+
+    english, rows, written = trained_words.split("The red car is parked outside the building.").words, [], set[Cells]()
+    for name, said in (("nope", say("without positions")), ("rope", Words("RoPE"))):
+        read = trained_words.load("translation", name).read(english)
+        first = len(english)  # the arrow; what stands at a word predicts the next one
+        most, word = read.weights.amax((0, 1))[first:-1, :first].max(-1)  # over layers, heads and English words
+        looked = (f"{english[n]} {share}" for n, share in zip(word.tolist(), percent(most), strict=True))
+        rows.append((said, tuple(looked)))
+        written.add(read.words[first + 1 :])
+    (chinese,) = written  # both models write the same
+    return Figures(chinese, tuple(rows))
 
 
 def training() -> Figures:
@@ -528,7 +564,8 @@ def _all() -> Iterator[Row]:
         "002",
         say(
             "Two models that say who describes whom: the head that finds linked words best, by distance and direction. "
-            "Also: The red car is parked outside the building. / 红色的汽车停在建筑物外面。"
+            "Below it two that translate The red car is parked outside the building. / 红色的汽车停在建筑物外面。: the "
+            "English word that any head looks at most when each Chinese word is written."
         ),
         "posenc walk S17",
         "heads?sentence=这部电影很无聊，但演员表演精彩。",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from posenc.explorer.rows import Figures, Row
 
 WIDTH = 78
+BARS, WIDE = "▁▂▃▄▅▆▇█", 7  # characters of one value
 
 
 def command(
@@ -123,10 +124,33 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
         "",
         Wrapped(row.says.in_language(language)),
         "",
-        Padding(_table(row.figures(), language), (0, 0, 0, 2), expand=False),
-        "",
+        *_drawn(row.figures(), language),
+        *(
+            part
+            for one in row.figures().tables()
+            for part in (Padding(_table(one, language), (0, 0, 0, 2), expand=False), "")
+        ),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
+
+
+def _drawn(figures: Figures, language: Language) -> list[RenderableType]:
+    """Of every row its curve, in bars from the lowest value of all rows to the highest; `·` where there is no value."""
+    from rich.table import Table
+
+    from posenc.explorer.rows import words
+
+    if not figures.curves:
+        return []
+    values = [value for curve in figures.curves for value in curve if value is not None]
+    low, step = min(values), (max(values) - min(values)) / (len(BARS) - 1)
+    table = Table.grid(padding=(0, 2, 0, 2))
+    table.add_row("", "".join(f"{factor:g}×".ljust(WIDE) for factor in figures.at))
+    for (name, _), curve in zip(figures.rows, figures.curves, strict=True):
+        bars = (WIDE * ("·" if value is None else BARS[round((value - low) / step)]) for value in curve)
+        table.add_row(words(name).in_language(language), "".join(bars))
+    table.add_row("", f"{BARS[0]} {low:.2f}   {BARS[-1]} {max(values):.2f}")
+    return [table, ""]
 
 
 def _table(figures: Figures, language: Language) -> RenderableType:

@@ -1,6 +1,7 @@
 """Encoders with an encoding attached: BERT's kind, ModernBERT, and the encoder of T5. Tiny random models."""
 
 import copy
+import itertools
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ import posenc.transformers as pt
 from families.harness import config_of
 from posenc.configs import read_config
 from posenc.configs.weights import with_weights
+from sampling import one_in
 from transformers_models import tiny
 from transformers_models.test_refused import assert_same, state
 
@@ -89,8 +91,7 @@ def test_without_positions_order_does_not_matter_and_with_alibi_it_does(kind):
     assert (hidden(model, IDS[:, order]) - hidden(model)[:, order]).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ["rope", "alibi", "t5"])
+@pytest.mark.parametrize(("kind", "name"), one_in(3, itertools.product(KINDS, ["rope", "alibi", "t5", "nope"])))
 def test_padding_on_either_side_and_more_tokens_than_the_table_has(kind, name):
     model = encoder(kind, max_position_embeddings=48)
     heads = heads_of(model)
@@ -98,6 +99,7 @@ def test_padding_on_either_side_and_more_tokens_than_the_table_has(kind, name):
     made = {
         "rope": lambda: posenc.create("rope", d_head=width),
         "alibi": lambda: posenc.create("alibi", n_heads=heads),
+        "nope": lambda: posenc.create("nope"),
         "t5": lambda: posenc.laws.draw_parameters(posenc.create("t5", n_heads=heads, bidirectional=True), std=0.3),
     }
     pt.attach(model, made[name]())

@@ -53,6 +53,8 @@ LAB = {
     "add": "Add your own encoding to a comparison, after it passes the laws it declares.",
     "score": "Score a trained model on longer and longer windows of a text, as it is and with its positions changed.",
     "publish": "Write one folder with report, data, configuration and citation, for an archive or a paper.",
+    "submit": "Write one folder to contribute an encoding: its file, laws, trials and a signed-off record.",
+    "board": "Write one page of the scores in folders of results, contributed ones after a check of every file.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {

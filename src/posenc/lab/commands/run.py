@@ -17,6 +17,8 @@ from posenc.terminal.interruption import interruptible
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rich.console import Console
 
     from posenc.lab.commands.report import Show
@@ -42,6 +44,13 @@ class Device(StrEnum):
 class Shard(StrEnum):
     rows = "rows"
     sequence = "sequence"
+
+
+class Logger(StrEnum):
+    tensorboard = "tensorboard"
+    csv = "csv"
+    wandb = "wandb"
+    mlflow = "mlflow"
 
 
 DEFAULTS = {"first_seed": 0, "text": "library", "properties": False}  # settings that are written only if they are set
@@ -72,6 +81,7 @@ class Wanted:
     named: str = ""
     as_json: bool = False
     keep_weights: bool = False
+    logger: str = ""
     language: Language = "en"
     called: str = "posenc lab"
     again: str = ""
@@ -129,6 +139,13 @@ def command(
             show_default=False,
         ),
     ] = None,
+    logger: Annotated[
+        Logger | None,
+        typer.Option(
+            help="Also log every trial that ends, with its training curve and scores, through Lightning; into OUT/logs.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
 ) -> None:
@@ -158,6 +175,7 @@ def command(
             as_json=as_json,
             language=language,
             keep_weights=keep_weights,
+            logger=logger.value if logger else "",
             device=device.value if device else wanted.device,
             shard=shard.value if shard else wanted.shard,
         )
@@ -223,11 +241,13 @@ def carry_out_one(wanted: Wanted) -> None:
         quiet = Console(stderr=True, highlight=False, emoji=False)
         folder = enter(wanted)
         say_plan(wanted, quiet)
+        log = logging_of(wanted, folder)
         with shown(wanted.experiment, quiet, wanted.called) as tell:
 
             def tell_unless_interrupted(update: Update) -> None:
                 look()
                 tell(update)
+                log(update)
 
             outcome = swept(wanted, tell_unless_interrupted)
         say_end(outcome, wanted.out, quiet, wanted.called)
@@ -240,6 +260,26 @@ def carry_out_one(wanted: Wanted) -> None:
         typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
     if broken or not_run or outcome.diverged:
         raise typer.Exit(1)
+
+
+def logging_of(wanted: Wanted, folder: Folder) -> Callable[[Update], None]:
+    """What logs a trial that is done. Raises ModuleNotFoundError before training where a package is missing."""
+    if not wanted.logger:
+        return lambda update: None
+    from posenc.lab.run import loggers
+    from posenc.lab.run.sweep import read_text
+
+    logs, text = wanted.out / loggers.FOLDER, read_text(wanted.experiment, wanted.text)
+    digest = "" if text is None else text.sha256
+    loggers.check(wanted.logger)
+
+    def log(update: Update) -> None:
+        if update.what == "done" and update.trial is not None:
+            key = update.trial.key(digest)
+            if (record := folder.get(key)) is not None:
+                loggers.log(wanted.logger, logs, key, record)
+
+    return log
 
 
 def enter(wanted: Wanted) -> Folder:

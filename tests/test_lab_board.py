@@ -1,4 +1,4 @@
-"""`posenc lab submit` and `posenc lab board`: a contributed encoding, its signed record, and what a change is noticed by."""
+"""`posenc lab submit` and `posenc lab board`: a contributed encoding, its signed record, and how changes are noticed."""
 
 from __future__ import annotations
 
@@ -165,3 +165,15 @@ def test_an_encoding_that_is_not_there_or_breaks_a_law_is_not_submitted(results:
     assert ended.returncode == 1
     assert "mine.py:Mine breaks" in ended.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.acceptance
+def test_the_board_of_the_documentation_is_that_of_our_results(tmp_path: Path) -> None:
+    root = Path(__file__).parents[1]
+    ours = [root / "results" / name for name in ("chains", "study", "compare")]
+    assert board(*ours, out=tmp_path / "board.md") == ""
+    for name in ("board.md", "board.zh-CN.md"):
+        title, _, rest = (tmp_path / name).read_text("utf-8").partition("\n\n")
+        page = (root / "docs" / name).read_text("utf-8")
+        assert page.startswith(f"{title}\n\n")
+        assert page.endswith(rest)

@@ -158,6 +158,20 @@ def test_a_family_that_was_not_measured_gets_no_command():
     assert all(one.version and one.date for one in found.values())
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_pairs_that_stand_still_go_on_standing(method):
+    """Gemma 4's full layers turn 64 of 256 pairs; every other kind of frequencies would set the rest in motion."""
+    file = SIZES | {"model_type": "gemma4_text", "head_dim": 128, "global_head_dim": 512, "num_hidden_layers": 6}
+    path, part = extensible(read_config(file, defaults=True))
+    with pytest.raises(
+        ValueError, match=f"--method {method}: gemma4_text's code does not support it: .* 192 pairs that stand"
+    ):
+        extend(file, part, N, (method,), path)
+    (found,) = extend(file, part, N, METHODS, path)[:1]
+    assert not found.fragment
+    assert "192 pairs that stand still" in found.note.en
+
+
 # The releases themselves.
 
 

@@ -145,15 +145,18 @@ def _extension(
     settings, note = SETTINGS[method](rotation, trained, factor)
     fragment, changed = _changed(config, spec, rotation, settings, length, trained)
     more = remarks(rotation, settings)
-    before, after = rotation.frequencies(), rotation_to_change(changed).frequencies()
+    before = rotation.frequencies().at_length(trained)
+    after = rotation_to_change(changed).frequencies().at_length(length)
+    if still := sum(old == 0 != new for old, new in zip(before.values, after.values, strict=False)):
+        raise ConfigError(f"rope_parameters: {still} pairs that stand still in this model would turn")
     return Extension(
         method,
         length,
         factor,
         fragment,
         standard(config, fragment, changed),
-        before.at_length(trained),
-        after.at_length(length),
+        before,
+        after,
         joined((note, *more), " ", ""),
         spec.family,
         rotation,

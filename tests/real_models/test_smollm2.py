@@ -218,10 +218,21 @@ def test_the_command_gives_the_scores_that_are_kept(tmp_path):
 
 
 def test_a_passkey_is_found_at_512_tokens(tmp_path):
-    """docs/recipes.md has 10 of 10 for this and longer windows."""
+    """docs/recipes.md shows 10 of 10, with more windows and at 2 048 tokens too."""
     given = ("--task", "passkey", "--lengths", "512", "--samples", "4", "--dtype", "bfloat16", "--out", tmp_path, "--json")
     ended = in_process.posenc("lab", "score", trained_models.smollm2(), *given)
     assert ended.returncode == 0, ended.stderr
     scores = json.loads(ended.stdout)["scores"]
     assert [one["exact"] for one in scores] == [1, 1, 1, 1]
     assert max(one["answer"] for one in scores) < 0.5
+
+
+def test_the_page_shows_what_was_found():
+    kept = [json.loads(line) for line in KEPT.with_name("smollm2-retrieval.jsonl").read_text("utf-8").splitlines()]
+    for page in ("recipes.md", "recipes.zh-CN.md"):
+        shown = (KEPT.parents[2] / "docs" / page).read_text("utf-8")
+        for length, written in ((512, "512"), (2048, "2 048")):
+            (row,) = (line.strip("| ").split(" | ")[1:] for line in shown.splitlines() if line.startswith(f"| {written} "))
+            tasks = ("passkey", "needle", "keys", "variables")
+            found = [sum(one["exact"] for one in kept if (one["task"], one["length"]) == (task, length)) for task in tasks]
+            assert list(map(int, row)) == found

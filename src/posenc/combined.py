@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import math
 import operator
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
@@ -319,21 +318,18 @@ def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tenso
 
 def rotary_layouts(encoding: PositionalEncoding) -> tuple[str, ...]:
     """The layouts of its rotations, each once: which channels make a pair."""
-    found = (getattr(part, "layout", None) for part in leaves([encoding]) if "rotate" in part.seams)
+    found = (part.configuration.get("layout") for part in leaves([encoding]) if "rotate" in part.seams)
     return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
 
 
-def warn_of_another_layout(encoding: PositionalEncoding, trained: tuple[str, ...], where: str) -> bool:
-    """Warns if the encoding pairs other channels than the weights of `where` were trained with; whether it did.
+def check_layout(encoding: PositionalEncoding, trained: tuple[str, ...], where: str) -> None:
+    """Raises ValueError if the encoding pairs other channels than the weights of `where` were trained with.
 
     The other layout moves every score, and nothing else shows it.
     """
     given = rotary_layouts(encoding)
-    if not given or len(trained) != 1 or given[0] == trained[0]:
-        return False
-    warnings.warn(
-        f"encoding: {type(encoding).__name__} has layout={given[0]!r}, and the weights of {where} were trained with "
-        f"{trained[0]!r}; create it with layout={trained[0]!r}, unless the model is trained on",
-        stacklevel=4,
-    )
-    return True
+    if given and len(trained) == 1 and given[0] != trained[0]:
+        raise ValueError(
+            f"encoding: {type(encoding).__name__} has layout={given[0]!r}, and {where} pairs channels as "
+            f"{trained[0]!r}; create it with layout={trained[0]!r}"
+        )

@@ -406,10 +406,11 @@ def test_a_trained_rope_is_extended_in_one_call():
     assert [block.encoding.identity for block in model] == [longer.identity] * 2
 
 
-def test_a_rotation_that_pairs_other_channels_than_the_trained_one_is_said():
+def test_a_rotation_that_pairs_other_channels_than_the_trained_one_is_refused():
     model = nn.ModuleList(Attention(8, 2, one) for one in (NoPE(), create("rope", d_head=4)))
-    with pytest.warns(UserWarning, match="layout='half', and the weights of 1 were trained with 'interleaved'; create it"):
+    with pytest.raises(ValueError, match="layout='half', and 1 pairs channels as 'interleaved'; create it with"):
         replace_encoding(model, create("yarn", d_head=4, factor=4.0))
+    assert [type(block.encoding) for block in model] == [NoPE, RoPE]
 
 
 def test_what_is_added_is_added_once():

@@ -299,7 +299,7 @@ def shapes(model: Any) -> dict[int, tuple[int, int]]:
 
 
 def rotary(subject: Subject) -> str:
-    answer = attached(subject, lambda heads, width: posenc.create("rope", d_head=width, base=50.0))
+    answer = attached(subject, lambda heads, width: posenc.create("rope", d_head=width, base=50.0, layout="half"))
     if answer == "yes":
         own_encoding(subject)
         no_position(subject)

@@ -25,7 +25,8 @@ def model_of(model_type="llama", **sizes):
 
 
 def made(name):
-    encoding = posenc.create(name, d_model=64, n_heads=HEADS, d_head=WIDTH, max_positions=64)
+    other = {"layout": "half", "base": 50.0} if name in ("rope", "xpos") else {}  # Llama's layout, not its base
+    encoding = posenc.create(name, d_model=64, n_heads=HEADS, d_head=WIDTH, max_positions=64, **other)
     return posenc.laws.draw_parameters(encoding, std=0.3)
 
 
@@ -112,6 +113,7 @@ def test_llamas_own_rope_attached_is_llama():
     pt.attach(model, posenc.create("rope", d_head=WIDTH, base=base, layout="half"))
     near(logits(model), own, 1e-5)
     pt.detach(model)
+    model.config.rope_layout = "interleaved"  # as if its projections had been converted
     pt.attach(model, posenc.create("rope", d_head=WIDTH, base=base, layout="interleaved"))
     assert (logits(model) - own).abs().max() > 1e-3
 

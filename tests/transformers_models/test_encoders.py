@@ -93,11 +93,13 @@ def test_without_positions_order_does_not_matter_and_with_alibi_it_does(kind):
 
 @pytest.mark.parametrize(("kind", "name"), one_in(3, itertools.product(KINDS, ["rope", "alibi", "t5", "nope"])))
 def test_padding_on_either_side_and_more_tokens_than_the_table_has(kind, name):
-    model = encoder(kind, max_position_embeddings=48)
+    model = encoder(
+        kind, max_position_embeddings=48
+    ).double()  # T5's kind does not scale its scores: single precision rounds by 2e-5
     heads = heads_of(model)
     width = getattr(model.config, "d_kv", None) or model.config.hidden_size // heads
     made = {
-        "rope": lambda: posenc.create("rope", d_head=width),
+        "rope": lambda: posenc.create("rope", d_head=width, layout="half"),
         "alibi": lambda: posenc.create("alibi", n_heads=heads),
         "nope": lambda: posenc.create("nope"),
         "t5": lambda: posenc.laws.draw_parameters(posenc.create("t5", n_heads=heads, bidirectional=True), std=0.3),

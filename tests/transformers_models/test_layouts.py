@@ -1,8 +1,6 @@
-"""Which channels make a pair: names of scalings have the layout of the models on the hub, and attach warns of another."""
+"""Which channels make a pair: names of scalings have the layout of the models on the hub, and attach refuses another."""
 
 from __future__ import annotations
-
-import warnings
 
 import pytest
 import torch
@@ -52,42 +50,47 @@ def test_a_scaling_by_its_name_alone_is_the_model_s_own(name):
     arguments, scaling = SCALED[name]
     model = model_of(rope_parameters={"rope_theta": 10000.0, **scaling})
     own = logits(model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pt.attach(model, posenc.create(name, d_head=WIDTH, **arguments))
+    pt.attach(model, posenc.create(name, d_head=WIDTH, **arguments))
     near(logits(model), own)
 
 
 @pytest.mark.parametrize(
     "encoding", [posenc.create("rope", d_head=WIDTH), posenc.create("yarn", d_head=WIDTH, layout="interleaved")]
 )
-def test_another_layout_than_the_model_s_is_said(encoding):
+def test_another_layout_than_the_model_s_is_refused(encoding):
     model = model_of()
-    with pytest.warns(
-        UserWarning, match=r"RoPE has layout='interleaved', and the weights of layer 0 were trained with 'half'; create"
+    own = logits(model)
+    with pytest.raises(
+        ValueError,
+        match=r"RoPE has layout='interleaved', and layer 0 pairs channels as 'half'; create it with layout='half'",
     ):
         pt.attach(model, encoding)
-    pt.detach(model)
     stacked = posenc.Stack(posenc.create("alibi", n_heads=4), encoding)
-    with pytest.warns(UserWarning, match="weights of layer 2 were trained with 'half'"):
+    with pytest.raises(ValueError, match="layer 2 pairs channels as 'half'"):
         pt.attach(model, stacked, layers=[2, 3])
+    torch.testing.assert_close(logits(model), own, rtol=0, atol=0)
+
+
+def test_a_configuration_that_says_its_layout_is_believed():
+    """`posenc convert` writes it where it has permuted the projections."""
+    model = model_of(rope_layout="interleaved")
+    pt.attach(model, posenc.create("rope", d_head=WIDTH))
+    pt.detach(model)
+    with pytest.raises(ValueError, match="layer 0 pairs channels as 'interleaved'"):
+        pt.attach(model, posenc.create("yarn", d_head=WIDTH))
 
 
 @pytest.mark.parametrize("model_type", ["cohere", "glm"])
 def test_models_that_interleave_take_the_paper_s(model_type):
     model = model_of(model_type)
     width = model.model.layers[0].self_attn.head_dim
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pt.attach(model, posenc.create("rope", d_head=width))
+    pt.attach(model, posenc.create("rope", d_head=width))
     pt.detach(model)
-    with pytest.warns(UserWarning, match="layout='half', and the weights of layer 0 were trained with 'interleaved'"):
+    with pytest.raises(ValueError, match="layout='half', and layer 0 pairs channels as 'interleaved'"):
         pt.attach(model, posenc.create("yarn", d_head=width))
 
 
 def test_what_rotates_nothing_has_no_layout():
     model = model_of()
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        pt.attach(model, posenc.create("alibi", n_heads=4))
-        assert torch.isfinite(logits(model, IDS)).all()
+    pt.attach(model, posenc.create("alibi", n_heads=4))
+    assert torch.isfinite(logits(model, IDS)).all()

@@ -90,7 +90,7 @@ KEYS = {
 def test_shared_keys_and_windows(model_type):
     """Layers that take the keys of another layer, and caches that forget: chunks equal one pass."""
     model = model_of(model_type, **KEYS[model_type])
-    pt.attach(model, posenc.create("xpos", d_head=WIDTH))
+    pt.attach(model, posenc.create("xpos", d_head=WIDTH, layout="half"))
     whole = logits(model)
     first = model(input_ids=IDS[:, :6], use_cache=True)
     rest = model(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits
@@ -169,9 +169,9 @@ def test_values_that_turn_are_turned_in_the_cache(name):
     """The model's rotation has no values: an encoding that turns them goes the other way, with the same laws."""
     model = model_of()
     sides = ("query", "key", "value", "output")
-    encoding = posenc.create("rope", d_head=WIDTH) if name == "rope" else posenc.create("xpos", d_head=WIDTH)
+    encoding = posenc.create(name, d_head=WIDTH, layout="half")
     if name == "rope":
-        encoding = RoPE(WIDTH, sides=sides)
+        encoding = RoPE(WIDTH, sides=sides, layout="half")
     pt.attach(model, encoding)
     first = model(input_ids=IDS[:, :6], use_cache=True)
     rest = model(input_ids=IDS[:, 6:], past_key_values=first.past_key_values).logits

@@ -41,7 +41,7 @@ class OfAScript(ALiBi):
 def folder(tmp_path_factory):
     """A saved model: RoPE with T5 in two layers, ALiBi in two."""
     model, path = model_of(), tmp_path_factory.mktemp("saved")
-    pt.attach(model, posenc.Stack(posenc.create("rope", d_head=16), made("t5")), layers=[0, 1])
+    pt.attach(model, posenc.Stack(posenc.create("rope", d_head=16, layout="half"), made("t5")), layers=[0, 1])
     pt.attach(model, posenc.create("yarn", d_head=16, factor=4.0, trained_length=16), layers=[2, 3])
     model.save_pretrained(path)
     return path, logits(model)
@@ -310,7 +310,7 @@ UNSAVED = {
     "in a script": (lambda: OfAScript(4), r"encoding: the class __main__.OfAScript could not be found again"),
     "in a stack": (lambda: posenc.Stack(made("rope"), local()), r"could not be found again"),
     "an argument": (
-        lambda: posenc.create("rope", d_head=16, frequencies=DynamicNTK(rotary(16, base=1e4), 4.0, 16)),
+        lambda: posenc.create("rope", d_head=16, frequencies=DynamicNTK(rotary(16, base=1e4), 4.0, 16), layout="half"),
         r"encoding: RoPE's frequencies is a DynamicNTK, which a config.json cannot hold",
     ),
 }

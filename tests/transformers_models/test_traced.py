@@ -12,6 +12,7 @@ from posenc.transformers.decoder import decoder_of
 from transformers_models import tiny
 
 SIZES = {"d_model": 64, "d_head": 16, "n_heads": 4, "max_positions": 64}
+OTHERS = {"rope": {"layout": "half"}}
 PAIRS = [("llama", "rope"), ("gemma2", "alibi"), ("mistral", "yarn"), ("qwen3", "t5"), ("stablelm", "alibi")]
 
 
@@ -23,7 +24,7 @@ class Traced(torch.nn.Module):
         self.model = tiny.model_of(model_type)
         decoder = decoder_of(self.model)
         decoder.layers = decoder.layers[:2]
-        pt.attach(self.model, posenc.laws.draw_parameters(posenc.create(name, **SIZES), seed=1))
+        pt.attach(self.model, posenc.laws.draw_parameters(posenc.create(name, **SIZES, **OTHERS.get(name, {})), seed=1))
 
     def forward(self, ids, mask):
         return self.model(input_ids=ids, attention_mask=mask, use_cache=False).logits

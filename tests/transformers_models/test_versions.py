@@ -80,7 +80,7 @@ def test_decoding_over_a_cache_equals_one_pass(model_type, name):
     """Chunks and single tokens, over the cache that this version returns under the name that it takes."""
     model = tiny.model_of(model_type)
     makes = {
-        "rope": lambda heads, width: posenc.create("rope", d_head=width),
+        "rope": lambda heads, width: posenc.create("rope", d_head=width, layout="half"),
         "alibi": lambda heads, width: posenc.create("alibi", n_heads=heads),
         "cope": lambda heads, width: posenc.create("cope", n_heads=heads, d_head=width, max_positions=16),
     }

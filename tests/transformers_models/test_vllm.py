@@ -100,8 +100,9 @@ def stand_in(monkeypatch):
 
 
 def saved(encoding, path, layers=range(4)):
-    """A folder of a tiny Llama with that encoding, and its entry of config.json."""
-    model = model_of()
+    """A folder of a tiny Llama, of the layout of that encoding, and its entry of config.json."""
+    layout = encoding.configuration.get("layout")
+    model = model_of(**({"rope_layout": layout} if layout else {}))
     pt.attach(model, encoding, layers=layers)
     model.save_pretrained(path)
     return model, json.loads((path / "config.json").read_text())
@@ -170,8 +171,8 @@ def test_a_layer_without_positions_turns_nothing(stand_in, tmp_path):
 
 REFUSED = {
     "alibi": (made("alibi"), "not a rotation of queries and keys"),
-    "a stack": (posenc.Stack(posenc.create("rope", d_head=WIDTH), made("t5")), "not a rotation of queries and keys"),
-    "xpos": (posenc.create("xpos", d_head=WIDTH), "not a rotation of queries and keys"),
+    "a stack": (posenc.Stack(made("rope"), made("t5")), "not a rotation of queries and keys"),
+    "xpos": (made("xpos"), "not a rotation of queries and keys"),
     "dynamic": (
         posenc.create("dynamic", d_head=WIDTH, trained_length=16, layout="half"),
         "frequencies follow the length of the request",

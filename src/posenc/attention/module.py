@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
-from posenc.combined import PerLayer, Stack, check_one_layer, rotary_layouts, warn_of_another_layout
+from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions, readable
 from posenc.structure import Vectors
@@ -244,10 +244,10 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
     added in the first block only. Projections stay as they are. Caches that were made before do not fit any more.
     Blocks of cross-attention are blocks too: give the part of the model whose blocks are meant.
 
-    Warns of a rotation that pairs other channels than the one before, for which the projections were trained. Raises
-    ValueError, and leaves the model as it was: for a model without blocks or that adds an encoding itself, outside
-    of its blocks, where this one would be added too; for a PerLayer of another number of layers or that adds in a later
-    layer only; for heads or widths that a block does not have.
+    Raises ValueError, and leaves the model as it was: for a rotation that pairs other channels than the one before, for
+    which the projections were trained; for a model without blocks or that adds an encoding itself, outside of its blocks,
+    where this one would be added too; for a PerLayer of another number of layers or that adds in a later layer only; for
+    heads or widths that a block does not have.
     """
     blocks = {name: module for name, module in model.named_modules() if isinstance(module, Attention)}
     if not blocks:
@@ -265,9 +265,7 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
                 )
     for (name, block), one in zip(blocks.items(), chosen, strict=True):
         _check_fits(name, block, one)
-    for (name, block), one in zip(blocks.items(), chosen, strict=True):
-        if warn_of_another_layout(one, rotary_layouts(block.encoding), name):
-            break
+        check_layout(one, rotary_layouts(block.encoding), name)
     for block, one in zip(blocks.values(), chosen, strict=True):
         block.encoding = one.to(block.query.weight.device).train(block.training)
     return model

@@ -34,7 +34,7 @@ from posenc.transformers.decoder import (
 from posenc.transformers.fit import can_take_the_place, check_later, check_layer, common_device
 from posenc.transformers.kernel_rotation import is_fast, slow
 from posenc.transformers.layer import Layer, in_place_of
-from posenc.transformers.layouts import warn_of_others
+from posenc.transformers.layouts import check_layouts
 from posenc.transformers.own_tables import EmbedWords, OwnTables, own_tables, take_off
 from posenc.transformers.saved import entry_of
 from posenc.transformers.shared_folder import finish
@@ -67,9 +67,9 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
 
     Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
-    there are not or that already have one, for a PerLayer of too few layers, for another number of heads, and for an
-    encoding that adds to the embeddings in a later layer but not in the first one. The model is then as it was. Warns of a
-    rotation that pairs other channels than the model's own, for which its weights were trained.
+    there are not or that already have one, for a PerLayer of too few layers, for another number of heads, for a rotation
+    that pairs other channels than the model's own, for which its weights were trained, and for an encoding that adds to the
+    embeddings in a later layer but not in the first one. The model is then as it was.
     """
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
@@ -79,9 +79,7 @@ def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[i
     taken = sorted(set(wanted) & set(before.layers)) if before else []
     if taken:
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
-    of_layers = _of_layers(encoding, wanted)
-    warn_of_others(found, of_layers)  # while the configuration says the model's own
-    return put(model, found, of_layers)
+    return put(model, found, _of_layers(encoding, wanted))
 
 
 def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncoding]) -> nn.Module:
@@ -93,6 +91,7 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
     tables = _taken_off(model, found, list(of_layers))
     for n, one in of_layers.items():
         check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
+    check_layouts(found, of_layers)
     device = input_device(model)
     devices = {
         id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one], device)

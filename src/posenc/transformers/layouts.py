@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from posenc.combined import rotary_layouts, warn_of_another_layout
+from posenc.combined import check_layout, rotary_layouts
 from posenc.configs import ConfigError, spec_of
+from posenc.configs.spec import Use
 from posenc.encoding import PositionalEncoding
 from posenc.transformers.decoder import Decoder, layer_specs
 
 
-def warn_of_others(found: Decoder, of_layers: Mapping[int, PositionalEncoding]) -> None:
-    """Warns of the first rotation that pairs other channels than the model's own: its weights were trained with those.
+def check_layouts(found: Decoder, of_layers: Mapping[int, PositionalEncoding]) -> None:
+    """Raises ValueError for a rotation that pairs other channels than the model's own, with which its weights were trained.
 
     What the configuration does not say is not compared.
     """
@@ -22,11 +23,14 @@ def warn_of_others(found: Decoder, of_layers: Mapping[int, PositionalEncoding]) 
     config: Any = found.module.config
     try:
         layers = layer_specs(spec_of(config.to_dict()), found.attention)
-        own = {
-            n: rotary_layouts(use.build()) for n in turning.keys() & layers.keys() for use in layers[n].uses if use.rotation
-        }
+        own = {n: _handed_over(use) for n in turning.keys() & layers.keys() for use in layers[n].uses if use.rotation}
     except ConfigError:
         return
     for n, one in turning.items():
-        if warn_of_another_layout(one, own.get(n, ()), f"layer {n}"):
-            return
+        check_layout(one, own.get(n, ()), f"layer {n}")
+
+
+def _handed_over(use: Use) -> tuple[str, ...]:
+    """The layout in which attention receives queries and keys: DeepSeek-V3 first moves its interleaved pairs to halves."""
+    returned = dict(use.arguments).get("returns")
+    return (returned,) if returned else rotary_layouts(use.build())

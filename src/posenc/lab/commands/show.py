@@ -40,7 +40,7 @@ def command(
         **record.about,
         "scores": scores(record.rows),
         "curve": drawn(points),
-        **{"curves_then": then for then in [curves_then(record)] if then},
+        **({"curves_then": then} if (then := curves_then(record)) else {}),
         "last_fifth": last_fifth(record.about["trial"], points),
     }
     if as_json:

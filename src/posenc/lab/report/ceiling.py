@@ -1,4 +1,4 @@
-"""A language model on text: what a predictor that finds far repetitions gains from longer windows, beside what encodings gain.
+"""Language models on text: what a predictor that finds far repetitions gains from longer windows, beside what encodings do.
 
 gain   bits a byte at the trained length - bits a byte at the longest, on the same bytes
 """

@@ -28,9 +28,9 @@ from posenc.lab.experiment import Experiment, strict_yaml
 from posenc.lab.records import files
 from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
-from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.records.verified import NAME as VERIFIED
 from posenc.lab.records.verified import REFERENCES, entries, references
+from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.words import same
 from posenc.lab.run.repeat import TOLERANCE

@@ -1,4 +1,4 @@
-"""Measurements of a sweep besides its trials: cost, exact properties, and what longer windows of the text hold. Each is made once.
+"""Measurements of a sweep besides its trials: cost, exact properties, what longer windows of the text hold. Made once.
 
 They are made in this process, or in one of their own where they run a user's file, which may end or stop it.
 

@@ -62,8 +62,9 @@ class KernelBuildHook(BuildHookInterface):
 
 def compiled(compiler: list[str], linking: list[str], library: Path) -> str:
     """Compiles the sources, as many at once as there are processors, and links them: what the compiler says if it fails."""
-    told = [f'-DPOSENC_SOURCES="{loader()["fingerprint"]()}"', f"-I{KERNELS}"]
-    sources = [path for path in loader()["sources"]() if path.suffix == ".cpp"]
+    names = loader()
+    told = [f'-DPOSENC_SOURCES="{names["fingerprint"]()}"', f"-I{KERNELS}"]
+    sources = [path for path in names["sources"]() if path.suffix == ".cpp"]
 
     def run(*arguments: str) -> str:
         done = subprocess.run([*compiler, *arguments], capture_output=True, text=True, check=False)

@@ -319,8 +319,7 @@ def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tenso
 
 def rotary_layouts(encoding: PositionalEncoding) -> tuple[str, ...]:
     """The layouts of its rotations, each once: which channels make a pair."""
-    parts = encoding if isinstance(encoding, Stack) else [encoding]
-    found = (getattr(part, "layout", None) for part in parts if "rotate" in part.seams)
+    found = (getattr(part, "layout", None) for part in leaves([encoding]) if "rotate" in part.seams)
     return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
 
 

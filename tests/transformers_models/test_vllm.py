@@ -205,6 +205,21 @@ def test_a_layer_that_has_no_rotation_there_is_refused(stand_in, tmp_path, monke
         served(stand_in, tmp_path, config)
 
 
+def test_layers_of_another_process_are_left_to_it(stand_in, tmp_path, monkeypatch):
+    """model_executor/models/utils.py: a process of a pipeline has PPMissingLayer, an Identity, for the others."""
+    _, config = saved(posenc.create("nope"), tmp_path)
+    built = Llama.__init__
+
+    def half(self, **options):
+        built(self, **options)
+        self.model.layers[0], self.model.layers[1] = nn.Identity(), nn.Identity()
+
+    monkeypatch.setattr(Llama, "__init__", half)
+    layers = served(stand_in, tmp_path, config).model.layers
+    assert [type(layer).__name__ for layer in layers] == ["Identity", "Identity", "Layer", "Layer"]
+    assert all(isinstance(layer.self_attn.rotary_emb, plugin.Unturned) for layer in layers[2:])
+
+
 def test_without_the_plugin_no_server_finds_the_architecture(tmp_path):
     """The folder said LlamaForCausalLM once, and vLLM with --trust-remote-code served it with RoPE in silence."""
     model, config = saved(made("alibi"), tmp_path)

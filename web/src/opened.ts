@@ -199,7 +199,8 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     take: h("span", { class: "take" }, h("button", { type: "button", "data-role": "picture", click: () => void savePicture(place_, view.name) }, t({ en: "Save as picture", zh: "保存为图片" })),
       copyButton(() => address.link(written(view.name, state, understood)), t({ en: "Copy link to this state", zh: "复制当前状态的链接" }), t({ en: "Copied", zh: "已复制" }))),
   }));
-  for (const kind of ["keydown", "click"]) main.addEventListener(kind, finish, true);
+  // A key or a click counts on what is drawn, and its own drawing does not wait: only movements come faster than frames.
+  for (const kind of ["keydown", "click"]) for (const before of [true, false]) main.addEventListener(kind, finish, before);
   const draw: Draw = view.build(stage);
   drawControls();
   void ask();

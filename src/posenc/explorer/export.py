@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import base64
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from posenc.explorer import views
-from posenc.explorer.data import pack
+from posenc.explorer.data import Data, pack
 from posenc.explorer.links import asked as asked_by
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
 from posenc.explorer.parameters import Parameters, Refused, parse
@@ -26,12 +26,11 @@ def exported(
     The page opens at `address`, unless its URL has another, and in `language`, unless the reader chose another. Raises
     Refused if `address` asks for what a view refuses.
     """
-    asked = list(
-        dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *_typed(address)])
-    )
+    typed = _typed(address)
+    asked = dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *typed])
     answers: list[dict[str, Any]] = []
     for name, one in asked:
-        packed = gzip.compress(pack(views.view(name).data(one)), mtime=0)
+        packed = gzip.compress(pack(typed.get((name, one)) or views.view(name).data(one)), mtime=0)
         answers.append({"view": name, "parameters": one.model_dump(), "packed": base64.b64encode(packed).decode()})
         advance(len(answers), len(asked))
     about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
@@ -40,22 +39,25 @@ def exported(
     return document(about, f'<script type="module">{code}</script>', policy)
 
 
-def _typed(address: str) -> Iterator[tuple[str, Parameters]]:
-    """What an address asks for, as pages of both languages do; and its sentence, in the other views that take it."""
+def _typed(address: str) -> dict[tuple[str, Parameters], Data]:
+    """What an address asks for, as pages of both languages do; and its sentence, in the other views that take it.
+
+    Raises Refused if its view refuses it, before all other views are computed.
+    """
+    found: dict[tuple[str, Parameters], Data] = {}
     if not address:
-        return
+        return found
     view, given = asked_by(address)
     for name, opening in views.schemas().items():
         if name != view and not ("sentence" in given and "sentence" in opening):
             continue
         mine = given if name == view else {"sentence": given["sentence"]}
         english = {one: about["in_english"] for one, about in opening.items() if "in_english" in about}
-        for defaults in ({}, english):
+        for defaults in ({}, english) if english else ({},):
             try:
                 asked = parse(views.view(name).Parameters, {**defaults, **mine})
-                views.data(name, asked.model_dump())  # refuses what the view cannot show, before all others are computed
+                found[name, asked] = views.data(name, asked.model_dump())
             except Refused:
                 if name == view:
                     raise
-                continue
-            yield name, asked
+    return found

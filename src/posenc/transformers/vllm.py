@@ -38,7 +38,7 @@ SERVED = {  # model type: vLLM's file and class. Every layer of these calls self
     "qwen3": ("qwen3", "Qwen3ForCausalLM"),
     "qwen3_moe": ("qwen3_moe", "Qwen3MoeForCausalLM"),
 }
-LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")
+LAYER = re.compile(r"(?:^|\.)layers\.(\d+)\.")  # what a layer holds; one that another process holds has nothing inside
 
 
 def register() -> None:
@@ -80,13 +80,9 @@ def put(model: nn.Module, entry: Any, tokens: int) -> None:
     for number, encoding in enumerate(encodings):
         if reason := why_not(encoding):
             raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
-    turning = {
-        int(found[1]): module
-        for path, module in model.named_modules()
-        if (found := LAYER.search(path)) and isinstance(getattr(module, "rotary_emb", None), nn.Module)
-    }
-    held = {int(found[1]) for path, _ in model.named_modules() if (found := LAYER.search(f"{path}.self_attn."))}
-    if missing := sorted((held & layers.keys()) - turning.keys()):
+    inside = [(int(found[1]), module) for path, module in model.named_modules() if (found := LAYER.search(path))]
+    turning = {n: module for n, module in inside if isinstance(getattr(module, "rotary_emb", None), nn.Module)}
+    if missing := sorted(({n for n, _ in inside} & layers.keys()) - turning.keys()):
         raise ValueError(f"{KEY}.layers: layer {missing[0]} of {type(model).__name__} has no rotation in vLLM to replace")
     for n, module in turning.items():
         if n in layers:

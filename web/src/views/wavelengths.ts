@@ -295,6 +295,7 @@ function drawWave(place: HTMLElement, omega: number, length: number, turns: numb
 function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; paste: HTMLElement; draw(data: Data, config: string): void } {
   const { t } = stage;
   const live = stage.source.offered("wavelengths") === null;
+  let written = "";
   const read = (config: string) => stage.set({ config, ...(config ? {} : { layer: 0 }) });
   const examples = h("div", { class: "choices", role: "group", "aria-label": t(both("Whose frequencies", "谁的频率")) });
   const field = h("textarea", { rows: 7, spellcheck: "false", "data-role": "config", "aria-label": t(both("A model's config.json", "模型的 config.json")),
@@ -314,7 +315,9 @@ function ownModel(stage: Stage): { examples: HTMLElement; found: HTMLElement; pa
       const focused = (examples.contains(document.activeElement) && (document.activeElement as HTMLElement).dataset["config"]) || null;
       fill(examples, button(t(both("the formula", "公式")), ""), ...offered.map(([name, text]) => button(name, text)));
       for (const one of examples.querySelectorAll<HTMLElement>("button")) if (one.dataset["config"] === focused) one.focus();
-      if (field !== document.activeElement && field.value !== config) field.value = config;
+      // What is typed and not yet read stays: a drawing may come between the typing and the answer.
+      if (config !== written && field !== document.activeElement) field.value = config;
+      written = config;
       const model = data.facts["model"] as Record<string, any> | undefined;
       found.hidden = !model;
       if (!model) return;

@@ -117,19 +117,15 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
     from posenc.learn.notes import FILES
     from posenc.terminal.wrapped import Wrapped
 
-    source = say("note").in_language(language)
+    source, figures = say("note").in_language(language), row.figures()
     return [
         Rule(f"[bold]{row.name}  {row.title.in_language(language)}[/]", align="left", style="cyan"),
         Text(f"{source} {', '.join(FILES[note] for note in row.notes)}", style="dim"),
         "",
         Wrapped(row.says.in_language(language)),
         "",
-        *_drawn(row.figures(), language),
-        *(
-            part
-            for one in row.figures().tables()
-            for part in (Padding(_table(one, language), (0, 0, 0, 2), expand=False), "")
-        ),
+        *_drawn(figures, language),
+        *(part for one in figures.tables() for part in (Padding(_table(one, language), (0, 0, 0, 2), expand=False), "")),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
 

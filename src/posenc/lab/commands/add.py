@@ -157,15 +157,18 @@ def is_task(word: str, source: str, timeout: float) -> bool:
     if word.endswith(LINES):
         return True
     try:
-        return bool(next(told(_is_task, word, source, limit=timeout)))
+        return any(told(_is_task, word, source, limit=timeout))
     except NoVerdict as error:
-        raise ValueError(f"{word}: the file {error}; it must only define the class. It is not added") from None
+        raise ValueError(
+            f"{word}: the file {error}, before the first law; it must only define the class. It is not added"
+        ) from None
 
 
 def _is_task(word: str, source: str) -> Iterator[bool]:
-    """Anything but a task is left to the checks of encodings, which say what is wrong with it."""
+    """False before the file is executed, then whether it has a task. What the file raises, the checks of encodings say."""
     from posenc.lab import tasks
 
+    yield False
     try:
         yield tasks.load(word, source) is not None
     except Exception:
@@ -269,28 +272,41 @@ def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bo
         seen.add(result.detail)
         typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
 
-    try:
-        for result in told(results_of, limit=timeout):
-            if result is None:
-                continue
-            results.append(result)
-            if not (quiet or as_json):
-                tell(result)
-    except NoVerdict as error:
-        after = f"after the law {results[-1].law}" if results else "before the first law"
-        raise ValueError(f"{word}: the file {error}, {after}; it must only define the class. It is not added") from None
+    for result in judged(word, results_of, timeout, "It is not added"):
+        results.append(result)
+        if not (quiet or as_json):
+            tell(result)
     if as_json:
         about = {kind: word, "findings": [as_data(result) for result in results]}
         typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
     if broken := [result for result in results if not result.held]:
         for result in broken if quiet else ():
             tell(result, err=True)
-        names = ", ".join(result.law for result in broken[:MOST_NAMED])
-        names += f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
-        typer.echo(
-            f"posenc: {word} breaks {len(broken)} of {len(results)}: {names}. It is not added. {REMEDY[kind]}", err=True
-        )
+        typer.echo(f"posenc: {word} breaks {counted(broken, results)}. It is not added. {REMEDY[kind]}", err=True)
         raise typer.Exit(1)
+
+
+def judged(word: str, results_of: Results, timeout: float, so: str) -> Iterator[LawResult]:
+    """Every result of `results_of`, which runs in a process of its own, as it arrives.
+
+    Raises ValueError, which ends with `so`, if the code ends Python, or a law gives no result within `timeout` seconds.
+    """
+    last = ""
+    try:
+        for result in told(results_of, limit=timeout):
+            if result is not None:
+                last = result.law
+                yield result
+    except NoVerdict as error:
+        after = f"after the law {last}" if last else "before the first law"
+        raise ValueError(f"{word}: the file {error}, {after}; it must only define the class. {so}") from None
+
+
+def counted(broken: list[LawResult], results: list[LawResult]) -> str:
+    """ "2 of 14: causality, shift_invariance"."""
+    names = ", ".join(result.law for result in broken[:MOST_NAMED])
+    more = f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
+    return f"{len(broken)} of {len(results)}: {names}{more}"
 
 
 def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult | None]:

@@ -59,18 +59,12 @@ def held(word: str, source: str, manifest: dict[str, Any], timeout: float) -> li
     """The result of every law. Raises ValueError that names those that fail."""
     from functools import partial
 
-    from posenc.lab.commands.add import as_data, examined
+    from posenc.lab.commands.add import as_data, counted, examined, judged
     from posenc.lab.experiment import Experiment
-    from posenc.support.apart import NoVerdict, told
 
     experiment = Experiment.model_validate(manifest["experiment"])
     laws = partial(examined, word, source, experiment.size, tuple(plan.task for plan in experiment.tasks))
-    try:
-        results = [as_data(one) for one in told(laws, limit=timeout) if one is not None]
-    except NoVerdict as error:
-        raise ValueError(f"{word}: the file {error}; nothing was written") from None
-    if broken := [one["law"] for one in results if not one["held"]]:
-        raise ValueError(
-            f"{word} breaks {len(broken)} of {len(results)} laws: {', '.join(broken[:5])}; nothing was written"
-        )
-    return results
+    results = list(judged(word, laws, timeout, "Nothing was written"))
+    if broken := [one for one in results if not one.held]:
+        raise ValueError(f"{word} breaks {counted(broken, results)}; nothing was written")
+    return [as_data(one) for one in results]

@@ -70,7 +70,7 @@ def _rows(entry: Entry, language: Language) -> Iterator[str]:
         arms = sorted(task["arms"], key=lambda arm: signed is None or arm["name"] != signed.encoding)
         for arm in arms:
             own = signed is not None and arm["name"] == signed.encoding
-            laws = f"{signed.laws['held']}/{signed.laws['tried']}" if signed and own else ""
+            laws = f"{signed.laws.held}/{signed.laws.tried}" if signed and own else ""
             who = f"{', '.join(signed.authors)}, {signed.date}" if signed and own else "posenc"
             seeds = len(arm["cells"][str(task["length"])]["seeds"])
             name = f"**{arm['name']}**" if own else arm["name"]

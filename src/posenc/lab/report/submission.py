@@ -15,39 +15,51 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from posenc.lab.records import files
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.publication import environment
-from posenc.support import strict_json
 
 RECORD, LAWS = "record.json", "laws.json"
-FORMAT = 1
-FIELDS = {"format", "encoding", "authors", "date", "environment", "laws", "files"}
+Line = Annotated[str, Field(pattern=r"^[^\x00-\x1f\x7f|<>`]+$")]  # fits a cell of a table: the file is somebody else's
 
 
-class Submission(NamedTuple):
-    encoding: str
-    authors: tuple[str, ...]
-    date: str
-    environment: Mapping[str, Any]
-    laws: Mapping[str, int]  # how many of each verdict
+class Laws(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    held: int
+    tried: int
+
+
+class Submission(BaseModel):
+    """The record; `files` has the SHA-256 of every other file by its path."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    format: Literal[1] = 1
+    encoding: Line
+    authors: list[Line]
+    date: Line
+    environment: dict[str, Any]
+    laws: Laws
+    files: dict[str, str]
 
 
 def sign(folder: Path, word: str, authors: Sequence[str], laws: Sequence[Mapping[str, Any]], findings: Findings) -> None:
     """Writes the laws and the record of all files in the folder."""
     files.write(folder / LAWS, json.dumps(list(laws), ensure_ascii=False, indent=1) + "\n")
-    record = {
-        "format": FORMAT,
-        "encoding": word,
-        "authors": list(authors),
-        "date": datetime.now(UTC).date().isoformat(),
-        "environment": environment(findings),
-        "laws": {"held": sum(one["held"] for one in laws), "tried": len(laws)},
-        "files": hashes(folder),
-    }
-    files.write(folder / RECORD, json.dumps(record, ensure_ascii=False, indent=1) + "\n")
+    record = Submission(
+        encoding=word,
+        authors=list(authors),
+        date=datetime.now(UTC).date().isoformat(),
+        environment=environment(findings),
+        laws=Laws(held=sum(one["held"] for one in laws), tried=len(laws)),
+        files=hashes(folder),
+    )
+    files.write(folder / RECORD, record.model_dump_json(indent=1) + "\n")
 
 
 def hashes(folder: Path) -> dict[str, str]:
@@ -64,27 +76,12 @@ def read(folder: Path) -> Submission | None:
     if not (folder / RECORD).is_file():
         return None
     try:
-        said = strict_json.loads((folder / RECORD).read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{folder / RECORD}: {error}") from None
-    if not isinstance(said, dict) or set(said) != FIELDS or said["format"] != FORMAT or not _is_record(said):
-        raise ValueError(f"{folder / RECORD}: expected a record of posenc lab submit, format {FORMAT}")
-    there, signed = hashes(folder), said["files"]
-    for name in sorted({*there, *signed}):
-        if there.get(name) != signed.get(name):
-            how = "lost" if name not in there else "added" if name not in signed else "changed"
-            raise ValueError(
-                f"{folder}: {name} was {how} since it was signed; ask {', '.join(said['authors'])} for it again"
-            )
-    return Submission(said["encoding"], tuple(said["authors"]), said["date"], said["environment"], said["laws"])
-
-
-def _is_record(said: Mapping[str, Any]) -> bool:
-    """Whether the fields have their types, and names are one line that fits a table: the file is somebody else's."""
-    names = [said["encoding"], said["date"], *(said["authors"] if isinstance(said["authors"], list) else [None])]
-    return (
-        all(isinstance(name, str) and name.isprintable() and not set("|<>`") & set(name) for name in names)
-        and all(isinstance(said[field], dict) for field in ("environment", "laws", "files"))
-        and said["laws"].keys() == {"held", "tried"}
-        and all(type(count) is int for count in said["laws"].values())
-    )
+        said = Submission.model_validate_json((folder / RECORD).read_bytes())
+    except ValidationError:
+        raise ValueError(f"{folder / RECORD}: expected a record of posenc lab submit, format 1") from None
+    there = hashes(folder)
+    for name in sorted({*there, *said.files}):
+        if there.get(name) != said.files.get(name):
+            how = "lost" if name not in there else "added" if name not in said.files else "changed"
+            raise ValueError(f"{folder}: {name} was {how} since it was signed; ask {', '.join(said.authors)} for it again")
+    return said

@@ -30,25 +30,26 @@ PROJECT = "posenc"
 
 
 class Kind(NamedTuple):
+    """A logger of Lightning, and what it imports beside the packages of the lab."""
+
     module: str
     name: str
-    packages: str  # for pip
+    needs: tuple[str, ...] = ()
 
 
 KINDS: Mapping[str, Kind] = {
-    "tensorboard": Kind("lightning_fabric.loggers", "TensorBoardLogger", "tensorboard"),
-    "csv": Kind("lightning_fabric.loggers", "CSVLogger", "lightning-fabric"),
-    "wandb": Kind("pytorch_lightning.loggers", "WandbLogger", "pytorch-lightning wandb"),
-    "mlflow": Kind("pytorch_lightning.loggers", "MLFlowLogger", "pytorch-lightning mlflow"),
+    "tensorboard": Kind("lightning_fabric.loggers", "TensorBoardLogger", ("tensorboard",)),
+    "csv": Kind("lightning_fabric.loggers", "CSVLogger"),
+    "wandb": Kind("pytorch_lightning.loggers", "WandbLogger", ("pytorch_lightning", "wandb")),
+    "mlflow": Kind("pytorch_lightning.loggers", "MLFlowLogger", ("pytorch_lightning", "mlflow")),
 }
-TRACKERS = {"tensorboard": ("tensorboard",), "wandb": ("wandb",), "mlflow": ("mlflow",)}  # what Lightning's logger imports
 
 
 def check(kind: str) -> None:
     """Raises ModuleNotFoundError that names the command of pip where a package is missing."""
-    module, _, packages = KINDS[kind]
-    needed = [module.partition(".")[0], *TRACKERS.get(kind, ())]
-    if any(find_spec(name) is None for name in needed):
+    needs = KINDS[kind].needs
+    if any(find_spec(name) is None for name in needs):
+        packages = " ".join(needs).replace("_", "-")
         raise ModuleNotFoundError(f"--logger {kind}: needs {packages}: pip install {packages}")
 
 

@@ -25,6 +25,17 @@ MADE_FOR = {  # source of a claim -> the experiment at its paper's setting
     "Chi et al. 2022 (KERPLE)": "kerple",
     "Golovneva et al. 2024 (CoPE)": "cope",
     "McLeish et al. 2024 (Abacus)": "abacus",
+    **dict.fromkeys(
+        (
+            "Zheng et al. 2024 (DAPE)",
+            "Veisi et al. 2025 (CABLE)",
+            "Tan et al. 2024 (stick-breaking)",
+            "Zhang et al. 2025 (GRAPE)",
+            "Barbero et al. 2024 (p-RoPE)",
+        ),
+        "newer",
+    ),
+    "Hua et al. 2024 (FoPE)": "fope",
     "notes 002": "order",
 }
 STUDY = "study"

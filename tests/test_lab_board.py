@@ -177,3 +177,9 @@ def test_the_board_of_the_documentation_is_that_of_our_results(tmp_path: Path) -
         page = (root / "docs" / name).read_text("utf-8")
         assert page.startswith(f"{title}\n\n")
         assert page.endswith(rest)
+
+
+def test_a_folder_without_an_experiment_is_named_with_what_makes_one(tmp_path: Path) -> None:
+    ended = in_process.posenc("lab", "board", tmp_path)
+    assert ended.returncode == 1
+    assert f"FOLDER: {tmp_path} holds no experiment of posenc lab; expected one that posenc lab run" in ended.stderr

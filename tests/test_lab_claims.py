@@ -30,6 +30,14 @@ MADE_FOR = {
     "drope": ("RoPE retrieves nothing", "flat is not use", "retrieval: RoPE dropped", "retrieval: NTK"),
     "abacus": ("Abacus adds",),
     "order": ("without positions, attention both ways",),
+    "newer": [
+        "DAPE is better",
+        "CABLE has a lower",
+        "stick-breaking attention",
+        "GRAPE-AP",
+        "RoPE without its slowest",
+    ],
+    "fope": ["FoPE finds"],
 }  # fmt: skip
 
 
@@ -134,3 +142,26 @@ def test_the_third_stage_has_encodings_of_the_first(name: str) -> None:
     if name == "code":
         (code,), (prose,) = stage.tasks, study.tasks
         assert (code.task, code.training, stage.size, stage.text) == (prose.task, prose.training, study.size, "library")
+
+
+def test_every_claim_decided_by_models_that_still_improved_is_marked_where_it_is_shown() -> None:
+    """By the slopes of the records in the findings, not by the row's own flag: in the page, the Markdown and the table."""
+    found = findings(CLAIMS_FOLDER / "newer")
+    still = {arm["name"] for task in found["tasks"] for arm in task["arms"] if arm["converged"] is False}
+    assert {"stick_breaking", "rope", "grape_ap"} <= still
+    decided = [one for one in found["published"] if one["verdict"] in ("agree", "disagree")]
+    assert len(decided) == len([one for one in decided if one["unconverged"]]) > 1
+    shown = {language: markdown(found, language) for language in ("en", "zh")}  # type: ignore[arg-type]
+    table = {language: (CLAIMS_FOLDER / name).read_text("utf-8") for language, name in PAGES.items()}
+    for one in decided:
+        for language, word in (("en", "not converged"), ("zh", "未收敛")):
+            lines = [line for line in shown[language].splitlines() if one["claim"][language] in line]
+            assert lines, one["claim"]
+            assert all(word in line for line in lines), one["claim"]
+    for one in (one for one in decided if "stick" in one["claim"]["en"]):
+        for language, word in (("en", "not converged"), ("zh", "未收敛")):
+            (line,) = [line for line in table[language].splitlines() if one["claim"][language] in line]
+            assert word in line
+
+
+PAGES = {"en": "README.md", "zh": "README.zh-CN.md"}

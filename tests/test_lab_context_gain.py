@@ -7,10 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from context_gain import WINDOWS, Near, bits_by_window, fitted, match, of_study
+from context_gain import WINDOWS, of_study
 
 from posenc.lab.records.results import Folder
 from posenc.lab.text.corpus import read_corpus
+from posenc.lab.text.match_model import Near, bits_by_window, fitted, match
 
 ROOT = Path(__file__).parent.parent
 

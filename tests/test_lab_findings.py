@@ -31,7 +31,7 @@ from posenc.support.languages import LANGUAGES, Words
 HOME = {"nope": 2.8, "sinusoidal": 2.6, "learned": 2.6, "rope": 2.3, "alibi": 2.4, "t5": 2.5}
 PER_DOUBLING = {"nope": 0.1, "sinusoidal": 0.6, "rope": 0.4, "alibi": 0.01, "t5": 0.1}
 KEYS = ["format", "name", "about", "seeds", "fewest_seeds", "exploratory", "posenc", "provenance", "machine", "text",
-        "answer", "command", "trials", "size", "tasks", "properties", "cost", "missing", "published", "needs",
+        "answer", "command", "trials", "size", "tasks", "properties", "context", "cost", "missing", "published", "needs",
         "summary"]  # fmt: skip
 
 
@@ -749,7 +749,7 @@ def test_what_the_lab_cannot_test_has_no_verdict(tmp_path: Path) -> None:
         assert (row["verdict"], row["kind"], row["trial"]) == ("not tested", None, None)
         assert f"interpolation {bits:.2f}, YaRN 2.00 bits" in row["ours"]["en"]
         assert row["why"]["en"].startswith("theirs was trained on at the longer length")
-        assert row["needs"]["en"] == "training on after the change"
+        assert row["needs"]["en"] == "then: in the experiment, which trains on after the change"
 
 
 def test_each_inequality_is_decided_over_the_seeds_that_its_encodings_share() -> None:

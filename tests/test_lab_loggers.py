@@ -112,3 +112,21 @@ def test_the_others_get_the_same_calls(kind: str, name: str, tmp_path: Path, mon
     assert dict(said)["hyperparams"]["seed"] == 3
     assert [set(metrics) for what, (_, metrics) in said[2:5]] == [{"training"}, {"training"}, {"length_4", "length_8"}]
     assert dict(said)["finalize"] == "success"
+
+
+@pytest.mark.acceptance
+@pytest.mark.parametrize(
+    ("kind", "left"), [("tensorboard", "copy-nope-s*/events.out.tfevents.*"), ("wandb", "wandb/offline-run-*/run-*.wandb")]
+)
+def test_where_a_tracker_is_installed_each_trial_is_a_run_in_it(
+    kind: str, left: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The real packages, without a network."""
+    for package in loggers.KINDS[kind].needs:
+        pytest.importorskip(package)
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    ended = run(tmp_path, "--logger", kind)
+    assert ended.returncode == 0, ended.stderr
+    found = list((tmp_path / "out" / "logs").glob(left))
+    assert len(found) == 2
+    assert all(path.stat().st_size > 100 for path in found)

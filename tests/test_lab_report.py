@@ -168,7 +168,7 @@ def made_up() -> Json:
                  "notes": [words("a note")]},
         "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4, "n_layers": 2},
         "tasks": [language, copy, order],
-        "cost": {"rounds": 9, "sizes": SIZES, "rows": cost, "device": "cpu"},
+        "context": None, "cost": {"rounds": 9, "sizes": SIZES, "rows": cost, "device": "cpu"},
         "published": [
             {"source": "A <et> al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": verdict,
              "why": words("so"), "unconverged": False}

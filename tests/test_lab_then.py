@@ -119,3 +119,99 @@ def test_the_report_shows_the_chain(tmp_path: Path) -> None:
     for word in WORDS:
         assert change_title(word).en in report
     assert change_title(WORDS[0]).en == "YaRN, 5 steps at 16"
+
+
+def test_tokens_and_steps_count_what_comes_after() -> None:
+    record = run_trial(trial(), None)
+    assert record is not None
+    tokens = record.about["trained_tokens"] + sum(one["tokens"] for one in record.about["then"].values())
+    assert trial().all_steps == 6 + 5 + 3
+    assert tokens <= trial().most_tokens == trial(then=[]).most_tokens * (6 + 5 + 3) // 6
+
+
+def test_the_list_of_presets_counts_the_tokens_after_a_change(monkeypatch: pytest.MonkeyPatch) -> None:
+    from posenc.lab import experiment
+    from posenc.lab.commands.list import presets
+
+    monkeypatch.setattr(experiment, "PRESETS", ("tiny",))
+    monkeypatch.setattr(experiment, "read_experiment", lambda name: parse(EXPERIMENT, Path()))
+    (tiny,) = presets()
+    a_step = 8 * 10  # 8 rows of 10 tokens
+    assert tiny["tokens"] == a_step * (6 + 5 + 3) + a_step * 6  # rope and nope
+
+
+def test_a_budget_counts_what_comes_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    from posenc.lab.run import budget
+
+    shared = (None, Hardware())
+    monkeypatch.setattr(budget, "score", lambda given, rows, text, hardware: (2.0, 16))
+    monkeypatch.setattr(budget, "after", lambda given, then, text, hardware: 7.0 * then.steps)
+    assert budget.speed(shared, trial(then=[]), lambda share: None)[1] == 2.0
+    assert budget.speed(shared, trial(), lambda share: None)[1] == 3 * 2.0 + 7.0 * (5 + 3)
+
+
+def test_a_budget_measures_the_steps_after_a_change() -> None:
+    from posenc.lab.run import budget
+
+    assert all(0 < budget.after(trial(), one, None, Hardware()) < 10 for one in trial().then)
+    assert 0 < budget.score(trial(), 2, None, Hardware())[0] < 10
+
+
+def test_the_share_done_rises_evenly_over_all_steps() -> None:
+    """The estimate of the time left divides by this share."""
+    shares = list[float]()
+    run_trial(trial(), None, report=shares.append)
+    assert shares == sorted(shares)
+    assert shares[5] == pytest.approx(0.9 * 6 / 14)
+    assert shares[-4] < shares[-3] < shares[-2] == pytest.approx(1.0) == shares[-1]
+
+
+def test_interrupted_after_the_change_it_ends_in_the_same_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model before the change is kept and not trained again."""
+    whole, seen = run_trial(trial(), None), list[Any]()
+    steps_of = Run.steps_of
+
+    def interrupted(self: Run, *given: Any) -> Any:
+        for loss in steps_of(self, *given):
+            seen.append(given[-1])
+            if len(seen) == 6 + 3:
+                raise KeyboardInterrupt
+            yield loss
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "steps_of", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_trial(trial(), None, weights=tmp_path)
+    assert seen[-3:] == [f" {WORDS[0]}"] * 3
+    trained = list[int]()
+    monkeypatch.setattr(Run, "train", lambda self: trained.append(1))
+    resumed = run_trial(trial(), None, weights=tmp_path)
+    assert trained == []
+    assert whole is not None
+    assert resumed is not None
+    assert resumed.rows.equals(whole.rows)
+
+
+def test_the_curve_has_two_phases_with_the_change_marked(tmp_path: Path) -> None:
+    (tmp_path / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
+    folder = tmp_path / "out"
+    assert in_process.posenc("lab", "run", tmp_path / "tiny.yaml", "--out", folder, "--workers", "1").returncode == 0
+    asked = ("lab", "show", "copy", "rope", "seed", "0", "--in", folder)
+    described = json.loads(in_process.posenc(*asked, "--json").stdout)
+    assert {word: one["step"] for word, one in described["curves_then"].items()} == {
+        WORDS[0]: [1, 2, 3, 4, 5],
+        WORDS[1]: [1, 2, 3],
+    }
+    lines = [line for line in in_process.posenc(*asked).stdout.splitlines() if "┆" in line]
+    for word, after in zip(WORDS, (5, 3), strict=True):
+        (line,) = [line for line in lines if line.strip().startswith(word)]
+        before, _, rest = line.partition("┆")
+        assert len(before.split()[-1]) == 6
+        assert len(rest.split()[0]) == after
+
+
+def test_the_example_is_such_an_experiment() -> None:
+    from posenc.lab.experiment import read_experiment
+
+    (found,) = read_experiment(str(Path(__file__).parent.parent / "examples" / "train_on.yaml")).trials()
+    assert [one.word for one in found.then] == ["yarn@4, 100 steps at 128", "drop, 100 steps at 32, rate 0.001"]

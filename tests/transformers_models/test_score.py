@@ -284,7 +284,8 @@ def test_a_folder_with_an_encoding_attached_is_scored_with_it(model, folder, tmp
     ("given", "message"),
     [
         (("--extend", "yarn"), "expected a factor after yarn"),
-        (("--lengths", "2k"), "expected numbers such as 2048,8192"),
+        (("--lengths", "2k"), "expected numbers above 0 such as 2048,8192"),
+        (("--lengths", "0,16"), "expected numbers above 0 such as 2048,8192"),
         (("--dtype", "float64"), "float32 or bfloat16"),
         (("--lengths", "4000"), "--lengths: expected"),
     ],
@@ -483,3 +484,16 @@ def test_options_of_another_task_are_refused(folder, given, message):
     ended = in_process.posenc("lab", "score", folder, *given)
     assert ended.returncode != 0
     assert message in " ".join(ended.stderr.replace("│", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(None, "holds no config.json; expected a folder"), ("{", "config.json: ")]
+)
+def test_a_folder_without_a_config_is_named(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "config.json").write_text(content)
+    ended = in_process.posenc("lab", "score", tmp_path, "--task", "passkey", "--out", tmp_path / "out")
+    assert ended.returncode == 1
+    assert message in ended.stderr
+    assert str(tmp_path) in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1

@@ -35,7 +35,8 @@ def command(
 ) -> None:
     """List the presets and tasks; with a folder, its trials and their scores.
 
-    Tokens: the maximum number of training tokens, summed over all models; for a preset with a time budget, the time.
+    Tokens: the maximum number of training tokens, summed over all models, with those of training on after a change (then:);
+    for a preset with a time budget, the time.
     Scores use the same targets at every length: bits per target, or the share of rows that are entirely correct. Those of
     a model trained at random positions are the mean over draws of such positions.
 
@@ -64,9 +65,7 @@ def presets() -> list[dict[str, Any]]:
         experiment = read_experiment(name)
         scales = [experiment.at(rung) for rung in experiment.rungs] or [experiment]
         everything = [trial for scale in scales for trial in (*scale.trials(), *scale.tuning())]
-        tokens = sum(
-            trial.training.steps * trial.training.rows * trial.task.tokens(trial.task.length) for trial in everything
-        )
+        tokens = sum(trial.most_tokens for trial in everything)
         described.append(
             {
                 "name": name,

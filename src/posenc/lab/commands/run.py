@@ -156,7 +156,10 @@ def command(
     Several runs may share one folder. The report is in OUT/report: a page, pictures, CSV, Markdown.
     torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
 
+    `then:` in an experiment trains on after a change: examples/train_on.yaml (YaRN, and positions dropped).
+
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
+    posenc lab run examples/train_on.yaml --out lab-on   ·
     posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
     """
     language = chosen_language(lang)

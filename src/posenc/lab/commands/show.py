@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from posenc.lab.commands.folder import Line
     from posenc.lab.records.learning_curve import Curve
+    from posenc.lab.records.record import Record
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 WIDEST = 60  # characters of a curve
@@ -38,7 +39,8 @@ def command(
         "key": key,
         **record.about,
         "scores": scores(record.rows),
-        "curve": {"step": [step for step, _ in points], "bits": [bits for _, bits in points]},
+        "curve": drawn(points),
+        **({"curves_then": then} if (then := curves_then(record)) else {}),
         "last_fifth": last_fifth(record.about["trial"], points),
     }
     if as_json:
@@ -69,6 +71,17 @@ def scores(rows: Any) -> list[dict[str, Any]]:
     return list(lines.values())
 
 
+def drawn(points: Curve) -> dict[str, list[Any]]:
+    return {"step": [step for step, _ in points], "bits": [bits for _, bits in points]}
+
+
+def curves_then(record: Record) -> dict[str, dict[str, list[Any]]]:
+    """The curves of the training after each change."""
+    from posenc.lab.records import learning_curve
+
+    return {change: drawn(learning_curve.after(record.rows, change)) for change in record.about.get("then", {})}
+
+
 def last_fifth(described: dict[str, Any], points: Curve) -> dict[str, Any]:
     """Bits by which the training loss fell in the last fifth of the steps, and whether that counts as still improving.
 
@@ -95,6 +108,13 @@ def sparkline(values: list[float]) -> str:
     return "".join(BLOCKS[round((mean - low) / step) if step else 0] for mean in means)
 
 
+def two_phases(before: list[float], after: list[float]) -> str:
+    """Both curves at one scale, ┆ where the model was changed."""
+    whole = sparkline([*before, *after])
+    place = round(len(whole) * len(before) / max(1, len(before) + len(after)))
+    return f"{whole[:place]}┆{whole[place:]}"
+
+
 def _show(line: Line, described: dict[str, Any], console: Console) -> None:
     from rich import box
     from rich.markup import escape
@@ -117,6 +137,11 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
         "machine": _settings(described["machine"]),
         "versions": _settings({k: v[:16] for k, v in described["provenance"].items()}),
         "curve": f"{sparkline(bits)}  {bits[0]:.2f} → {bits[-1]:.2f} bits, {steps[-1]} steps" if bits else "",
+        **{
+            word: f"{two_phases(bits, then['bits'])}  {then['bits'][0]:.2f} → {then['bits'][-1]:.2f} bits"
+            for word, then in described.get("curves_then", {}).items()
+            if bits and then["bits"]
+        },
         "last fifth": _ending(described["last_fifth"]),
         "failed": described["failed"] or "",
         "cannot": "; ".join(f"{length}: {why}" for length, why in described["cannot"].items()),

@@ -182,6 +182,16 @@ class Trial(Strict):
             {name: value for name, value in given.items() if name not in SCORING}, self.text(text), NUMERICS_VERSION
         )
 
+    @property
+    def all_steps(self) -> int:
+        """Training steps, those after a change among them."""
+        return self.training.steps + sum(one.steps for one in self.then)
+
+    @property
+    def most_tokens(self) -> int:
+        """At most so many tokens are trained on: a step after a change has as many as one before."""
+        return self.all_steps * self.training.rows * self.task.tokens(self.task.length)
+
     def text(self, digest: str) -> str:
         """The digest where the task reads the text, "" where it reads none."""
         return digest if self.task.reads_text else ""

@@ -62,6 +62,7 @@ def findings(folder: Path) -> Json:
         "size": experiment["size"],
         "tasks": reports,
         "properties": _measured(kept, manifest, "properties"),
+        "context": (_measured(kept, manifest, "context") or {}).get("bits"),
         "cost": _cost(_measured(kept, manifest, "cost"), results, origin),
         "missing": _missing(wanted, results, crashed),
     }

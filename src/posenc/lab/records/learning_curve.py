@@ -26,6 +26,14 @@ def of(rows: pa.Table) -> list[tuple[int, float]]:
     return list(zip(curve["step"].to_pylist(), curve["value"].to_pylist(), strict=True))
 
 
+def after(rows: pa.Table, change: str) -> list[tuple[int, float]]:
+    """The curve of the training after a change; empty in records that do not hold it."""
+    curve = rows.filter(
+        pc.and_(pc.equal(rows["kind"].cast("string"), "then"), pc.equal(rows["change"].cast("string"), change))
+    )
+    return list(zip(*(curve.sort_by("step")[name].to_pylist() for name in ("step", "value")), strict=True))
+
+
 def diverged(curve: Curve) -> str | None:
     """The reason why a training counts as diverged: its last loss is more than a bit above its first.
 

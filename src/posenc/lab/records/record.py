@@ -10,6 +10,7 @@ right       | the same                                   | share of them that th
 exact       | the same                                   | 1 where all are right, else 0
 position    | length, position, weight                   | mean bits of the targets at that position of the row
 curve       | step                                       | training loss in bits, mean since the point before
+then        | change, step                               | the same of the training after a change
 far         | step, length                               | loss in bits at the longest length after that step
 attention   | step, layer, head, position                | mean probability at the distance query - key
 similarity  | step, position, other                      | cosine of two rows of a learned table

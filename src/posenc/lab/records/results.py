@@ -144,7 +144,7 @@ class Folder:
         for key in (*manifest.get("tuning", ()), *manifest.get("keys", ())):
             record, unusable = self.look(key)
             lines += unusable if record is None else []
-        for name in ("cost", "properties"):
+        for name in VALUES:
             path = self._measurement(name, manifest.get(name) or "")
             if manifest.get(name) and path.exists() and self.measurement(name, manifest[name]) is None:
                 lines.append(f"{path.relative_to(self.path)}: {DAMAGED}")

@@ -65,6 +65,7 @@ class Manifest(Written):
     command: Command
     cost: Key | None = None
     properties: Key | None = None
+    context: Key | None = None
 
 
 class Spread(TypedDict):
@@ -165,7 +166,13 @@ class Verification(Written):
     equal: list[Annotated[tuple[str, str], Strict(False)]]
 
 
-MEASUREMENTS: dict[str, type[Written]] = {"cost": Cost, "properties": Properties}
+class Context(Written):
+    """What a match model reaches on the text, by length."""
+
+    bits: dict[str, float]
+
+
+MEASUREMENTS: dict[str, type[Written]] = {"cost": Cost, "properties": Properties, "context": Context}
 
 
 def expect(kind: type[Written], found: Any) -> None:

@@ -45,7 +45,9 @@ def read(folder: Path) -> Entry:
     from posenc.lab.records.results import MANIFEST, Folder
 
     if not (folder / MANIFEST).is_file():
-        raise ValueError(f"FOLDER: {folder} holds no experiment of posenc lab")
+        raise ValueError(
+            f"FOLDER: {folder} holds no experiment of posenc lab; expected one that posenc lab run or submit has made"
+        )
     signed = submission.read(folder)
     if damage := Folder(folder).damage():
         raise ValueError(f"{folder}: {damage}")

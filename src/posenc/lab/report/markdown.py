@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from posenc.lab.findings.titles import title
 from posenc.lab.records.files import named
-from posenc.lab.report import charts, depth, floor, tuning
+from posenc.lab.report import ceiling, charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
     Findings,
@@ -78,6 +78,10 @@ def markdown(findings: Findings, language: Language) -> str:
         lines = [[said(words) for words in row] for row in floor.rows(task)]
         parts += [f"## {said(phrase('floors'))}", said(text)]
         parts.append(grid([said(phrase("encoding")), *map(said, floor.head(task))], lines))
+    for task in ceiling.tasks(findings):
+        lines = [[said(words) for words in row] for row in ceiling.rows(findings, task)]
+        parts += [f"## {said(phrase('ceiling'))}", said(phrase("ceiling text", home=task["length"]))]
+        parts.append(grid([said(phrase("encoding")), *map(said, ceiling.head(task))], lines))
     for task in filter(depth.has_depth, findings["tasks"]):
         parts += [f"## {said(phrase('depth'))}", said(phrase("depth text", task=of(task["title"])))]
         lines = [[said(words) for words in row] for row in depth.rows(task)]

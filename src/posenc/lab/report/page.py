@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
-use of far context ─ by position ─ depth ─ attention ─ properties ─ tuning ─ published ─ how
+use of far context ─ what the text holds ─ by position ─ depth ─ attention ─ properties ─ tuning ─ published ─ how
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.resources import files
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds
-from posenc.lab.report import charts, depth, floor, svg, tuning
+from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change
 from posenc.lab.report.cells import (
@@ -63,6 +63,7 @@ PARTS = (
     "cost",
     "pareto",
     "floors",
+    "ceiling",
     "positions",
     "depth",
     "attention",
@@ -86,6 +87,7 @@ def page(findings: Findings) -> str:
         "cost": costs,
         "pareto": _pareto,
         "floors": _floor,
+        "ceiling": _ceiling,
         "positions": _by_position,
         "depth": _depth,
         "attention": attention,
@@ -414,6 +416,18 @@ def _floor(findings: Findings) -> str:
             [[_cell(n, words) for n, words in enumerate(row)] for row in floor.rows(task)],
         )
         for task in filter(floor.has_floor, findings["tasks"])
+    )
+
+
+def _ceiling(findings: Findings) -> str:
+    return "".join(
+        tag("p", phrase("ceiling text", home=task["length"]))
+        + table(
+            "plain",
+            [span(phrase("encoding")), *map(span, ceiling.head(task))],
+            [[_cell(n, words) for n, words in enumerate(row)] for row in ceiling.rows(findings, task)],
+        )
+        for task in ceiling.tasks(findings)
     )
 
 

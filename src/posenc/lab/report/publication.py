@@ -30,6 +30,7 @@ from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
 from posenc.lab.records.verified import NAME as VERIFIED
 from posenc.lab.records.verified import REFERENCES, entries, references
+from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.words import same
 from posenc.lab.run.repeat import TOLERANCE
@@ -107,7 +108,7 @@ def copy_results(folder: Folder, manifest: Mapping[str, Any], out: Path) -> None
     shutil.copyfile(folder.path / MANIFEST, out / MANIFEST)
     if (folder.path / VERIFIED).exists():
         shutil.copyfile(folder.path / VERIFIED, out / VERIFIED)
-    measured = {manifest[name][:16] for name in ("cost", "properties") if manifest.get(name)}
+    measured = {manifest[name][:16] for name in MEASURED if manifest.get(name)}
     for name, endings in ((TRIALS, keys), (MEASUREMENTS, measured), (REFERENCES, keys)):
         for path in sorted((folder.path / name).glob("*")):
             if any(f"-{ending}" in path.name for ending in endings):

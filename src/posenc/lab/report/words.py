@@ -42,6 +42,14 @@ PROSE = {
         "symbols. Stays: whether the loss itself is kept beyond the trained length {home}. Far context used: the bits that "
         "the encoding saves from there to the longest length, as a share of what the best prediction saves."
     ),
+    "ceiling": say("What longer windows of the text hold"),
+    "ceiling text": say(
+        "Bits a byte on the same bytes. The match model mixes counts of the few bytes before with the longest run of bytes "
+        "that occurred earlier in the window. What it gains from a longer window is there to gain, and a better predictor "
+        "may gain more. The other rows are the encodings that learnt the trained length {home}; a gain below 0 is a loss."
+    ),
+    "match model": say("match model, no Transformer"),
+    "gains": say("gains from {home} to {far} bytes"),
     "grams": say("counts after {k} symbols"),
     "stays": say("beyond the trained length"),
     "used": say("far context used"),

@@ -18,6 +18,7 @@ from posenc.lab.engines.workers import Job, Workers
 from posenc.lab.experiment import Experiment, Trial
 
 if TYPE_CHECKING:
+    from posenc.lab.experiment.change import Then
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
@@ -25,8 +26,10 @@ CLOSING = 12.0  # seconds kept for starting the workers and writing the report
 MARGIN = 1.1  # over the estimated time, where a budget is recommended
 FEW_ROWS = 8  # rows that are scored to estimate the time of scoring
 
-Speed = tuple[float, float]  # seconds of a training step, and of scoring
-Kind = tuple[str, str, bool]  # task, encoding, and whether it is an oracle
+A_FEW_STEPS = 4  # steps that are measured of training on after a change
+
+Speed = tuple[float, float]  # seconds of a training step; and of what more steps leave as it is: scoring, training on
+Kind = tuple[str, str, bool, bool]  # task, encoding, whether it is an oracle, whether it trains on after a change
 
 
 def planned_before(experiment: Experiment, manifest: Mapping[str, Any] | None) -> Experiment | None:
@@ -94,7 +97,7 @@ def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -
 def time_of(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int) -> float:
     """Seconds that the trials take; a trial without a speed counts as zero."""
     each = [(trial.training.steps, *speeds[kind_of(trial)]) for trial in trials if kind_of(trial) in speeds]
-    return makespan([steps * step + scoring for steps, step, scoring in each], workers)
+    return makespan([steps * step + fixed for steps, step, fixed in each], workers)
 
 
 def multiplied(experiment: Experiment, factor: int) -> Experiment:
@@ -118,7 +121,7 @@ def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Har
 
 
 def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Speed:
-    """The speed of one trial, called in a worker: median time of a few training steps, and estimated time of scoring."""
+    """The speed of one trial, called in a worker: median time of a few training steps, and estimated time of the rest."""
     from posenc.lab.trial.cost import MANY_STEPS
     from posenc.lab.trial.training import Run
 
@@ -131,14 +134,27 @@ def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable
     score(trial, 1, text, hardware)  # warms up
     seconds, rows = score(trial, FEW_ROWS, text, hardware)
     all_rows = len(trial.task.scored(trial.task.length, text).tokens)
-    return statistics.median(times[3:]), seconds * all_rows / rows
+    training_on = [after(trial, one, text, hardware) for one in trial.then]
+    return statistics.median(times[3:]), (1 + len(trial.then)) * seconds * all_rows / rows + sum(training_on)
+
+
+def after(trial: Trial, then: Then, text: Corpus | None, hardware: Hardware) -> float:
+    """Seconds to train on after a change, by the median time of a few steps."""
+    from posenc.lab.trial.training import Run
+
+    losses, times = Run(trial, text, hardware).losses_after(then)[1], list[float]()
+    for _ in range(min(A_FEW_STEPS, then.steps)):
+        begun = time.perf_counter()
+        next(losses)
+        times.append(time.perf_counter() - begun)
+    return then.steps * statistics.median(times)
 
 
 def score(trial: Trial, rows: int, text: Corpus | None, hardware: Hardware) -> tuple[float, int]:
     """Seconds to score about `rows` rows at every length, and the number of rows scored."""
     from posenc.lab.trial.training import Run
 
-    few = trial.model_copy(update={"task": trial.task.model_copy(update={"held_out": rows})})
+    few = trial.model_copy(update={"task": trial.task.model_copy(update={"held_out": rows}), "then": ()})
     run = Run(few, text, hardware)
     begun = time.perf_counter()
     run.score()
@@ -146,7 +162,7 @@ def score(trial: Trial, rows: int, text: Corpus | None, hardware: Hardware) -> t
 
 
 def kind_of(trial: Trial) -> Kind:
-    return trial.task.name, trial.encoding, trial.oracle
+    return trial.task.name, trial.encoding, trial.oracle, bool(trial.then)
 
 
 def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int, seconds: float) -> int:
@@ -160,7 +176,7 @@ def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: i
     low, high = 1, 10**7
     while high - low > 1:
         middle = (low + high) // 2
-        fits = makespan([middle * steps * step + scoring for steps, step, scoring in each], workers) <= seconds
+        fits = makespan([middle * steps * step + fixed for steps, step, fixed in each], workers) <= seconds
         low, high = (middle, high) if fits else (low, middle)
     return low
 

@@ -56,11 +56,12 @@ def check(kind: str) -> None:
 def made(kind: str, folder: Path, run: str) -> Any:
     """The logger of one run."""
     module, name, _ = KINDS[kind]
+    folder.mkdir(parents=True, exist_ok=True)
     places: dict[str, dict[str, Any]] = {
         "tensorboard": {"root_dir": folder, "name": "", "version": run},
         "csv": {"root_dir": folder, "name": "", "version": run},
         "wandb": {"project": PROJECT, "name": run, "save_dir": folder},
-        "mlflow": {"experiment_name": PROJECT, "run_name": run, "tracking_uri": f"file:{folder}"},
+        "mlflow": {"experiment_name": PROJECT, "run_name": run, "tracking_uri": f"sqlite:///{folder / 'mlflow.db'}"},
     }
     return getattr(importlib.import_module(module), name)(**places[kind])
 

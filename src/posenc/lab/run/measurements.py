@@ -1,4 +1,4 @@
-"""Measurements of a sweep besides its trials: cost and exact properties, each made once.
+"""Measurements of a sweep besides its trials: cost, exact properties, what longer windows of the text hold. Made once.
 
 They are made in this process, or in one of their own where they run a user's file, which may end or stop it.
 
@@ -11,11 +11,15 @@ from __future__ import annotations
 import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from posenc.lab.engines import line as one_line
 from posenc.lab.experiment.key import canonical
 from posenc.lab.records.results import Unwritable
+from posenc.lab.tasks.language_model import LanguageModel
+from posenc.lab.tasks.text import held_out_windows
+from posenc.lab.text import match_model
 from posenc.support.apart import LIMIT, told
 
 if TYPE_CHECKING:
@@ -61,7 +65,7 @@ def measure(
     `say` is called with the name of each measurement, `note` with a line for each that failed.
     """
     keys = {}
-    for one in (_properties(experiment), _cost(experiment, text, hardware)):
+    for one in (_properties(experiment), _cost(experiment, text, hardware), _context(experiment, text)):
         if one is None:
             continue
         key = hashlib.sha256(canonical({one.name: one.inputs}).encode()).hexdigest()
@@ -130,6 +134,28 @@ def _made_cost(trials: list[Trial], text: Corpus, seconds: float) -> Iterator[di
     from posenc.lab.trial.cost import cost
 
     yield cost(trials, text, seconds, lambda share: None)
+
+
+def _context(experiment: Experiment, text: Corpus | None) -> Measurement | None:
+    """What a match model reaches by length on the bytes that the language model is scored on."""
+    plan = next((plan for plan in experiment.tasks if isinstance(plan.task, LanguageModel)), None)
+    if plan is None or text is None or len(plan.task.lengths) < 2:
+        return None
+    scoring = {name: plan.task.model_dump(mode="json")[name] for name in ("lengths", "held_out", "targets")}
+    inputs = {"text": text.sha256, "counted": match_model.COUNTED, **scoring}
+    return Measurement("context", "what the text holds", inputs, _made_context, (plan.task, text), 0.0, False)
+
+
+def _made_context(task: LanguageModel, text: Corpus) -> Iterator[dict[str, Any]]:
+    counted, rest = match_model.divided(text.train)
+    width = task.lengths[-1] + 1
+    fit, scored = (
+        held_out_windows(replace(text, held_out=tuple(documents)), width, most).windows.numpy()
+        for documents, most in ((rest, match_model.FITTED), (text.held_out, task.held_out))
+    )
+    near = match_model.Near(counted, min(match_model.ORDER, task.lengths[0] - task.targets + 1))
+    found = match_model.bits_by_window(near, fit, scored, task.targets, task.lengths)
+    yield {"bits": {str(length): bits for length, bits in found.items()}}
 
 
 def _foreign(trials: list[Trial]) -> bool:

@@ -26,6 +26,7 @@ from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.mean_score import NO_SCORE, Order, order_of
 from posenc.lab.records.provenance import provenance
 from posenc.lab.records.results import FORMAT, Folder, Reservation, unpacked
+from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.run import budget
 from posenc.lab.run.measurements import LOOK_AGAIN, measure
 from posenc.lab.run.time_left import TimeLeft
@@ -248,7 +249,7 @@ class _Sweep:
         kept = self.folder.experiment() or {}
         same = all(kept.get(name) == self.manifest[name] for name in ("experiment", "text"))
         if same:
-            self.manifest |= {name: kept[name] for name in ("failures", "cost", "properties") if name in kept}
+            self.manifest |= {name: kept[name] for name in ("failures", *MEASURED) if name in kept}
         return same
 
     def keep_manifest(self, **news: Any) -> None:

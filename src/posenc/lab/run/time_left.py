@@ -1,6 +1,6 @@
 """Estimates the time left of a sweep from the times of its trials so far.
 
-expected seconds of a trial = mean of its task and encoding, else of its task, else of all
+expected seconds of a trial = its steps × seconds a step: mean of its task and encoding, else of its task, else of all
 left                        = time left of all trials / workers, at least the time left of each running trial
 """
 
@@ -37,7 +37,7 @@ class TimeLeft:
 
     def took(self, trial: Trial, seconds: float) -> None:
         for kind in _kinds(trial):
-            self._took[kind].append(seconds)
+            self._took[kind].append(seconds / trial.all_steps)
 
     def left(self) -> float | None:
         """Seconds left; None while unknown."""
@@ -45,13 +45,14 @@ class TimeLeft:
         took: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for key, (seconds, share) in running.items():
             for kind in _kinds(self._waiting[key]) if share > TELLS else ():
-                took[kind].append(seconds / share)
+                took[kind].append(seconds / share / self._waiting[key].all_steps)
         took |= self._took
         remaining = []
         for key, trial in self._waiting.items():
-            expected = _mean(took[kind] for kind in _kinds(trial) if took.get(kind))
-            if expected is None:
+            a_step = _mean(took[kind] for kind in _kinds(trial) if took.get(kind))
+            if a_step is None:
                 return None
+            expected = a_step * trial.all_steps
             if key in running:
                 seconds, share = running[key]
                 expected = seconds / share - seconds if share > TELLS else max(expected - seconds, 0.0)

@@ -138,7 +138,7 @@ class Run:
         if trial.then and hardware.devices > 1:
             raise ValueError(f"then: expected one device, got {hardware.devices}; leave torchrun out")
         self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
-        self.tokens = 0
+        self.tokens, self.stepped, self.scored = 0, 0, 0.0
         self.trained_as = dict[str, str]()
         self.trained_on = dict[str, dict[str, Any]]()
 
@@ -160,7 +160,7 @@ class Run:
                 if self.kept is not None and failed is None:
                     self.kept.keep(self.model.state_dict(), self.rows, self.tokens, training)
             else:
-                training = seconds
+                training, self.stepped = seconds, self.steps
             scoring = time.perf_counter()
             if self.fabric.global_rank:
                 return None
@@ -199,8 +199,13 @@ class Run:
                 since.clear()
                 self.follow(step)
             self.watch(step)
-            self.report(TRAINING * step / self.steps)
+            self.progress()
         return None
+
+    def progress(self) -> None:
+        """Reports the share done: of all steps, those after a change among them, and of scoring."""
+        steps = self.steps + sum(one.steps for one in self.trial.then)
+        self.report(TRAINING * self.stepped / steps + (1 - TRAINING) * self.scored)
 
     def follow(self, step: int) -> None:
         """Records the loss at the longest length in the last fifth of the steps."""
@@ -249,6 +254,7 @@ class Run:
             self.fabric.clip_gradients(objective, optimizer, max_norm=training.clip, error_if_nonfinite=False)
             optimizer.step()
             self.tokens += batch.tokens.numel()
+            self.stepped += 1
             yield self.mean(loss.detach()).item() / math.log(2)
 
     def mean(self, loss: Tensor) -> Tensor:
@@ -259,7 +265,8 @@ class Run:
 
     def score(self) -> dict[str, str]:
         def report(share: float) -> None:
-            self.report(TRAINING + (1 - TRAINING) * share)
+            self.scored = share
+            self.progress()
 
         cannot = score_lengths(self.model, self.arm, self.task, self.text, self.rows, report)
         score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
@@ -270,8 +277,29 @@ class Run:
 
     def train_on(self, then: Then) -> None:
         """Trains a copy of the model on after a change, and scores it at every length."""
-        begun, before, change = time.perf_counter(), self.tokens, then.change
-        model, trained = copy.deepcopy(self.model), self.task.tokens(self.task.length)
+        begun, before, every = time.perf_counter(), self.tokens, max(1, then.steps // POINTS)
+        model, losses = self.losses_after(then)
+        bits, since = math.nan, list[float]()
+        for step, bits in enumerate(losses, start=1):
+            since.append(bits)
+            if step % every == 0 or step == then.steps:
+                self.rows.add("then", sum(since) / len(since), step=step, change=then.word)
+                since.clear()
+            self.progress()
+        about: dict[str, Any] = {"tokens": self.tokens - before, "seconds": time.perf_counter() - begun}
+        self.tokens = before
+        if math.isfinite(bits):
+            about["bits"] = bits
+            for length in self.task.lengths:
+                batch = self.task.scored(length, self.text)
+                found = scores(model, batch.tokens, batch.targets)
+                if found.finite:
+                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
+        self.trained_on[then.word] = about
+
+    def losses_after(self, then: Then) -> tuple[Transformer, Iterator[float]]:
+        """A changed copy of the model, and its steps of training: each iteration takes one and yields its loss."""
+        model, trained, change = copy.deepcopy(self.model), self.task.tokens(self.task.length), then.change
         task = self.task.model_copy(update={"length": then.length})
         longer = task.tokens(then.length)
         if change == DROP:
@@ -282,17 +310,7 @@ class Run:
             model.encodings = nn.ModuleList([changed(rope, asked.method, asked.factor_at(longer / trained), trained)])
         rows, rate = max(1, round(self.rows_a_step * trained / longer)), then.learning_rate
         rate = self.trial.training.learning_rate if rate is None else rate
-        bits = list(self.steps_of(model, task, rows, [(0, then.steps)], rate, f" {then.word}"))
-        about: dict[str, Any] = {"tokens": self.tokens - before, "seconds": time.perf_counter() - begun}
-        self.tokens = before
-        if math.isfinite(bits[-1]):
-            about["bits"] = bits[-1]
-            for length in self.task.lengths:
-                batch = self.task.scored(length, self.text)
-                found = scores(model, batch.tokens, batch.targets)
-                if found.finite:
-                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
-        self.trained_on[then.word] = about
+        return model, self.steps_of(model, task, rows, [(0, then.steps)], rate, f" {then.word}")
 
     def score_changes(self) -> None:
         """Scores the model with changed RoPE frequencies, at every length where the factor is not 1."""

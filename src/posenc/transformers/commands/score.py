@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from posenc.support import strict_json
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.language import chosen_language
 from posenc.terminal.progress import WORDS, clock, in_lines
@@ -173,9 +174,12 @@ def command(
 
 def _lengths(words: str) -> list[int]:
     try:
-        return sorted({int(word) for word in words.split(",")})
+        given = sorted({int(word) for word in words.split(",")})
     except ValueError:
-        raise typer.BadParameter(f"expected numbers such as 2048,8192, got {words!r}", param_hint="--lengths") from None
+        given = [0]
+    if given[0] < 1:
+        raise typer.BadParameter(f"expected numbers above 0 such as 2048,8192, got {words!r}", param_hint="--lengths")
+    return given
 
 
 def _methods(words: list[str]) -> list[Method]:
@@ -215,7 +219,9 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
     else:
         raise ValueError(f"{model}: expected a folder that save_pretrained wrote, or a GGUF file")
     options: dict[str, Any] = {"dtype": getattr(torch, dtype), "local_files_only": True, **file}
-    config = {} if file else json.loads((folder / "config.json").read_text("utf-8"))
+    if not file and not (folder / "config.json").is_file():
+        raise ValueError(f"{model}: holds no config.json; expected a folder that save_pretrained wrote, or a GGUF file")
+    config = {} if file else strict_json.read(folder / "config.json")
     if KEY in config:  # the folder's own model type is known to its remote code alone
         made: Any = from_pretrained(folder, **options)
         file["config"] = made.config

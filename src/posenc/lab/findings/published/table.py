@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from posenc.lab.findings import criteria
 from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
 from posenc.lab.findings.published.causes import Cause
-from posenc.lab.findings.published.deciding import NOTHING, Groups, Link, at_least, at_most, worst_first
+from posenc.lab.findings.published.deciding import NOTHING, Groups, Link, Ours, at_least, at_most, worst_first
 from posenc.lab.findings.published.our_scores import BITS, CONSULTED, PLAIN, Judge, Untested
 from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
 from posenc.lab.findings.published.text_checks import COMPETITIVE
@@ -30,12 +30,15 @@ from posenc.support.languages import Words, clauses
 FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
 PRESS, HAVIV, KAZEMNEJAD = "Press et al. 2022 (ALiBi)", "Haviv et al. 2022", "Kazemnejad et al. 2023"
 CHEN, PENG, DROPE = "Chen et al. 2023 (PI)", "Peng et al. 2023 (YaRN)", "Gelberg et al. 2025 (DroPE)"
-TRAINING_ON = say("training on after the change")
-TUNED = say("theirs was trained on at the longer length after the change, which the lab does not do")
+TRAINING_ON = say("then: in the experiment, which trains on after the change")
+TUNED = say("theirs was trained on at the longer length after the change; no experiment here does that on this text yet")
 QUARTER = say("their rotary turns a quarter of each head, as Partial RoPE does; RoPE turns all of it")
 SUN, RUOSS, FIRE = "Sun et al. 2022 (xPos)", "Ruoss et al. 2023", "Li et al. 2023 (FIRE)"
 KERPLE, GOLOVNEVA = "Chi et al. 2022 (KERPLE)", "Golovneva et al. 2024 (CoPE)"
 MCLEISH = "McLeish et al. 2024 (Abacus)"
+DAPE, CABLE, GRAPE = "Zheng et al. 2024 (DAPE)", "Veisi et al. 2025 (CABLE)", "Zhang et al. 2025 (GRAPE)"
+FOPE, STICK, BARBERO = "Hua et al. 2024 (FoPE)", "Tan et al. 2024 (stick-breaking)", "Barbero et al. 2024 (p-RoPE)"
+BIPE, JELASSI, CHO, ZHOU = "He et al. 2024 (BiPE)", "Jelassi et al. 2023", "Cho et al. 2024", "Zhou et al. 2024"
 OTHER_CELLS = Cause(
     "task", say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head")
 )
@@ -61,6 +64,15 @@ WITH_RECORDS = say("the preset standard, whose trials record it")
 def order_of(groups: Groups) -> list[Link]:
     """The changes after training, the worst group first."""
     return worst_first(groups, change_title)
+
+
+def not_possible(why: Words, needs: Words) -> Judge:
+    """A claim that no experiment of this lab can test yet."""
+
+    def judge(found: Mapping[str, Any]) -> Ours:
+        raise Untested(why, needs)
+
+    return judge
 
 
 class PublishedClaim(NamedTuple):
@@ -312,6 +324,65 @@ CLAIMS = (
         say("Abacus adds numbers six times as long as in training; at 6× here at least {kept:g} of 1×", kept=KEPT),
         task_checks.keeps("addition", "learned+abacus", 6),
         SHORT_NUMBERS,
+    ),
+    PublishedClaim(
+        DAPE,
+        say("DAPE is better than static biases on longer text, also at 64 times the trained length; at 8× here"),
+        text_checks.order(8, ["kerple", "alibi"], ["dape"]),
+    ),
+    PublishedClaim(
+        CABLE,
+        say("CABLE has a lower perplexity than other encodings on longer text; at 8× here"),
+        text_checks.order(8, ["t5", "alibi", "rope"], ["cable"]),
+    ),
+    PublishedClaim(
+        STICK,
+        say("stick-breaking attention loses nothing at 8×; at most {flat:g} bits here at any length", flat=FLAT),
+        text_checks.stays_flat("stick_breaking"),
+    ),
+    PublishedClaim(
+        GRAPE,
+        say(
+            "GRAPE-AP (additive, along a path) is better than RoPE on downstream tasks; "
+            "fewer bits at the trained length here"
+        ),
+        text_checks.order(1, ["rope"], ["grape_ap"]),
+    ),
+    PublishedClaim(
+        BARBERO,
+        say("RoPE without its slowest quarter of pairs has a lower perplexity than RoPE at the trained length"),
+        text_checks.order(1, ["rope"], ["proportional"]),
+    ),
+    PublishedClaim(
+        FOPE,
+        say("FoPE finds a passkey in longer inputs more often than RoPE and ALiBi; at 16× here"),
+        task_checks.exact_order("passkey", 16, ["fope"], ["rope", "alibi"]),
+    ),
+    PublishedClaim(
+        BIPE,
+        say("BiPE is better than RoPE on longer text"),
+        not_possible(
+            say("BiPE reads two coordinates, of the token in its sentence and of the sentence; the lab's tokens have one"),
+            say("a task whose tokens have segments"),
+        ),
+    ),
+    PublishedClaim(
+        JELASSI,
+        say("relative positions add numbers of 15 digits after training on 5; absolute positions do not; at 3× here"),
+        task_checks.exact_order("addition", 3, ["shaw"], ["learned", "sinusoidal"]),
+    ),
+    PublishedClaim(
+        CHO,
+        say("coupled positions add numbers of 200 digits after training on up to 30"),
+        not_possible(
+            say("the lab has no coupled positions; Abacus counts digits without coupling those of the answer"),
+            say("an experiment whose tokens have coupled positions"),
+        ),
+    ),
+    PublishedClaim(
+        ZHOU,
+        say("FIRE with random positions, reversed numbers and index hints adds numbers of 2.5 times the trained length"),
+        not_possible(say("the lab's addition has no index hints"), say("a task of addition with index hints")),
     ),
     PublishedClaim(
         "notes 000, 004",

@@ -34,7 +34,7 @@ NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
     **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers",)),
-    OTHERS: ("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0"),
+    OTHERS: ("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0", "bitsandbytes==0.50.2"),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),
 }
@@ -67,7 +67,7 @@ TARGETS = {
     "models": ["tests/transformers_models/test_table.py"],
     "real-models": ["tests/real_models"],  # downloads two trained models and a novel, 180 MB, into build/
     OLDEST_TRANSFORMERS: ["tests/transformers_models"],
-    OTHERS: [f"tests/transformers_models/test_{name}.py" for name in ("timm", "diffusers", "torchao")],
+    OTHERS: [f"tests/transformers_models/test_{name}.py" for name in ("timm", "diffusers", "torchao", "bitsandbytes")],
     NEWEST_TRANSFORMERS: ["tests/transformers_models", "tests/families/test_newer.py"],
     NEWEST_SAMPLE: [f"tests/transformers_models/test_{name}.py" for name in ("versions", "table")],
     "recipes": ["tests/test_recipes.py"],

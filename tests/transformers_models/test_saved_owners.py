@@ -56,11 +56,13 @@ def with_a_learned_encoding():
 OTHERS = [part_of_t5, body_of_llama, inside_of_llama, copied, pickled, with_a_learned_encoding]
 
 
+@pytest.mark.parametrize("given", [False, True], ids=["", "state_dict"])
 @pytest.mark.parametrize("others", OTHERS)
-def test_a_model_around_or_inside_is_not_saved_without_the_encoding(others, tmp_path):
+def test_a_model_around_or_inside_is_not_saved_without_the_encoding(others, given, tmp_path):
     model = others()
+    weights = {"state_dict": model.state_dict()} if given else {}
     with pytest.raises(ValueError, match=rf"posenc: {type(model).__name__}.save_pretrained leaves out the encoding"):
-        model.save_pretrained(tmp_path)
+        model.save_pretrained(tmp_path, **weights)
     assert not list(tmp_path.glob("*.safetensors"))
     assert model.state_dict().keys() >= type(model)(model.config).state_dict().keys()
 
@@ -219,3 +221,10 @@ def test_sinusoids_and_a_rotation_together_without_gradients(order):
     parts = [posenc.create("rope", d_head=16, layout="half") if name == "rope" else made(name) for name in order]
     model = pt.attach(model_of(), posenc.Stack(*parts))
     torch.testing.assert_close(logits(model), model(IDS, use_cache=False).logits.detach())
+
+
+def test_the_model_itself_is_saved_with_a_state_dict_of_the_caller(tmp_path):
+    """As Trainer does."""
+    model = pt.attach(model_of(), made("t5"))
+    model.save_pretrained(tmp_path, state_dict=model.state_dict())
+    assert torch.equal(logits(pt.from_pretrained(tmp_path).eval()), logits(model))

@@ -40,6 +40,7 @@ from posenc.transformers.saved import entry_of
 from posenc.transformers.shared_folder import finish
 
 RECORD = "_posenc_attached"
+GUARD = "posenc_guard"  # the name of RefuseOtherOwners in the decoder
 PARAMETERS = "posenc_encodings"  # the name under which a model holds what is attached: state_dict()["posenc_encodings.0.…"]
 
 
@@ -117,7 +118,9 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
         positions = interface.GivePositions(found.names, tables.first_row, both_ways=bool(found.both_ways))
         record.handles.append(found.module.register_forward_pre_hook(positions, with_kwargs=True))
         record.handles.extend(interface.carry(found.carried))
-        record.handles.append(found.module.register_state_dict_pre_hook(RefuseOtherOwners(record)))
+        guard = RefuseOtherOwners(record)
+        found.module.add_module(GUARD, guard)
+        record.handles.append(found.module.register_state_dict_pre_hook(guard.before_state_dict))
         set_implementation(found.module, interface.NAME)
         object.__setattr__(model, RECORD, record)
         if "save_pretrained" not in vars(model):
@@ -157,8 +160,10 @@ def detach(model: nn.Module) -> nn.Module:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     for handle in record.handles:
         handle.remove()
-    for module in model.modules():
+    for module in list(model.modules()):
         unbind(module, ATTACHED)
+        if isinstance(getattr(module, GUARD, None), RefuseOtherOwners):
+            delattr(module, GUARD)
     restore_implementations(record.implementations)
     delattr(model, PARAMETERS)
     object.__delattr__(model, RECORD)
@@ -189,17 +194,26 @@ def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
     return done
 
 
-@dataclass(frozen=True)
-class RefuseOtherOwners:
-    """Pre-hook of a decoder's state_dict: raises where `save_pretrained` of another model than the one with this record
-    asks for the weights, a model around it or a part of it: the folder would be one without the encoding.
+class RefuseOtherOwners(nn.Module):
+    """A part of the decoder without weights: raises where `save_pretrained` of another model than the one with this record,
+    a model around it or a part of it, asks for the weights: the folder would be one without the encoding.
 
-    PEFT's models save an adapter alone, which warns.
+    It is asked before the decoder's state_dict, and where the caller hands a state_dict over by transformers, which reads
+    `_tied_weights_keys` of every module that it saves. PEFT's models save an adapter alone, which warns.
     """
 
-    record: Attached
+    def __init__(self, record: Attached) -> None:
+        super().__init__()
+        self.record = record
 
-    def __call__(self, module: nn.Module, prefix: str, keep_vars: bool) -> None:
+    @property
+    def _tied_weights_keys(self) -> None:
+        self.check()
+
+    def before_state_dict(self, module: nn.Module, prefix: str, keep_vars: bool) -> None:
+        self.check()
+
+    def check(self) -> None:
         frame: Any = sys._getframe(1)
         while frame is not None and frame.f_code.co_name != "save_pretrained":
             frame = frame.f_back

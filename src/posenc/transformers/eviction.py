@@ -35,6 +35,7 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
     keep    indices of cached tokens, growing, the same in every row. An attention mask given later has m + new columns.
             Keep the padding of padded rows
 
+    Kept tokens are always numbered anew, since the model counts cached tokens; no option leaves them at their old places.
     Keys of RoPE, xPos and learned rotations are turned to their new places; biases of the distance and NoPE need nothing.
     In the first layer the result is that of the kept tokens alone. In later layers keys and values still hold what their
     tokens had read of dropped ones.

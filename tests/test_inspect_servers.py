@@ -158,6 +158,28 @@ def test_a_family_that_was_not_measured_gets_no_command():
     assert all(one.version and one.date for one in found.values())
 
 
+OWN_CODE = {
+    "a type of its own": {"model_type": "Yi"},
+    "a type that is not known": {"model_type": "new_one", "architectures": ["LlamaForCausalLM"],
+                                 "auto_map": {"AutoModelForCausalLM": "modeling_new_one.NewOneForCausalLM"}},
+    "jina-embeddings-v3": {"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 2e4},
+    "nomic-embed": {"model_type": "nomic_bert", "rotary_emb_base": 1e4, "n_embd": 1024, "n_head": 8, "n_layer": 8,
+                    "n_positions": 8192},
+    "around a family of transformers": {"model_type": "internvl_chat", "llm_config": SIZES | {"model_type": "qwen2"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_CODE)
+def test_code_that_a_model_brings_gets_no_command_of_a_program_that_runs_it(name):
+    """Whether it reads rope_parameters is not known. A GGUF file is made without it."""
+    extension = made(SIZES | {"rope_theta": 1e4} | OWN_CODE[name], "yarn", 4)
+    assert extension.fragment
+    found = {one.name: one for one in runtimes(extension)}
+    for program in ("transformers", "vLLM", "SGLang"):
+        assert found[program].command == ""
+        assert found[program].ignores.en.startswith("not known: the model brings its own code")
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_pairs_that_stand_still_go_on_standing(method):
     """Gemma 4's full layers turn 64 of 256 pairs; every other kind of frequencies would set the rest in motion."""

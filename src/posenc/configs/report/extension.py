@@ -28,6 +28,7 @@ class Extension:
     note       what to know about this method here
     family, rotation   the model type of the part, and its rotary settings before
     lengths    further keys of the file that servers take for its length
+    remote     whether the model's own code runs it, not transformers'
     """
 
     method: str
@@ -41,6 +42,7 @@ class Extension:
     family: str
     rotation: Rotation
     lengths: tuple[str, ...]
+    remote: bool
 
 
 LENGTHS = ("max_sequence_length", "max_seq_length", "max_seq_len", "seq_length", "seq_len", "model_max_length")
@@ -99,6 +101,7 @@ def extend(
                     spec.family,
                     rotation,
                     (),
+                    spec.remote,
                 )
             )
     return [
@@ -161,6 +164,7 @@ def _extension(
         spec.family,
         rotation,
         tuple(key for key in LENGTHS if config.get(key) is not None),
+        spec.remote,
     )
 
 

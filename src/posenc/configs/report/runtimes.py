@@ -20,7 +20,6 @@ from importlib import resources
 from typing import Any
 
 from posenc.configs import Rotation
-from posenc.configs.remote import REMOTE
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
 from posenc.configs.say import say
@@ -28,6 +27,10 @@ from posenc.support.languages import Words
 
 NOTHING = say("nothing")
 FILE_ONLY = say("settings on the command line: write them into config.json")
+OWN_CODE = say(
+    "not known: the model brings its own code, which may read other keys; write the settings into config.json and compare "
+    "the output"
+)
 FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
@@ -80,7 +83,9 @@ def _settings(keys: dict[str, Any]) -> dict[str, Any]:
 
 def _transformers(extension: Extension) -> tuple[str, Words]:
     given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
-    if extension.family in REMOTE or extension.family.endswith("Model"):  # code of its own reads its own keys
+    if extension.remote:
+        return "", OWN_CODE
+    if extension.family.endswith("Model"):  # of diffusers
         return "", _unknown(extension.family)
     if not given:
         return "", FILE_ONLY
@@ -95,6 +100,8 @@ def _unknown(family: str) -> Words:
 def _served(name: str, extension: Extension) -> Words | None:
     """Why a server cannot be told the settings of an extension; None if it can."""
     family, known = extension.family, servers()[name]
+    if extension.remote:
+        return OWN_CODE
     if not extension.standard:
         return FILE_ONLY
     if family in known["settings"]:

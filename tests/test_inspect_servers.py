@@ -180,18 +180,46 @@ def test_code_that_a_model_brings_gets_no_command_of_a_program_that_runs_it(name
         assert found[program].ignores.en.startswith("not known: the model brings its own code")
 
 
-@pytest.mark.parametrize("method", METHODS)
+GEMMA_4 = SIZES | {"model_type": "gemma4_text", "global_head_dim": 512, "num_hidden_layers": 6}
+
+
+@pytest.mark.parametrize("method", ["yarn", "llama3", "longrope"])
 def test_pairs_that_stand_still_go_on_standing(method):
-    """Gemma 4's full layers turn 64 of 256 pairs; every other kind of frequencies would set the rest in motion."""
-    file = SIZES | {"model_type": "gemma4_text", "head_dim": 128, "global_head_dim": 512, "num_hidden_layers": 6}
-    path, part = extensible(read_config(file, defaults=True))
-    with pytest.raises(
-        ValueError, match=f"--method {method}: gemma4_text's code does not support it: .* 192 pairs that stand"
-    ):
-        extend(file, part, N, (method,), path)
-    (found,) = extend(file, part, N, METHODS, path)[:1]
+    """Gemma 4's full layers turn 64 of 256 pairs; these methods would set the rest turning."""
+    path, part = extensible(read_config(GEMMA_4))
+    with pytest.raises(ValueError, match=f"--method {method}: gemma4_text's code does not support it: .* some are zero"):
+        extend(GEMMA_4, part, N, (method,), path)
+    (found,) = [one for one in extend(GEMMA_4, part, N, METHODS, path) if one.method == method]
     assert not found.fragment
-    assert "192 pairs that stand still" in found.note.en
+    assert "some are zero, and" in found.note.en
+    assert f"其中一些为零，而 {method}" in found.note.zh
+
+
+@pytest.mark.parametrize("method", ["ntk", "linear"])
+def test_gemma_4_is_extended_within_its_proportional_frequencies(method):
+    """What transformers' own module computes with the printed settings: linear slows all 64 pairs by the factor, ntk the
+    slowest one alone, and 192 pairs stand still.
+    """
+    from transformers import AutoConfig
+    from transformers.models.gemma4.modeling_gemma4 import Gemma4TextRotaryEmbedding
+
+    def computed(config: dict[str, Any]) -> torch.Tensor:
+        return Gemma4TextRotaryEmbedding(AutoConfig.for_model(**copy.deepcopy(config))).full_attention_inv_freq.double()
+
+    extension = made(GEMMA_4, method)
+    for fragment in (extension.fragment, extension.standard):
+        before, after = computed(GEMMA_4), computed(GEMMA_4 | fragment)
+        assert (after != 0).tolist() == [True] * 64 + [False] * 192
+        assert after.tolist() == pytest.approx(list(extension.after), rel=1e-6)
+        assert (before / after)[63].item() == pytest.approx(8, rel=1e-5)
+        assert (before / after)[0].item() == pytest.approx({"ntk": 1, "linear": 8}[method], rel=1e-5)
+    found = commands(extension)
+    assert ("vLLM" in found, "SGLang" in found) == ((method == "ntk",) * 2)  # they do not read the factor
+    assert after_of(found["llama.cpp"]) == {"ntk": ("none", "1"), "linear": ("linear", "8")}[method]
+
+
+def after_of(words: list[str]) -> tuple[str, str]:
+    return after(words, "--rope-scaling"), after(words, "--rope-scale", "1")
 
 
 # The releases themselves.

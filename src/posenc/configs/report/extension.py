@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
-from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
+from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
 from posenc.configs.report.limit import scaling
 from posenc.configs.report.spellings import spellings, standard
 from posenc.configs.say import say
@@ -85,6 +85,7 @@ def extend(
         try:
             made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
+            why = error.words if isinstance(error, NotSupported) else error
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
@@ -97,7 +98,7 @@ def extend(
                     {},
                     now,
                     now,
-                    say("not for this family: {error}", error=error),
+                    say("not for this family: {error}", error=why),
                     spec.family,
                     rotation,
                     (),
@@ -150,8 +151,8 @@ def _extension(
     more = remarks(rotation, settings)
     before = rotation.frequencies().at_length(trained)
     after = rotation_to_change(changed).frequencies().at_length(length)
-    if still := sum(old == 0 != new for old, new in zip(before.values, after.values, strict=False)):
-        raise ConfigError(f"rope_parameters: {still} pairs that stand still in this model would turn")
+    if len(before) != len(after) or any(old == 0 != new for old, new in zip(before, after, strict=True)):
+        raise NotSupported(say("rope_parameters: other pairs would turn than in this model"))
     return Extension(
         method,
         length,
@@ -179,4 +180,4 @@ def _changed(
         changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
         if rotation_to_change(changed) != rotation:
             return fragment, changed
-    raise ConfigError(f"rope_parameters: {spec.family}'s code does not read such settings")
+    raise NotSupported(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))

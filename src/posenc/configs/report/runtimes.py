@@ -104,11 +104,14 @@ def _served(name: str, extension: Extension) -> Words | None:
         return OWN_CODE
     if not extension.standard:
         return FILE_ONLY
+    settings = _settings(extension.standard)
+    if settings.get("rope_type") == "proportional" and "factor" in settings:  # the class Gemma4RotaryEmbedding of both
+        return say("factor, with proportional frequencies")
     if family in known["settings"]:
         return None
     if family not in known["base"]:
         return _unknown(family)
-    if extension.method == "ntk" and _settings(extension.standard).get("rope_type") == "default":
+    if extension.method == "ntk" and settings.get("rope_type") == "default":
         return None
     return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)
 
@@ -166,7 +169,7 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         for key in ("beta_fast", "beta_slow"):
             if key in settings:
                 options += f" --yarn-{key.replace('_', '-')} {settings[key]:g}"
-    elif settings["rope_type"] == "linear":
+    elif "factor" in settings:
         options += f" --rope-scaling linear --rope-scale {factor}"
     else:
         options += " --rope-scaling none"

@@ -22,6 +22,7 @@ from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "encodings.of_families.wide_rope.spectrum")
 Row = tuple[str, str, str]  # what, value, who said it
 
 
@@ -138,7 +139,7 @@ class Page:
                 yield self.say("given"), self.say("listed"), said.get("frequencies", "")
             else:
                 yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
-            if rotation["kind"] not in ("rotary", GIVEN):
+            if rotation["kind"] not in UNSCALED:
                 numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
@@ -158,6 +159,7 @@ class Page:
 
     def pairs(self, arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
         d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
+        turning //= arguments.get("n_heads", 1)  # WideRoPE's go on from head to head
         which = "all" if turning == d_head else "last" if arguments.get("trailing") else "first"
         semicolon = "；" if self.language == "zh" else "; "
         text = self.say(arguments.get("layout", "interleaved")) + semicolon + self.say(which, d_head, turning)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import shlex
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 import in_process
 from posenc.configs import read_config
 from posenc.configs.commands import inspect as inspect_
+from posenc.configs.report.extension import extend
 from posenc.configs.report.limit import limit
 from posenc.configs.report.page import Page
 from posenc.configs.report.report import report
@@ -62,7 +64,7 @@ def words(text: str) -> str:
     ({"model_type": "mamba"}, "mamba: no attention layers of its own", ""),
 ])  # fmt: skip
 def test_the_report_begins_with_its_verdict(config, first, second):
-    lines = inspect(config=config).stdout.splitlines()
+    lines = inspect(config=config, width=100).stdout.splitlines()
     assert lines[0] == first
     assert lines[1].startswith(second)
     assert not second or lines[2].startswith("what to do: ")
@@ -415,6 +417,34 @@ def test_linear_scaling_has_two_readings_and_both_are_said(length, factor):
     console = Console(width=200, file=io.StringIO())
     Page(console).show(data, [])
     assert f"(or {length:,})" in console.file.getvalue().splitlines()[0]
+    with pytest.raises(ValueError, match="got 32768; where the file gives the length after its linear scaling"):
+        extend(config, read_config(config), 32768)
+
+
+def test_what_fails_under_each_reading_is_in_the_text_and_in_the_json():
+    """base 10 000, d 64, linear by 4, in the file 16 384: pairs of a wavelength 2π·4·10000^(2i/64) above the length."""
+    config = {
+        "model_type": "llama",
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "rope_theta": 1e4,
+    }
+    config |= {"max_position_embeddings": 16384, "rope_scaling": {"type": "linear", "factor": 4.0}}
+    waves = [2 * math.pi * 4 * 10000 ** (i / 32) for i in range(32)]
+    before, after = (len([one for one in waves if one > length]) for length in (65536, 16384))
+    assert 0 < before < after
+    data = report(read_config(config), length=70000)
+    told, (part,) = data["verdict"], data["parts"]
+    assert (part["usable_length"], part["or_only"], told["or_fails"]) == (65536, 16384, 16384)
+    assert told["or_why"] == f"{after} of 32 pairs in 2 layers reach angles not seen in training"
+    beyond = part["groups"][0]["encodings"][0]["beyond"]
+    assert (len(beyond["pairs"]), len(beyond["or_pairs"])) == (before, after)
+    console = Console(width=200, file=io.StringIO())
+    Page(console).show(data, [])
+    page = console.file.getvalue()
+    assert page.splitlines()[1].endswith(" (or beyond 16,384)")
+    assert f"(or {after}: " in page
 
 
 def test_the_family_decides_where_it_gives_the_length_after():

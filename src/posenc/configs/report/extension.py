@@ -11,7 +11,7 @@ from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
-from posenc.configs.report.limit import scaling
+from posenc.configs.report.limit import limit, scaling
 from posenc.configs.report.spellings import spellings, standard
 from posenc.configs.say import say
 from posenc.frequencies import Frequencies
@@ -75,7 +75,10 @@ def extend(
         raise ValueError("--extend-to: the file does not give the trained length")
     if length <= (usable or trained):
         reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
-        raise ValueError(f"--extend-to: expected more than the {reached}, got {length}")
+        after = "; where the file gives the length after its linear scaling, write the one before it first"
+        raise ValueError(
+            f"--extend-to: expected more than the {reached}, got {length}" + after * (limit(spec).other is not None)
+        )
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     for key in inside:

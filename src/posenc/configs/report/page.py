@@ -74,9 +74,12 @@ class Page:
         model = data["family"] + (f" · {found['part']}" if found["part"] else "")
         fails = found["fails"]
         errors = self.say("error") if found["errors"] == 1 else self.say("many errors", found["errors"])
+        longer = self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"])
+        if found["or_fails"] is not None:
+            longer += self.say("or beyond", found["or_fails"])
         return [
             f"{model}: {comma.join(lengths) or self.say('not said')}",
-            self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"]),
+            longer,
             self.say("do", found["remedy"]) if not found["errors"] else self.say("errors", errors),
         ]
 
@@ -190,10 +193,10 @@ class Page:
         what = self.say("at", beyond["length"])
         if "text" in beyond:
             yield what, beyond["text"], ""
-        elif beyond["pairs"]:
-            yield what, self.say("new", len(beyond["pairs"]), beyond["of"], listed(beyond["pairs"])), ""
-        else:
-            yield what, self.say("none new"), ""
+            return
+        pairs, others = beyond["pairs"], beyond.get("or_pairs") or []
+        text = self.say("new", len(pairs), beyond["of"], listed(pairs)) if pairs else self.say("none new")
+        yield what, text + (self.say("or new", len(others), listed(others)) if others != pairs and others else ""), ""
 
     def remarks(self, remarks: list[dict[str, str]]) -> None:
         self.console.print(f"[bold]{self.say('findings' if remarks else 'no findings')}[/bold]")

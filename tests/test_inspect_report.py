@@ -71,7 +71,8 @@ def test_the_report_begins_with_its_verdict(config, first, second):
 
 
 def test_an_error_in_the_file_comes_before_what_to_do():
-    lines = inspect(config=LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}).stdout.splitlines()
+    config = LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}
+    lines = inspect(config=config, width=100).stdout.splitlines()
     assert lines[2] == "first: 1 error in this file, under findings"
 
 

@@ -76,9 +76,8 @@ def extend(
     if length <= (usable or trained):
         reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
         after = "; where the file gives the length after its linear scaling, write the one before it first"
-        raise ValueError(
-            f"--extend-to: expected more than the {reached}, got {length}" + after * (limit(spec).other is not None)
-        )
+        said = f"--extend-to: expected more than the {reached}, got {length}"
+        raise ValueError(said + after if limit(spec).other else said)
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     for key in inside:

@@ -490,3 +490,23 @@ def test_a_key_with_effect_is_not_among_those_without(tmp_path):
     data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
     assert not data["same"]
     assert [one["what"] for one in data["not_in_effect"]] == ["head_dim: not in the file against 128"]
+
+
+def test_keys_that_no_reader_reads_are_not_in_effect(tmp_path):
+    """vocab_size and hidden_act, at the top and within a part; a part itself is told by its own keys."""
+    text = {"model_type": "llama", "vocab_size": 9}
+    for name, config in (
+        ("one", LLAMA | {"vocab_size": 32000, "torch_dtype": "bfloat16"}),
+        ("two", LLAMA | {"vocab_size": 32064, "hidden_act": "gelu", "torch_dtype": "bfloat16"}),
+        ("three", {"model_type": "llava", "text_config": text}),
+        ("four", {"model_type": "llava", "text_config": text | {"vocab_size": 8}}),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    for pair, expected in (
+        (("one", "two"), [("", "vocab_size: 32000 against 32064"), ("", 'hidden_act: not in the file against "gelu"')]),
+        (("three", "four"), [("text_config", "vocab_size: 9 against 8")]),
+    ):
+        data = json.loads(in_process.posenc("compare-configs", *(tmp_path / name for name in pair), "--json").stdout)
+        assert data["same"]
+        assert [(one["where"], one["what"]) for one in data["not_in_effect"]] == expected

@@ -23,7 +23,7 @@ ROBERTAS = r"(distil|xlm-)?roberta(-.+)?"
 REASONS = [  # rows, one part of what they say -> what llama.cpp, or its converter, does
     (".*", r"a window of everything against \d+", "its code for llama, starcoder2 and phi3 has no windows"),
     (".*", "returns None against half", "pairs stay interleaved: the same scores, other cached keys"),
-    ("gpt[-_]oss.*", "truncate none against False", "llama_hparams has no such key: YaRN's range of pairs is rounded always"),
+    ("gpt[-_]oss.*", "truncate none against False", "llama_hparams has no such key: the range of pairs is rounded"),
     ("gpt[-_]oss.*", "beta_fast none against 32", "the class writes out what llama_hparams assumes: yarn_beta_fast = 32"),
     ("gpt[-_]oss.*", "beta_slow none against 1", "the class writes out what llama_hparams assumes: yarn_beta_slow = 1"),
     ("Phi-4-mini-instruct", "attention_factor 1.190238 against none",

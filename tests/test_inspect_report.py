@@ -510,3 +510,19 @@ def test_keys_that_no_reader_reads_are_not_in_effect(tmp_path):
         data = json.loads(in_process.posenc("compare-configs", *(tmp_path / name for name in pair), "--json").stdout)
         assert data["same"]
         assert [(one["where"], one["what"]) for one in data["not_in_effect"]] == expected
+
+
+@pytest.mark.parametrize(("length", "original", "more"), [  # AFM-4.5B, Yarn-Mistral-7b-128k
+    (65536, 4096, {"model_type": "arcee", "factor": 20.0, "mscale": 1.0}),
+    (32768, 8192, {"model_type": "mistral", "factor": 16.0, "finetuned": True}),
+])  # fmt: skip
+def test_a_right_file_with_another_length_than_its_factor_says_gets_no_warning(length, original, more):
+    """modeling_rope_utils.py of transformers 5.23 computes with the factor: 1 + 0.1·ln factor scales cos and sin."""
+    family, scaling = more["model_type"], {key: one for key, one in more.items() if key != "model_type"}
+    scaling |= {"type": "yarn", "original_max_position_embeddings": original}
+    config = LLAMA | {"model_type": family, "max_position_embeddings": length, "rope_scaling": scaling}
+    data = report(read_config(config))
+    assert {one["grade"] for one in data["remarks"]} == {"note"}
+    (rotation,) = [one["rotation"] for one in data["parts"][0]["groups"][0]["encodings"]]
+    assert rotation["cos_sin_scale"] == pytest.approx(1 + 0.1 * math.log(scaling["factor"]))
+    assert any(one["text"].startswith(f"factor {scaling['factor']:g} is used") for one in data["remarks"])

@@ -87,7 +87,7 @@ def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], ot
 
 
 ABSENT = object()
-LONGEST = 60  # characters of a value
+LONGEST = 200  # characters of a value
 
 
 def _inside(data: Mapping[str, Any], path: str) -> Mapping[str, Any]:

@@ -145,6 +145,15 @@ def test_sglang_gets_no_scaling_for_families_whose_code_does_not_hand_it_on(fami
     assert given["rope_parameters"]["rope_theta"] > config["rope_theta"]  # never null
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_with_dual_chunks_servers_read_the_base_alone(method):
+    """vLLM 0.33.0, rotary_embedding/__init__.py:87; SGLang 0.5.23, factory.py:172: chunks come first."""
+    chunks = {"chunk_size": 4096, "local_size": 512, "original_max_position_embeddings": 8192}
+    found = commands(made(of("qwen2") | {"dual_chunk_attention_config": chunks}, method))
+    assert ("vLLM" in found, "SGLang" in found) == ((method == "ntk",) * 2)
+    assert "vLLM" in commands(made(of("qwen2"), method))
+
+
 def test_factors_of_a_gguf_file_stay_so_no_option_replaces_them():
     for method in ("yarn", "ntk", "linear"):
         assert "llama.cpp" not in commands(made(of("llama, llama3"), method))

@@ -29,6 +29,7 @@ class Extension:
     family, rotation   the model type of the part, and its rotary settings before
     lengths    further keys of the file that servers take for its length
     remote     whether the model's own code runs it, not transformers'
+    chunked    whether the file has dual_chunk_attention_config, with which servers read the base alone
     """
 
     method: str
@@ -43,6 +44,7 @@ class Extension:
     rotation: Rotation
     lengths: tuple[str, ...]
     remote: bool
+    chunked: bool
 
 
 LENGTHS = ("max_sequence_length", "max_seq_length", "max_seq_len", "seq_length", "seq_len", "model_max_length")
@@ -105,6 +107,7 @@ def extend(
                     rotation,
                     (),
                     spec.remote,
+                    False,
                 )
             )
     return [
@@ -168,6 +171,7 @@ def _extension(
         rotation,
         tuple(key for key in LENGTHS if config.get(key) is not None),
         spec.remote,
+        config.get("dual_chunk_attention_config") is not None,
     )
 
 

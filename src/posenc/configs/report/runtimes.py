@@ -107,10 +107,10 @@ def _served(name: str, extension: Extension) -> Words | None:
     settings = _settings(extension.standard)
     if settings.get("rope_type") == "proportional" and "factor" in settings:  # the class Gemma4RotaryEmbedding of both
         return say("factor, with proportional frequencies")
-    if family in known["settings"]:
-        return None
-    if family not in known["base"]:
+    if family not in known["settings"] + known["base"]:
         return _unknown(family)
+    if family in known["settings"] and not extension.chunked:  # get_rope of both makes DualChunkRotaryEmbedding of the base
+        return None
     if extension.method == "ntk" and settings.get("rope_type") == "default":
         return None
     return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)

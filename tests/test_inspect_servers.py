@@ -361,7 +361,8 @@ def test_vllm_takes_every_command(releases):
                     text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
                 )
                 settings = wide_settings(config)
-                width = round(turning(extension) / settings.get("partial_rotary_factor", 1.0))
+                share = settings.get("partial_rotary_factor", 1.0)  # of a head; proportional frequencies are as wide as it
+                width = round(turning(extension) / (1.0 if settings["rope_type"] == "proportional" else share))
                 if not close(rotary.get_rope(width, extension.length, True, settings, torch.float32), extension):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:
@@ -393,8 +394,9 @@ def test_sglang_takes_every_command(releases):
                     wrong.append((family, method, "the length is refused"))
                 settings, width = wide_settings(config), turning(extension)
                 scaling = settings if extension.family in servers()["SGLang"]["settings"] else None
-                table = rotary.get_rope(
-                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32
+                share = settings["partial_rotary_factor"] if settings["rope_type"] == "proportional" else 1.0
+                table = rotary.get_rope(  # models/gemma4_causal.py:417 for proportional frequencies
+                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32, share
                 )
                 if not close(table, extension):
                     wrong.append((family, method, "other frequencies"))

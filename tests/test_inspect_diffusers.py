@@ -14,8 +14,10 @@ from typing import Any
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 import posenc
+from posenc.cli import app
 from posenc.configs import ConfigError, PositionSpec, read_config
 from posenc.configs.read import spec_of
 
@@ -57,6 +59,15 @@ def test_what_no_encoding_expresses_is_said():
     cog = spec_of({"_class_name": "CogVideoXTransformer3DModel", "use_learned_positional_embeddings": True})
     assert "not built here" in cog.coordinates.en
     assert not any(layer.uses for layer in cog.layers)
+
+
+@pytest.mark.parametrize(("name", "channels"), [("LTXVideoTransformer3DModel", 64), ("FluxTransformer2DModel", 128)])
+def test_the_page_says_how_many_channels_of_a_head_turn_and_names_no_scaling(tmp_path, name, channels):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps({"_class_name": name}))
+    page = " ".join(CliRunner().invoke(app, ["inspect", str(file)]).output.split())
+    assert f"all {channels} channels" in page
+    assert "scaling" not in page
 
 
 def test_layers_of_an_image_are_said():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import re
 import shlex
 from pathlib import Path
@@ -18,6 +19,7 @@ from typer.testing import CliRunner
 import in_process
 from posenc.configs import read_config
 from posenc.configs.commands import inspect as inspect_
+from posenc.configs.report.extension import extend
 from posenc.configs.report.limit import limit
 from posenc.configs.report.page import Page
 from posenc.configs.report.report import report
@@ -62,14 +64,15 @@ def words(text: str) -> str:
     ({"model_type": "mamba"}, "mamba: no attention layers of its own", ""),
 ])  # fmt: skip
 def test_the_report_begins_with_its_verdict(config, first, second):
-    lines = inspect(config=config).stdout.splitlines()
+    lines = inspect(config=config, width=100).stdout.splitlines()
     assert lines[0] == first
     assert lines[1].startswith(second)
     assert not second or lines[2].startswith("what to do: ")
 
 
 def test_an_error_in_the_file_comes_before_what_to_do():
-    lines = inspect(config=LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}).stdout.splitlines()
+    config = LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.0, "x": 1}}
+    lines = inspect(config=config, width=100).stdout.splitlines()
     assert lines[2] == "first: 1 error in this file, under findings"
 
 
@@ -415,6 +418,34 @@ def test_linear_scaling_has_two_readings_and_both_are_said(length, factor):
     console = Console(width=200, file=io.StringIO())
     Page(console).show(data, [])
     assert f"(or {length:,})" in console.file.getvalue().splitlines()[0]
+    with pytest.raises(ValueError, match="got 32768; where the file gives the length after its linear scaling"):
+        extend(config, read_config(config), 32768)
+
+
+def test_what_fails_under_each_reading_is_in_the_text_and_in_the_json():
+    """base 10 000, d 64, linear by 4, in the file 16 384: pairs of a wavelength 2π·4·10000^(2i/64) above the length."""
+    config = {
+        "model_type": "llama",
+        "hidden_size": 256,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 2,
+        "rope_theta": 1e4,
+    }
+    config |= {"max_position_embeddings": 16384, "rope_scaling": {"type": "linear", "factor": 4.0}}
+    waves = [2 * math.pi * 4 * 10000 ** (i / 32) for i in range(32)]
+    before, after = (len([one for one in waves if one > length]) for length in (65536, 16384))
+    assert 0 < before < after
+    data = report(read_config(config), length=70000)
+    told, (part,) = data["verdict"], data["parts"]
+    assert (part["usable_length"], part["or_only"], told["or_fails"]) == (65536, 16384, 16384)
+    assert told["or_why"] == f"{after} of 32 pairs in 2 layers reach angles not seen in training"
+    beyond = part["groups"][0]["encodings"][0]["beyond"]
+    assert (len(beyond["pairs"]), len(beyond["or_pairs"])) == (before, after)
+    console = Console(width=200, file=io.StringIO())
+    Page(console).show(data, [])
+    page = console.file.getvalue()
+    assert page.splitlines()[1].endswith(" (or beyond 16,384)")
+    assert f"(or {after}: " in page
 
 
 def test_the_family_decides_where_it_gives_the_length_after():
@@ -459,3 +490,39 @@ def test_a_key_with_effect_is_not_among_those_without(tmp_path):
     data = json.loads(in_process.posenc("compare-configs", tmp_path / "one", tmp_path / "two", "--json").stdout)
     assert not data["same"]
     assert [one["what"] for one in data["not_in_effect"]] == ["head_dim: not in the file against 128"]
+
+
+def test_keys_that_no_reader_reads_are_not_in_effect(tmp_path):
+    """vocab_size and hidden_act, at the top and within a part; a part itself is told by its own keys."""
+    text = {"model_type": "llama", "vocab_size": 9}
+    for name, config in (
+        ("one", LLAMA | {"vocab_size": 32000, "torch_dtype": "bfloat16"}),
+        ("two", LLAMA | {"vocab_size": 32064, "hidden_act": "gelu", "torch_dtype": "bfloat16"}),
+        ("three", {"model_type": "llava", "text_config": text}),
+        ("four", {"model_type": "llava", "text_config": text | {"vocab_size": 8}}),
+    ):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text(json.dumps(config))
+    for pair, expected in (
+        (("one", "two"), [("", "vocab_size: 32000 against 32064"), ("", 'hidden_act: not in the file against "gelu"')]),
+        (("three", "four"), [("text_config", "vocab_size: 9 against 8")]),
+    ):
+        data = json.loads(in_process.posenc("compare-configs", *(tmp_path / name for name in pair), "--json").stdout)
+        assert data["same"]
+        assert [(one["where"], one["what"]) for one in data["not_in_effect"]] == expected
+
+
+@pytest.mark.parametrize(("length", "original", "more"), [  # AFM-4.5B, Yarn-Mistral-7b-128k
+    (65536, 4096, {"model_type": "arcee", "factor": 20.0, "mscale": 1.0}),
+    (32768, 8192, {"model_type": "mistral", "factor": 16.0, "finetuned": True}),
+])  # fmt: skip
+def test_a_right_file_with_another_length_than_its_factor_says_gets_no_warning(length, original, more):
+    """modeling_rope_utils.py of transformers 5.23 computes with the factor: 1 + 0.1·ln factor scales cos and sin."""
+    family, scaling = more["model_type"], {key: one for key, one in more.items() if key != "model_type"}
+    scaling |= {"type": "yarn", "original_max_position_embeddings": original}
+    config = LLAMA | {"model_type": family, "max_position_embeddings": length, "rope_scaling": scaling}
+    data = report(read_config(config))
+    assert {one["grade"] for one in data["remarks"]} == {"note"}
+    (rotation,) = [one["rotation"] for one in data["parts"][0]["groups"][0]["encodings"]]
+    assert rotation["cos_sin_scale"] == pytest.approx(1 + 0.1 * math.log(scaling["factor"]))
+    assert any(one["text"].startswith(f"factor {scaling['factor']:g} is used") for one in data["remarks"])

@@ -145,6 +145,15 @@ def test_sglang_gets_no_scaling_for_families_whose_code_does_not_hand_it_on(fami
     assert given["rope_parameters"]["rope_theta"] > config["rope_theta"]  # never null
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_with_dual_chunks_servers_read_the_base_alone(method):
+    """vLLM 0.33.0, rotary_embedding/__init__.py:87; SGLang 0.5.23, factory.py:172: chunks come first."""
+    chunks = {"chunk_size": 4096, "local_size": 512, "original_max_position_embeddings": 8192}
+    found = commands(made(of("qwen2") | {"dual_chunk_attention_config": chunks}, method))
+    assert ("vLLM" in found, "SGLang" in found) == ((method == "ntk",) * 2)
+    assert "vLLM" in commands(made(of("qwen2"), method))
+
+
 def test_factors_of_a_gguf_file_stay_so_no_option_replaces_them():
     for method in ("yarn", "ntk", "linear"):
         assert "llama.cpp" not in commands(made(of("llama, llama3"), method))
@@ -158,18 +167,68 @@ def test_a_family_that_was_not_measured_gets_no_command():
     assert all(one.version and one.date for one in found.values())
 
 
-@pytest.mark.parametrize("method", METHODS)
+OWN_CODE = {
+    "a type of its own": {"model_type": "Yi"},
+    "a type that is not known": {"model_type": "new_one", "architectures": ["LlamaForCausalLM"],
+                                 "auto_map": {"AutoModelForCausalLM": "modeling_new_one.NewOneForCausalLM"}},
+    "jina-embeddings-v3": {"model_type": "xlm-roberta", "position_embedding_type": "rotary", "rotary_emb_base": 2e4},
+    "nomic-embed": {"model_type": "nomic_bert", "rotary_emb_base": 1e4, "n_embd": 1024, "n_head": 8, "n_layer": 8,
+                    "n_positions": 8192},
+    "around a family of transformers": {"model_type": "internvl_chat", "llm_config": SIZES | {"model_type": "qwen2"}},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", OWN_CODE)
+def test_code_that_a_model_brings_gets_no_command_of_a_program_that_runs_it(name):
+    """Whether it reads rope_parameters is not known. A GGUF file is made without it."""
+    extension = made(SIZES | {"rope_theta": 1e4} | OWN_CODE[name], "yarn", 4)
+    assert extension.fragment
+    found = {one.name: one for one in runtimes(extension)}
+    for program in ("transformers", "vLLM", "SGLang"):
+        assert found[program].command == ""
+        assert found[program].ignores.en.startswith("not known: the model brings its own code")
+
+
+GEMMA_4 = SIZES | {"model_type": "gemma4_text", "global_head_dim": 512, "num_hidden_layers": 6}
+
+
+@pytest.mark.parametrize("method", ["yarn", "llama3", "longrope"])
 def test_pairs_that_stand_still_go_on_standing(method):
-    """Gemma 4's full layers turn 64 of 256 pairs; every other kind of frequencies would set the rest in motion."""
-    file = SIZES | {"model_type": "gemma4_text", "head_dim": 128, "global_head_dim": 512, "num_hidden_layers": 6}
-    path, part = extensible(read_config(file, defaults=True))
-    with pytest.raises(
-        ValueError, match=f"--method {method}: gemma4_text's code does not support it: .* 192 pairs that stand"
-    ):
-        extend(file, part, N, (method,), path)
-    (found,) = extend(file, part, N, METHODS, path)[:1]
+    """Gemma 4's full layers turn 64 of 256 pairs; these methods would set the rest turning."""
+    path, part = extensible(read_config(GEMMA_4))
+    with pytest.raises(ValueError, match=f"--method {method}: gemma4_text's code does not support it: .* some are zero"):
+        extend(GEMMA_4, part, N, (method,), path)
+    (found,) = [one for one in extend(GEMMA_4, part, N, METHODS, path) if one.method == method]
     assert not found.fragment
-    assert "192 pairs that stand still" in found.note.en
+    assert "some are zero, and" in found.note.en
+    assert f"其中一些为零，而 {method}" in found.note.zh
+
+
+@pytest.mark.parametrize("method", ["ntk", "linear"])
+def test_gemma_4_is_extended_within_its_proportional_frequencies(method):
+    """What transformers' own module computes with the printed settings: linear slows all 64 pairs by the factor, ntk the
+    slowest one alone, and 192 pairs stand still.
+    """
+    from transformers import AutoConfig
+    from transformers.models.gemma4.modeling_gemma4 import Gemma4TextRotaryEmbedding
+
+    def computed(config: dict[str, Any]) -> torch.Tensor:
+        return Gemma4TextRotaryEmbedding(AutoConfig.for_model(**copy.deepcopy(config))).full_attention_inv_freq.double()
+
+    extension = made(GEMMA_4, method)
+    for fragment in (extension.fragment, extension.standard):
+        before, after = computed(GEMMA_4), computed(GEMMA_4 | fragment)
+        assert (after != 0).tolist() == [True] * 64 + [False] * 192
+        assert after.tolist() == pytest.approx(list(extension.after), rel=1e-6)
+        assert (before / after)[63].item() == pytest.approx(8, rel=1e-5)
+        assert (before / after)[0].item() == pytest.approx({"ntk": 1, "linear": 8}[method], rel=1e-5)
+    found = commands(extension)
+    assert ("vLLM" in found, "SGLang" in found) == ((method == "ntk",) * 2)  # they do not read the factor
+    assert after_of(found["llama.cpp"]) == {"ntk": ("none", "1"), "linear": ("linear", "8")}[method]
+
+
+def after_of(words: list[str]) -> tuple[str, str]:
+    return after(words, "--rope-scaling"), after(words, "--rope-scale", "1")
 
 
 # The releases themselves.
@@ -302,7 +361,8 @@ def test_vllm_takes_every_command(releases):
                     text, SimpleNamespace(derived_max_model_len_and_key=length), None, extension.length, False, None
                 )
                 settings = wide_settings(config)
-                width = round(turning(extension) / settings.get("partial_rotary_factor", 1.0))
+                share = settings.get("partial_rotary_factor", 1.0)  # of a head; proportional frequencies are as wide as it
+                width = round(turning(extension) / (1.0 if settings["rope_type"] == "proportional" else share))
                 if not close(rotary.get_rope(width, extension.length, True, settings, torch.float32), extension):
                     wrong.append((family, method, "other frequencies"))
             except Exception as error:
@@ -334,8 +394,9 @@ def test_sglang_takes_every_command(releases):
                     wrong.append((family, method, "the length is refused"))
                 settings, width = wide_settings(config), turning(extension)
                 scaling = settings if extension.family in servers()["SGLang"]["settings"] else None
-                table = rotary.get_rope(
-                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32
+                share = settings["partial_rotary_factor"] if settings["rope_type"] == "proportional" else 1.0
+                table = rotary.get_rope(  # models/gemma4_causal.py:417 for proportional frequencies
+                    width, width, extension.length, settings["rope_theta"], True, scaling, torch.float32, share
                 )
                 if not close(table, extension):
                     wrong.append((family, method, "other frequencies"))

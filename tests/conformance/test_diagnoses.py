@@ -66,6 +66,21 @@ def test_unusual_says_what_it_is_nearest_to_and_what_differs():
     assert told["identity"]["differences"]["trailing"]["zh"] == "转动的是最后的通道，而不是最前的"
 
 
+@pytest.mark.parametrize(("base", "nearest", "told"), [
+    (1_000.0, None, "it keeps every law and is nothing known; no known model has base 1000"),
+    (40_000_000.0, None, "no known model has base 4e+07"),
+    (8_000_000.0, "Yi", "nearest to Yi, but base 8e+06 instead of 5e+06"),
+    (20_000.0, "Llama 1 and 2", "nearest to Llama 1 and 2, but base 20000 instead of 10000"),
+    (100_000_000.0, "Llama 1 and 2", "the same as an exponent twice as large"),
+    (500_000.0**0.5, "Llama 3", "the same as half of the exponent"),
+])  # fmt: skip
+def test_an_unknown_base_is_nearest_to_none_unless_it_is_near(base, nearest, told):
+    found = posenc.check(rotate=type("Other", (Rope,), {"base": base})(), laws=["neighbours_stay_distinct"])
+    assert found.identity.nearest == nearest
+    assert told in str(found).splitlines()[0]
+    assert ("nearest" in found.identity.sentence) == (nearest is not None)
+
+
 def test_what_is_expected_is_not_unusual():
     """A base that no model has passes where it is named; a fact beside it does not."""
     quarter = type("Quarter", (Partial,), {"base": 30_000.0})

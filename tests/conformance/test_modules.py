@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
+import subprocess
+import sys
+
 import pytest
 from typer.testing import CliRunner
 
+from posenc.checking.loading import load
 from posenc.cli import app
 from sampling import a_third, one_in
 
@@ -61,9 +66,26 @@ class WithLength(ByOffset):
     def forward(self, x, seq_len, past_len=0):
         return super().forward(x[..., :seq_len, :], seq_offset=past_len)
 
-class Model(nn.Module):
-    def forward(self, input_ids, position_ids=None):
-        return input_ids
+class WithProjection(Rotary):
+    """A trained projection beside the table, which no call of it reads."""
+    def __init__(self):
+        super().__init__()
+        self.beside = nn.Linear(4, 4)
+
+class Trained(WithProjection):
+    """Frequencies that the optimiser moves."""
+    def __init__(self):
+        super().__init__()
+        self.inv_freq = nn.Parameter(1.0 / 500000.0 ** (torch.arange(0, 64, 2).float() / 64))
+    def forward(self, x, position_ids):
+        angle = position_ids[..., None].float() * self.inv_freq
+        angle = torch.cat([angle, angle], -1)
+        return angle.cos().detach(), angle.sin().detach()
+
+def model():
+    from transformers import LlamaConfig, LlamaForCausalLM
+    sizes = dict(hidden_size=32, intermediate_size=32, num_attention_heads=2, num_hidden_layers=1, vocab_size=99)
+    return LlamaForCausalLM(LlamaConfig(**sizes)).eval()
 
 def build(): return Rotary()
 def buffered(): return Buffered()
@@ -72,7 +94,6 @@ def table(): return Table()
 def offset_table(): return OffsetTable()
 def by_offset(): return ByOffset()
 def with_length(): return WithLength()
-def model(): return Model()
 def broken(): raise RuntimeError("no weights here")
 def posenc_one():
     import posenc
@@ -128,10 +149,27 @@ def test_a_table_of_a_length_alone_takes_no_positions(tmp_path):
     assert checked(tmp_path, "Table").output == done.output  # its argument says which seam it is
 
 
-@pytest.mark.parametrize(("name", "told"), [
-    ("model", "whole model"), ("broken", "RuntimeError: no weights here"),
-])  # fmt: skip
-def test_what_cannot_be_tried_is_said(name, told, tmp_path):
-    done = checked(tmp_path, name)
+def test_only_parameters_that_the_result_depends_on_are_trained_tables(tmp_path):
+    law = "fixed_tables_are_not_trained"
+    assert f"✗ {law}" not in checked(tmp_path, "WithProjection", text=ROTARY + APPLY).output
+    done = checked(tmp_path, "Trained", text=ROTARY + APPLY)
+    assert done.exit_code == 1
+    assert f"✗ {law}" in done.output
+    assert "inv_freq" in done.output
+    assert "beside" not in done.output
+
+
+def test_what_cannot_be_made_is_said(tmp_path):
+    done = checked(tmp_path, "broken")
     assert done.exit_code == 2
-    assert told in " ".join(done.output.split())
+    assert "RuntimeError: no weights here" in " ".join(done.output.split())
+
+
+def test_for_a_whole_model_the_command_that_is_printed_runs(tmp_path):
+    (tmp_path / "mine.py").write_text(ROTARY, encoding="utf-8")
+    with pytest.raises(ValueError, match="is a whole model, which other laws are for; run: python -c") as told:
+        load(f"{tmp_path}/mine.py:model", None)
+    python, *arguments = shlex.split(str(told.value).partition("run: ")[2])
+    assert python == "python"
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, check=True)
+    assert "LlamaForCausalLM" in done.stdout.splitlines()[0]

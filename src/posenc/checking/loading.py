@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -39,6 +40,7 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
         if not hasattr(found, part):
             raise ValueError(f"{target}: {where} has no {name}")
         found = getattr(found, part)
+    named = found
     if isinstance(found, type):
         try:
             found = found()
@@ -48,6 +50,8 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
         found = _built(target, found)
     if isinstance(found, PositionalEncoding):
         return "encoding", found
+    if isinstance(found, nn.Module) and "input_ids" in inspect.signature(found.forward).parameters:
+        raise ValueError(_of_a_model(where, name, made=found is not named))
     if isinstance(found, nn.Module) and not seam:
         return _of_module(target, name, found, getattr(module, "apply_rotary_pos_emb", None))
     if not callable(found):
@@ -65,6 +69,17 @@ def _built(target: str, found: Any) -> Any:
         raise Unusable(f"{target}: {type(error).__name__}: {error}") from error
 
 
+def _of_a_model(where: str, name: str, *, made: bool) -> str:
+    """What to run instead for a model that reads tokens. `made` says whether it is made by calling what has the name."""
+    if where.endswith(".py"):
+        found = f"runpy.run_path({where!r})[{name.split('.')[0]!r}]" + "".join(f".{one}" for one in name.split(".")[1:])
+        modules = "runpy, "
+    else:
+        found, modules = f"{where}.{name}", f"{where}, "
+    call = f"import {modules}posenc.transformers as pt; print(pt.check({found}{'()' * made}))"
+    return f"{where}:{name} is a whole model, which other laws are for; run: python -c {shlex.quote(call)}"
+
+
 def _of_module(target: str, name: str, module: nn.Module, apply: Any) -> tuple[str, Any]:
     """The seam of a loaded module by the arguments of its forward, and what calls it there.
 
@@ -72,8 +87,6 @@ def _of_module(target: str, name: str, module: nn.Module, apply: Any) -> tuple[s
     """
     parameters = inspect.signature(module.forward).parameters
     arguments = [one for one in parameters if one != "self"]
-    if "input_ids" in parameters:
-        raise ValueError(f"{target}: {name} is a whole model; posenc.transformers.check(model) tries the laws of one")
     if "input_pos" in parameters:
         return "rotate", TokensFirst(module)
     if len(arguments) >= 2 and arguments[1] == "position_ids":

@@ -99,7 +99,13 @@ def read_section(keys: Keys, part: str = "") -> PositionSpec:
         keys.warning(key, say("{owner}'s code does not read it", owner=keys.facts["class"] or keys.family))
     once = dict.fromkeys((*spec.remarks, *keys.remarks))
     remarks = tuple(sorted(once, key=lambda remark: (GRADES.index(remark.grade), remark.key)))
-    return replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
+    spec = replace(spec, part=part, remarks=remarks, keys=tuple(keys.read.items()), config_class=keys.facts["class"])
+    return _remote(spec) if keys.remote else spec
+
+
+def _remote(spec: PositionSpec) -> PositionSpec:
+    """The same spec, run by the model's own code with everything inside."""
+    return replace(spec, remote=True, parts=tuple(_remote(part) for part in spec.parts))
 
 
 def parts(keys: Keys, *names: str, **otherwise: str) -> tuple[PositionSpec, ...]:

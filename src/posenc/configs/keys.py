@@ -55,6 +55,7 @@ class Keys:
         self.read: dict[str, Any] = {}
         self.origins: dict[str, str] = {}
         self.remarks: list[Remark] = []
+        self.remote = False  # whether the code that reads the file is the model's own, not transformers'
 
     # Reading.
 

@@ -156,6 +156,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     if (family := _family(keys)) in REMOTE:
         about = REMOTE[family]
         made = keys.replaced(facts=about.facts())
+        made.remote = True
         made.read |= {key: made.data[key] for key in about.also if key in made.data}
         said = say("{where}: read from the published code's facts, not compared with it", where=where)
         same = say("its code is that of {like}", like=about.like)
@@ -176,7 +177,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
         named = by_architecture().get(TASK.sub("", name))
         if named in known:
             made = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
-            made.file, made.remarks = keys.file, keys.remarks
+            made.file, made.remarks, made.remote = keys.file, keys.remarks, True
             made.note(
                 "model_type",
                 say(

@@ -207,6 +207,7 @@ class PositionSpec:
     d_model, d_head, n_heads  sizes, if they are the same for all layers
     remarks         what a reader should know, errors first
     keys            every key of the file that was read, with its value
+    remote          whether the model's own code runs it, not transformers'; that code may read other keys
     """
 
     family: str
@@ -221,6 +222,7 @@ class PositionSpec:
     n_heads: int | None = None
     remarks: tuple[Remark, ...] = ()
     keys: tuple[tuple[str, Any], ...] = field(default=(), compare=False)
+    remote: bool = field(default=False, compare=False)
 
     @checked
     def encoding(self, layer: int = 0, *, exact: Exact = "fp64") -> PositionalEncoding:

@@ -22,6 +22,7 @@ class Convention:
     models: str
 
 
+NEAR = 2.5  # times as large, or as small
 ROTARY = (
     Convention("half", 10_000, 1.0, "Llama 1 and 2"),
     Convention("interleaved", 10_000, 1.0, "RoFormer, and Llama as first published"),
@@ -39,14 +40,27 @@ ROTARY = (
 )
 
 
-def compared(facts: Mapping[str, Any]) -> tuple[Convention, tuple[Difference, ...]]:
-    """The convention that differs least, and how: nothing for a convention and for a known scaling of its frequencies."""
-    return min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(found[0], found[1], facts))
+def compared(facts: Mapping[str, Any]) -> tuple[Convention | None, tuple[Difference, ...]]:
+    """The convention that differs least, and how: nothing for a convention and for a known scaling of its frequencies.
+
+    No convention where the base is none of theirs, near none, and no usual slip makes it of one.
+    """
+    one, found = min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(found[0], found[1], facts))
+    foreign = any(difference.fact == "base" for difference in found) and not _near(float(facts["base"]), one, _share(facts))
+    return None if foreign else one, found
+
+
+def _share(facts: Mapping[str, Any]) -> float:
+    return float(facts["rotary_dim"] / facts["d_head"])
+
+
+def _near(base: float, one: Convention, share: float) -> bool:
+    return abs(math.log(base / one.base)) < math.log(NEAR) or _slip(base, one, share) is not None
 
 
 def _far(one: Convention, differences: tuple[Difference, ...], facts: Mapping[str, Any]) -> tuple[int, float]:
     base = float(facts.get("base", 10_000))
-    slip = _slip(base, one, facts["rotary_dim"] / facts["d_head"])
+    slip = _slip(base, one, _share(facts))
     return len(differences), 0.0 if slip else abs(math.log(one.base) - math.log(base))
 
 
@@ -86,12 +100,19 @@ def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference,
 
 
 def _of_base(base: float, one: Convention, share: float) -> Words:
+    if not _near(base, one, share):
+        return say("no known model has base {base:g}", base=base)
     said, slip = say("base {base:g} instead of {theirs:g}", base=base, theirs=one.base), _slip(base, one, share)
     return clauses(said, slip) if slip else said
 
 
 def _slip(base: float, one: Convention, share: float) -> Words | None:
-    """The usual slip in the exponent that makes this base of the convention's."""
+    """The usual slip in the exponent that makes this base of the convention's.
+
+    A round number is a base that somebody chose: 1000 is no slip of 1 000 000. The slips of 10 000 are round themselves.
+    """
+    if one.base != 10_000 and float(f"{base:.0e}") == base:
+        return None
     slips = {
         2.0: say("the same as an exponent twice as large, divided by d/2 for d"),
         0.5: say("the same as half of the exponent, i/d for 2i/d"),

@@ -213,9 +213,10 @@ def _named(facts: dict[str, Any], bug: str | None) -> Identity:
         {"exact": "exact angles", "float32": "angles in float32"}.get(facts["arithmetic"], f"angles: {facts['arithmetic']}")
     )
     near, differences = compared(facts)
+    models = near.models if near else None
     known = not differences and not bug and not facts.get("scaling")
     if known:
-        said.append(f"matches {near.models}")
-    elif differences:
-        said.append(f"nearest: {near.models} ({near.layout}, base {near.base:g})")
-    return Identity(facts, near.models if known else None, ", ".join(said), near.models, differences, bug)
+        said.append(f"matches {models}")
+    elif differences and near:
+        said.append(f"nearest: {models} ({near.layout}, base {near.base:g})")
+    return Identity(facts, models if known else None, ", ".join(said), models, differences, bug)

@@ -18,8 +18,8 @@ def command(
 
     GGUF files of architectures whose queries and keys llama.cpp permutes are compared as if they were not permuted. Outputs
     differ if a pair of channels of length 1, or a bias, differs by more than 0.001. What differs in the files and changes
-    no position (trained lengths, defaults written out, other spellings) is listed after that. The exit code is 0 if the
-    positions are the same, 1 otherwise, also if a file cannot be read.
+    no position (trained lengths, defaults written out, other spellings, keys of something else) is listed after that. The
+    exit code is 0 if the positions are the same, 1 otherwise, also if a file cannot be read.
 
     Examples:  posenc compare-configs base/ fine-tuned/   ·   posenc compare-configs model.gguf folder/
     """

@@ -62,10 +62,12 @@ def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
 
 
 def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
-    """What differs in the two files and changes no position: trained lengths, defaults written out, other spellings.
+    """What differs in the two files and changes no position: trained lengths, defaults written out, other spellings, and
+    keys that have nothing to do with position.
 
-    A key that the family's reader reads is one of these if the first file, with the second one's value, has the same
-    positions as before. `file` and `other` are the files as data, empty for a GGUF file, whose keys are not compared.
+    A key that neither reader reads is one of these, and one that is read if the first file, with the second one's value,
+    has the same positions as before. `file` and `other` are the files as data, empty for a GGUF file, whose keys are not
+    compared.
     """
     found: list[Difference] = []
     mine, theirs = dict(a.walk()), dict(b.walk())
@@ -73,14 +75,19 @@ def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], ot
         one, two = mine[path], theirs[path]
         if one.layers and two.layers and one.trained_length != two.trained_length:
             found.append(Difference(path, f"trained length {one.trained_length} against {two.trained_length}"))
-        for key in {**dict(one.keys), **dict(two.keys)} if file and other else ():
-            was, now = (_inside(data, path).get(key, ABSENT) for data in (file, other))
-            if was != now and _same_with(a, file, path, key, now):
+        read = {**dict(one.keys), **dict(two.keys)}
+        inside = [_inside(data, path) for data in (file, other)] if file and other else [{}, {}]
+        for key in {**read, **inside[0], **inside[1]} if file and other else ():
+            was, now = (data.get(key, ABSENT) for data in inside)
+            if was == now or f"{path}.{key}".strip(".") in {**mine, **theirs}:
+                continue
+            if key not in read or _same_with(a, file, path, key, now):
                 found.append(Difference(path, f"{key}: {_in_file(was)} against {_in_file(now)}"))
     return found
 
 
 ABSENT = object()
+LONGEST = 200  # characters of a value
 
 
 def _inside(data: Mapping[str, Any], path: str) -> Mapping[str, Any]:
@@ -105,7 +112,8 @@ def _same_with(spec: PositionSpec, file: Mapping[str, Any], path: str, key: str,
 
 
 def _in_file(value: Any) -> str:
-    return "not in the file" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    text = "not in the file" if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def attending(spec: PositionSpec) -> list[tuple[str, PositionSpec]]:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
-from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
-from posenc.configs.report.limit import scaling
+from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
+from posenc.configs.report.limit import limit, scaling
 from posenc.configs.report.spellings import spellings, standard
 from posenc.configs.say import say
 from posenc.frequencies import Frequencies
@@ -28,6 +28,8 @@ class Extension:
     note       what to know about this method here
     family, rotation   the model type of the part, and its rotary settings before
     lengths    further keys of the file that servers take for its length
+    remote     whether the model's own code runs it, not transformers'
+    chunked    whether the file has dual_chunk_attention_config, with which servers read the base alone
     """
 
     method: str
@@ -41,6 +43,8 @@ class Extension:
     family: str
     rotation: Rotation
     lengths: tuple[str, ...]
+    remote: bool
+    chunked: bool
 
 
 LENGTHS = ("max_sequence_length", "max_seq_length", "max_seq_len", "seq_length", "seq_len", "model_max_length")
@@ -73,7 +77,9 @@ def extend(
         raise ValueError("--extend-to: the file does not give the trained length")
     if length <= (usable or trained):
         reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
-        raise ValueError(f"--extend-to: expected more than the {reached}, got {length}")
+        after = "; where the file gives the length after its linear scaling, write the one before it first"
+        said = f"--extend-to: expected more than the {reached}, got {length}"
+        raise ValueError(said + after if limit(spec).other else said)
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     for key in inside:
@@ -83,6 +89,7 @@ def extend(
         try:
             made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
+            why = error.words if isinstance(error, NotSupported) else error
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
@@ -95,10 +102,12 @@ def extend(
                     {},
                     now,
                     now,
-                    say("not for this family: {error}", error=error),
+                    say("not for this family: {error}", error=why),
                     spec.family,
                     rotation,
                     (),
+                    spec.remote,
+                    False,
                 )
             )
     return [
@@ -147,8 +156,8 @@ def _extension(
     more = remarks(rotation, settings)
     before = rotation.frequencies().at_length(trained)
     after = rotation_to_change(changed).frequencies().at_length(length)
-    if still := sum(old == 0 != new for old, new in zip(before.values, after.values, strict=False)):
-        raise ConfigError(f"rope_parameters: {still} pairs that stand still in this model would turn")
+    if len(before) != len(after) or any(old == 0 != new for old, new in zip(before, after, strict=True)):
+        raise NotSupported(say("rope_parameters: other pairs would turn than in this model"))
     return Extension(
         method,
         length,
@@ -161,6 +170,8 @@ def _extension(
         spec.family,
         rotation,
         tuple(key for key in LENGTHS if config.get(key) is not None),
+        spec.remote,
+        config.get("dual_chunk_attention_config") is not None,
     )
 
 
@@ -175,4 +186,4 @@ def _changed(
         changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
         if rotation_to_change(changed) != rotation:
             return fragment, changed
-    raise ConfigError(f"rope_parameters: {spec.family}'s code does not read such settings")
+    raise NotSupported(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))

@@ -4,7 +4,8 @@ factor = N / trained length. linear slows all pairs equally (Chen et al. 2023); 
 pair slows by the factor (bloc97 2023); yarn slows the pairs with less than a full turn and keeps the fast ones (Peng et
 al. 2023); llama3 does so by wavelength (Llama 3); longrope has a factor for each pair (Ding et al. 2024), here yarn's.
 
-A model that was trained with linear scaling keeps it under linear and ntk; the others cannot be combined with it.
+A model that was trained with linear scaling keeps it under linear and ntk; the others cannot be combined with it. Nor can
+they with proportional frequencies (Gemma 4), of which some are zero: there linear is `factor` and ntk a larger base.
 """
 
 from __future__ import annotations
@@ -14,6 +15,14 @@ from typing import Any
 from posenc.configs import ConfigError, Rotation
 from posenc.configs.say import say
 from posenc.support.languages import Words
+
+
+class NotSupported(ConfigError):
+    """A method that a family's code does not support; `words` says why."""
+
+    def __init__(self, words: Words) -> None:
+        super().__init__(words.en)
+        self.words = words
 
 
 def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
@@ -26,37 +35,57 @@ def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
     return []
 
 
-def _factor_of_linear(rotation: Rotation) -> float:
-    return float(dict(rotation.parameters)["factor"]) if rotation.kind == "linear" else 1.0
+def _divided(rotation: Rotation, factor: float) -> dict[str, Any]:
+    """The settings of the file's own kind, linear or proportional, with all frequencies divided by `factor` more."""
+    given = dict(rotation.parameters)
+    divided = factor * float(given.get("factor", 1.0)) if rotation.kind in ("linear", "proportional") else factor
+    times = {} if divided == 1 else {"factor": divided}
+    if rotation.kind == "proportional":
+        return {"rope_type": "proportional", "partial_rotary_factor": given["fraction"]} | times
+    return {"rope_type": "linear" if times else "default"} | times
 
 
 def _linear(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    return {"rope_type": "linear", "factor": factor * _factor_of_linear(rotation)}, (
+    return _divided(rotation, factor), (
         say("Position interpolation: distances between near tokens shrink too, so fine-tune.")
     )
 
 
 def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    d = rotation.width
-    if d <= 2:
+    slowest = rotation.width // 2 - 1
+    if rotation.kind == "proportional":
+        slowest = int(dict(rotation.parameters)["fraction"] * rotation.width // 2) - 1
+    if slowest < 1:
         raise ValueError("--method ntk: with one pair of channels there is no slower one to stretch")
-    before = _factor_of_linear(rotation)  # a model that was trained with linear scaling keeps it
-    kind = {"rope_type": "default"} if before == 1 else {"rope_type": "linear", "factor": before}
-    return {**kind, "rope_theta": rotation.base * factor ** (d / (d - 2))}, (
+    base = rotation.base * factor ** (rotation.width / (2 * slowest))
+    return {**_divided(rotation, 1.0), "rope_theta": base}, (
         say("A larger base only, so every program can read it. Often used without fine-tuning, for factors up to about 4.")
     )
 
 
-def _without_linear(rotation: Rotation, method: str) -> None:
+def _alone(rotation: Rotation, method: str) -> None:
+    """Raises NotSupported where transformers would replace frequencies that the model was trained with."""
     if rotation.kind == "linear":
-        raise ConfigError(
-            f"rope_type: the model was trained with linear scaling ×{_factor_of_linear(rotation):g}, which transformers "
-            f"cannot combine with {method}; use linear or ntk"
+        raise NotSupported(
+            say(
+                "rope_type: the model was trained with linear scaling ×{factor:g}, which transformers cannot combine with "
+                "{method}; use linear or ntk",
+                factor=dict(rotation.parameters)["factor"],
+                method=method,
+            )
+        )
+    if rotation.kind == "proportional":
+        raise NotSupported(
+            say(
+                "rope_type: of the model's proportional frequencies some are zero, and {method} would set those pairs "
+                "turning; use linear or ntk",
+                method=method,
+            )
         )
 
 
 def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    _without_linear(rotation, "yarn")
+    _alone(rotation, "yarn")
     return {"rope_type": "yarn", "factor": factor, "original_max_position_embeddings": trained}, (
         say("cos and sin are scaled by 0.1 ln(factor) + 1; programs that ignore this are wrong at every length.")
         if not any("mscale" in name for name in (*dict(rotation.parameters), *dict(rotation.maps)))
@@ -68,7 +97,7 @@ def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, An
 
 
 def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
-    _without_linear(rotation, "llama3")
+    _alone(rotation, "llama3")
     given = dict(rotation.parameters)
     low, high = given.get("low_freq_factor", 1.0), given.get("high_freq_factor", 4.0)
     return {
@@ -87,7 +116,7 @@ def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, 
 def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     from posenc import frequencies
 
-    _without_linear(rotation, "longrope")
+    _alone(rotation, "longrope")
     plain = frequencies.rotary(rotation.width, rotation.base)
     slowed = frequencies.yarn(plain, factor=factor, trained_length=trained)
     longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]

@@ -38,7 +38,7 @@ class Limit:
     by        the scaling: "YaRN ×4"; empty without one
     fails     the first length at which something fails; None if nothing in the encoding does
     why, remedy   in one sentence each
-    or_only   the usable length if the file gives the one after its linear scaling; None where the family decides that
+    other     the same if the file gives the length after its linear scaling; None where the family decides that
     """
 
     trained: int | None
@@ -47,19 +47,24 @@ class Limit:
     fails: int | None
     why: Words
     remedy: Words
-    or_only: int | None = None
+    other: Limit | None = None
 
     @property
     def usable(self) -> int | None:
         return self.trained if self.scaled is None else self.scaled
 
+    @property
+    def or_only(self) -> int | None:
+        """The usable length of the other reading."""
+        return self.other.usable if self.other else None
+
 
 def limit(spec: PositionSpec) -> Limit:
     """The usable length of this part's own layers."""
     trained, scaled, by = scaling(spec)
-    fails, why, remedy = _failure(spec, trained, scaled)
     undecided = by.en.startswith("linear") and trained is not None
-    return Limit(trained, scaled, by, fails, why, remedy, trained if undecided else None)
+    other = Limit(None, trained, by, *_failure(spec, None, trained)) if undecided else None
+    return Limit(trained, scaled, by, *_failure(spec, trained, scaled), other)
 
 
 def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:

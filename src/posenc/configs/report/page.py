@@ -22,6 +22,7 @@ from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
+UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "encodings.of_families.wide_rope.spectrum")
 Row = tuple[str, str, str]  # what, value, who said it
 
 
@@ -73,9 +74,12 @@ class Page:
         model = data["family"] + (f" · {found['part']}" if found["part"] else "")
         fails = found["fails"]
         errors = self.say("error") if found["errors"] == 1 else self.say("many errors", found["errors"])
+        longer = self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"])
+        if found["or_fails"] is not None:
+            longer += self.say("or beyond", found["or_fails"])
         return [
             f"{model}: {comma.join(lengths) or self.say('not said')}",
-            self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"]),
+            longer,
             self.say("do", found["remedy"]) if not found["errors"] else self.say("errors", errors),
         ]
 
@@ -138,7 +142,7 @@ class Page:
                 yield self.say("given"), self.say("listed"), said.get("frequencies", "")
             else:
                 yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
-            if rotation["kind"] not in ("rotary", GIVEN):
+            if rotation["kind"] not in UNSCALED:
                 numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
@@ -158,6 +162,7 @@ class Page:
 
     def pairs(self, arguments: dict[str, Any], rotation: dict[str, Any]) -> str:
         d_head, turning = arguments["d_head"], 2 * len(rotation["frequencies"])
+        turning //= arguments.get("n_heads", 1)  # WideRoPE's go on from head to head
         which = "all" if turning == d_head else "last" if arguments.get("trailing") else "first"
         semicolon = "；" if self.language == "zh" else "; "
         text = self.say(arguments.get("layout", "interleaved")) + semicolon + self.say(which, d_head, turning)
@@ -188,10 +193,10 @@ class Page:
         what = self.say("at", beyond["length"])
         if "text" in beyond:
             yield what, beyond["text"], ""
-        elif beyond["pairs"]:
-            yield what, self.say("new", len(beyond["pairs"]), beyond["of"], listed(beyond["pairs"])), ""
-        else:
-            yield what, self.say("none new"), ""
+            return
+        pairs, others = beyond["pairs"], beyond.get("or_pairs") or []
+        text = self.say("new", len(pairs), beyond["of"], listed(pairs)) if pairs else self.say("none new")
+        yield what, text + (self.say("or new", len(others), listed(others)) if others != pairs and others else ""), ""
 
     def remarks(self, remarks: list[dict[str, str]]) -> None:
         self.console.print(f"[bold]{self.say('findings' if remarks else 'no findings')}[/bold]")

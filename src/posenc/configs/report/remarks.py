@@ -178,9 +178,9 @@ def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[
         return
     implied = spec.trained_length / given["trained_length"]
     if implied not in (1.0, given["factor"]):
-        yield warning(
+        yield note(  # AFM-4.5B and Yarn-Mistral are such files: transformers computes with the factor
             say(
-                "factor is {factor:g}, but max_position_embeddings / original_max_position_embeddings is {implied:g}",
+                "factor {factor:g} is used; max_position_embeddings / original_max_position_embeddings is {implied:g}",
                 factor=given["factor"],
                 implied=implied,
             ),

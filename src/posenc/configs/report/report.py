@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from posenc.configs import Layer, PositionSpec, Remark, Rotation, Use
-from posenc.configs.report.limit import limit
+from posenc.configs.report.limit import Limit, limit
 from posenc.configs.report.meaning import leaving, meaning
 from posenc.configs.report.names import SEAMS, SENTENCES, origin, sentence
 from posenc.configs.report.remarks import facts, remarks
@@ -65,6 +65,8 @@ def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language)
         "or_only": made.or_only,
         "fails": made.fails,
         "why": made.why.in_language(language),
+        "or_fails": made.other.fails if made.other else None,
+        "or_why": made.other.why.in_language(language) if made.other else None,
         "remedy": made.remedy.in_language(language),
         "errors": errors,
     }
@@ -86,7 +88,7 @@ def _of_part(path: str, key: str) -> str:
 
 
 def described(path: str, spec: PositionSpec, length: int | None, language: Language) -> dict[str, Any]:
-    usable = limit(spec).usable
+    made = limit(spec)
     return {
         "part": path,
         "family": spec.family,
@@ -95,9 +97,10 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
         "d_head": spec.d_head,
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
-        "usable_length": usable,
+        "usable_length": made.usable,
+        "or_only": made.or_only,
         "coordinates": spec.coordinates.in_language(language),
-        "input": [_use(use, usable, spec.layers[0], length, language) for use in at_input(spec)],
+        "input": [_use(use, made, spec.layers[0], length, language) for use in at_input(spec)],
         "groups": [
             {
                 "layers": numbers,
@@ -106,7 +109,7 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
                 "window": layer.window,
                 "chunk": layer.chunk,
                 "causal": layer.causal,
-                "encodings": [_use(use, usable, layer, length, language) for use in layer.uses],
+                "encodings": [_use(use, made, layer, length, language) for use in layer.uses],
             }
             for layer, numbers in grouped(inside(spec))
         ],
@@ -162,7 +165,8 @@ def grouped(layers: tuple[Layer, ...]) -> list[tuple[Layer, list[int]]]:
     return list(groups.items())
 
 
-def _use(use: Use, usable: int | None, layer: Layer, length: int | None, language: Language) -> dict[str, Any]:
+def _use(use: Use, of: Limit, layer: Layer, length: int | None, language: Language) -> dict[str, Any]:
+    usable = of.usable
     seams, idea = acts(use)
     about: dict[str, Any] = {
         "encoding": use.name,
@@ -180,6 +184,8 @@ def _use(use: Use, usable: int | None, layer: Layer, length: int | None, languag
             about["meaning"] = _finite(asdict(meaning(made, within)))
             if length is not None:
                 about["beyond"] = _there(use.rotation, usable, length, layer)
+                if of.or_only is not None:
+                    about["beyond"]["or_pairs"] = _there(use.rotation, of.or_only, length, layer)["pairs"]
     elif length is not None:
         about["beyond"] = {"length": length, "text": _beyond(use, length).in_language(language)}
     return about

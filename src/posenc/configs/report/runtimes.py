@@ -20,7 +20,6 @@ from importlib import resources
 from typing import Any
 
 from posenc.configs import Rotation
-from posenc.configs.remote import REMOTE
 from posenc.configs.report.extension import Extension
 from posenc.configs.report.spellings import WIDE
 from posenc.configs.say import say
@@ -28,6 +27,10 @@ from posenc.support.languages import Words
 
 NOTHING = say("nothing")
 FILE_ONLY = say("settings on the command line: write them into config.json")
+OWN_CODE = say(
+    "not known: the model brings its own code, which may read other keys; write the settings into config.json and compare "
+    "the output"
+)
 FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
@@ -80,7 +83,9 @@ def _settings(keys: dict[str, Any]) -> dict[str, Any]:
 
 def _transformers(extension: Extension) -> tuple[str, Words]:
     given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
-    if extension.family in REMOTE or extension.family.endswith("Model"):  # code of its own reads its own keys
+    if extension.remote:
+        return "", OWN_CODE
+    if extension.family.endswith("Model"):  # of diffusers
         return "", _unknown(extension.family)
     if not given:
         return "", FILE_ONLY
@@ -95,13 +100,18 @@ def _unknown(family: str) -> Words:
 def _served(name: str, extension: Extension) -> Words | None:
     """Why a server cannot be told the settings of an extension; None if it can."""
     family, known = extension.family, servers()[name]
+    if extension.remote:
+        return OWN_CODE
     if not extension.standard:
         return FILE_ONLY
-    if family in known["settings"]:
-        return None
-    if family not in known["base"]:
+    settings = _settings(extension.standard)
+    if settings.get("rope_type") == "proportional" and "factor" in settings:  # the class Gemma4RotaryEmbedding of both
+        return say("factor, with proportional frequencies")
+    if family not in known["settings"] + known["base"]:
         return _unknown(family)
-    if extension.method == "ntk" and _settings(extension.standard).get("rope_type") == "default":
+    if family in known["settings"] and not extension.chunked:  # get_rope of both makes DualChunkRotaryEmbedding of the base
+        return None
+    if extension.method == "ntk" and settings.get("rope_type") == "default":
         return None
     return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)
 
@@ -159,7 +169,7 @@ def _llama_cpp(extension: Extension) -> tuple[str, Words]:
         for key in ("beta_fast", "beta_slow"):
             if key in settings:
                 options += f" --yarn-{key.replace('_', '-')} {settings[key]:g}"
-    elif settings["rope_type"] == "linear":
+    elif "factor" in settings:
         options += f" --rope-scaling linear --rope-scale {factor}"
     else:
         options += " --rope-scaling none"

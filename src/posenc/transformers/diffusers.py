@@ -57,9 +57,9 @@ class AttachedProcessor:
         hidden_states: Float[Tensor, "b t m"],
         encoder_hidden_states: Float[Tensor, "b t m"] | None = None,
         attention_mask: Tensor | None = None,
-        image_rotary_emb: Positions | None = None,
+        image_rotary_emb: Any = None,
     ) -> Any:
-        """The name `image_rotary_emb` is diffusers': what pos_embed returns."""
+        """`image_rotary_emb` is what pos_embed returns: Positions. The name is that of diffusers."""
         from diffusers.models.transformers.transformer_flux import _get_qkv_projections
 
         text = 0 if encoder_hidden_states is None else encoder_hidden_states.shape[1]

@@ -14,6 +14,7 @@ from claims_page import claims_table
 from envelopes import picture
 from PIL import Image
 from scores_table import scores_table
+from servers_table import servers_table
 from which_backend import table
 
 from posenc.catalogue.entry import KINDS, Entry
@@ -39,6 +40,7 @@ def pages() -> dict[Path, str]:
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
         recipes = HERE / f"recipes{suffix}"
         made[recipes] = with_table(recipes, scores_table(language))
+        made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))
         tested = ROOT / "results" / "claims" / f"README{suffix}"
         made[tested] = with_table(tested, claims_table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))

@@ -154,6 +154,37 @@ def test_with_dual_chunks_servers_read_the_base_alone(method):
     assert "vLLM" in commands(made(of("qwen2"), method))
 
 
+@pytest.mark.parametrize("family", ["qwen2_vl", "qwen2_5_vl", "paddleocr_vl"])
+def test_a_published_file_with_its_text_beside_the_images_keeps_it_there(family):
+    """transformers itself reads the fragment, and moves sections and scaling to the text model."""
+    from transformers import AutoConfig
+
+    sections = {"rope_scaling": {"type": "mrope", "mrope_section": [8, 28, 28]}, "rope_theta": 1e5}
+    config = SIZES | sections | {"model_type": family, "vision_config": {"depth": 2}}
+    extension = made(config, "yarn", 4)
+    text = AutoConfig.for_model(**copy.deepcopy(config | extension.fragment)).text_config
+    assert (text.hidden_size, text.max_position_embeddings) == (1024, 32768)
+    assert text.rope_parameters == extension.standard["text_config"]["rope_parameters"]
+    assert (text.rope_parameters["rope_type"], text.rope_parameters["mrope_section"]) == ("yarn", [8, 28, 28])
+
+
+@pytest.mark.parametrize("method", ["linear", "llama3", "longrope"])
+def test_servers_make_the_tables_of_m_rope_with_few_types(method):
+    """get_rope of both looks for mrope_section in the branches of `default` and `yarn` alone."""
+    sections = {"rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}, "rope_theta": 1e6}
+    extension = made(SIZES | sections | {"model_type": "qwen2_vl"}, method, 4)
+    found = {one.name: one for one in runtimes(extension)}
+    for program in ("vLLM", "SGLang"):
+        assert (found[program].command, found[program].ignores.en) == ("", f"mrope_section, with rope_type {method}")
+
+
+def test_a_key_that_a_server_does_not_read_is_named():
+    """SGLang reads attn_factor, vLLM attention_factor: of the settings of YaRN, written by hand, one is left."""
+    read = {name: set(servers()[name]["keys"]["yarn"]) for name in ("vLLM", "SGLang")}
+    assert ("attention_factor" in read["vLLM"], "attention_factor" in read["SGLang"]) == (True, False)
+    assert {"factor", "original_max_position_embeddings", "beta_fast", "truncate"} <= read["vLLM"] & read["SGLang"]
+
+
 def test_factors_of_a_gguf_file_stay_so_no_option_replaces_them():
     for method in ("yarn", "ntk", "linear"):
         assert "llama.cpp" not in commands(made(of("llama, llama3"), method))

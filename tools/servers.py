@@ -4,7 +4,8 @@
 
 The files of the programs are read, not run: a family counts as reading its settings if the model file that the
 program's own registry gives for it hands them to the function that computes frequencies (`get_rope`; in llama.cpp every
-`ggml_rope_ext` takes the context's base and scale). A family without such a file is left out: not known.
+`ggml_rope_ext` takes the context's base and scale). A family without such a file is left out: not known. `keys` has what
+that function then reads of them, for each rope_type.
 """
 
 from __future__ import annotations
@@ -170,6 +171,32 @@ def measured(program: str, models: Path) -> dict[str, list[str]]:
     return found
 
 
+def keys_read(models: Path) -> dict[str, list[str]]:
+    """For each rope_type for which the program's get_rope has a branch, the keys of the settings that the branch reads."""
+    layers = models.parent / "layers"
+    (function,) = [
+        node
+        for path in (*layers.glob("rotary_embedding*.py"), *layers.glob("rotary_embedding/*.py"))
+        for node in tree(path).body
+        if isinstance(node, ast.FunctionDef) and node.name == "get_rope"
+    ]
+    found = {}
+    for branch in ast.walk(function):
+        if (
+            isinstance(branch, ast.If)
+            and isinstance(branch.test, ast.Compare)
+            and ast.unparse(branch.test.left) == "scaling_type"
+        ):
+            nodes = [node for line in branch.body for node in ast.walk(line)]
+            written = {
+                id(node.slice) for node in nodes if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+            }
+            texts = {node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in written}
+            keys = sorted(one for one in texts if isinstance(one, str) and one.isidentifier())
+            found |= {node.value: keys for node in ast.walk(branch.test) if isinstance(node, ast.Constant)}
+    return found
+
+
 def names_of(node: ast.Assign) -> list[str]:
     return [getattr(one, "id", "") for one in node.targets]
 
@@ -215,7 +242,7 @@ def table(folder: Path) -> dict[str, Any]:
         ("SGLang", "sglang", folder / "sglang/srt/models"),
     ):
         kinds = measured(program, models)
-        found[name] = {"version": version(folder, program), "date": date} | kinds
+        found[name] = {"version": version(folder, program), "date": date} | kinds | {"keys": keys_read(models)}
     of = f"llama-cpp-python {version(folder, 'llama_cpp_python')}"
     found["llama.cpp"] = {"version": of, "date": date, "architectures": llama_cpp(cpp)}
     return found

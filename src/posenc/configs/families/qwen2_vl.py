@@ -293,10 +293,14 @@ def _with_vision_type(keys: Keys) -> Keys:
     return with_section_type(keys, "vision_config", f"{keys.family}_vision") if old else keys
 
 
+def text_is_flat(config: Mapping[str, Any]) -> bool:
+    """Whether a file has the text model's keys beside vision_config, as published ones, not in a section of their own."""
+    return config.get("model_type") in ("qwen2_vl", "qwen2_5_vl", "paddleocr_vl") and "text_config" not in config
+
+
 def _with_flat_text(keys: Keys, coordinates: Words) -> PositionSpec:
-    """Published files have the text model's keys beside vision_config, not in a section of their own."""
     vision = parts(_with_vision_type(keys), "vision_config")
-    if keys.has("text_config"):
+    if not text_is_flat(keys.data):
         return PositionSpec(keys.family, parts=(*parts(keys, "text_config"), *vision), coordinates=coordinates)
     flat: dict[str, Any] = {key: value for key, value in keys.data.items() if key != "vision_config"}
     keys.read |= dict.fromkeys(flat)

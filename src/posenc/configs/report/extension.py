@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
+from posenc.configs.families.qwen2_vl import text_is_flat
 from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
 from posenc.configs.report.limit import limit, scaling
 from posenc.configs.report.spellings import spellings, standard
@@ -82,7 +83,8 @@ def extend(
         raise ValueError(said + after if limit(spec).other else said)
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
-    for key in inside:
+    spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
+    for key in spelled:
         section = section.get(key) or {}
     made = []
     for method in methods:
@@ -111,7 +113,7 @@ def extend(
                 )
             )
     return [
-        replace(one, fragment=_nested(inside, one.fragment), standard=_nested(inside, one.standard))
+        replace(one, fragment=_nested(spelled, one.fragment), standard=_nested(inside, one.standard))
         if one.fragment
         else one
         for one in made

@@ -1,8 +1,9 @@
 """How to run a model with new rotary settings: the whole command for four programs, and what each does not read.
 
-servers.json has, for each program, the release that its commands were held against, the date, and the families whose code
-there reads all settings, or the base alone (tools/servers.py). Where a program would not read what the command says, or
-where it is not known, there is no command. The rules below are those of the same releases:
+servers.json has, for each program, the release that its commands were held against, the date, the families whose code
+there hands all settings on, or the base alone, and the keys that are read for each rope_type (tools/servers.py). Where a
+program would not read what the command says, or where it is not known, there is no command. The rules below are those of
+the same releases:
 
     vLLM        vllm/config/model.py, _get_and_verify_max_len: a length above that of the configuration is refused
     SGLang      sglang/srt/configs/model_config.py, _derive_context_length: the same
@@ -31,6 +32,7 @@ OWN_CODE = say(
     "not known: the model brings its own code, which may read other keys; write the settings into config.json and compare "
     "the output"
 )
+ALL_KINDS = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}  # keys that both servers read of every kind
 FACTORS = ("llama3", "longrope")  # kinds that a GGUF file holds as a factor of each pair, which no option removes
 
 
@@ -105,8 +107,8 @@ def _served(name: str, extension: Extension) -> Words | None:
     if not extension.standard:
         return FILE_ONLY
     settings = _settings(extension.standard)
-    if settings.get("rope_type") == "proportional" and "factor" in settings:  # the class Gemma4RotaryEmbedding of both
-        return say("factor, with proportional frequencies")
+    if unread := _unread(name, extension.method, settings):
+        return say("{keys}, with rope_type {kind}", keys=", ".join(unread), kind=str(settings.get("rope_type", "default")))
     if family not in known["settings"] + known["base"]:
         return _unknown(family)
     if family in known["settings"] and not extension.chunked:  # get_rope of both makes DualChunkRotaryEmbedding of the base
@@ -114,6 +116,20 @@ def _served(name: str, extension: Extension) -> Words | None:
     if extension.method == "ntk" and settings.get("rope_type") == "default":
         return None
     return say("every scaling of {family}; it reads the base alone, as ntk sets it", family=family)
+
+
+def _unread(name: str, method: str, settings: dict[str, Any]) -> list[str]:
+    """The keys that a server's get_rope does not read for settings of this rope_type and that change the frequencies."""
+    read = servers()[name]["keys"].get(settings.get("rope_type", "default"), ())
+    lists = {"factor"} if method == "longrope" else set()  # its factors of the pairs are lists
+    return sorted(settings.keys() - ALL_KINDS - lists - set(read))
+
+
+def _ignores(extension: Extension) -> Words:
+    """What a server leaves out of the settings that it reads."""
+    if extension.method == "longrope":
+        return say("factor; one set of factors serves all requests, chosen by the length given")
+    return NOTHING
 
 
 def _overrides(extension: Extension) -> str:
@@ -135,16 +151,16 @@ def _vllm(extension: Extension) -> tuple[str, Words]:
             "yarn with mrope_section: it places the ramp of pairs for 4 times the trained length"
         )
     command = f"vllm serve MODEL --hf-overrides {_overrides(extension)} --max-model-len {extension.length}"
-    if extension.method == "longrope":
-        return command, say("factor; one set of factors serves all requests, chosen by --max-model-len")
-    return command, NOTHING
+    return command, _ignores(extension)
 
 
 def _sglang(extension: Extension) -> tuple[str, Words]:
     if why := _served("SGLang", extension):
         return "", why
     start = "python -m sglang.launch_server --model-path MODEL"
-    return f"{start} --json-model-override-args {_overrides(extension)} --context-length {extension.length}", NOTHING
+    return f"{start} --json-model-override-args {_overrides(extension)} --context-length {extension.length}", _ignores(
+        extension
+    )
 
 
 def _llama_cpp(extension: Extension) -> tuple[str, Words]:

@@ -21,7 +21,7 @@ PIP    := $(BIN)/pip --disable-pip-version-check install --quiet --no-compile -c
 # The tests start hundreds of processes: where no bytecode is kept each of them compiles torch and posenc anew, for seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: run explore lab test acceptance bench gpu wheels release docs translations site web web-check clean
+.PHONY: run explore lab test types tests acceptance bench gpu wheels release docs translations site web web-check clean
 
 run: $(VENV)/.run
 	$(BIN)/posenc compare
@@ -38,7 +38,13 @@ test:
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.dev web-check
 	$(BIN)/ruff check src tests docs bench examples tools
 	$(BIN)/ruff format --check src tests docs bench examples tools
+	@$(MAKE) --no-print-directory -j2 types tests
+
+# Types are checked on one processor, beside the first of the tests.
+types: $(VENV)/.dev
 	$(BIN)/mypy
+
+tests: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
 # The wings: every file of tests belongs to one of them.

@@ -57,10 +57,11 @@ def naive_bits(counted: list[bytes], fit: list[bytes], scored: list[bytes], targ
         return found
 
     weights = {}
-    for length in {length for length, _, _ in seen(fit)} - {0}:
+    fitted = seen(fit)
+    for length in {length for length, _, _ in fitted} - {0}:
         weight = 0.5
         for _ in range(30):
-            of = [weight / (weight + (1 - weight) * near) if hit else 0.0 for at, hit, near in seen(fit) if at == length]
+            of = [weight / (weight + (1 - weight) * near) if hit else 0.0 for at, hit, near in fitted if at == length]
             weight = sum(of) / len(of)
         weights[length] = weight
     bits = []

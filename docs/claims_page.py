@@ -46,8 +46,8 @@ Row = dict[str, str]
 
 
 def claims_table(language: Language) -> str:
-    """Every claim: at the setting of its paper where that was run and tests it, otherwise as in the study or in the preset
-    standard; and beside it what the study says, whose models are larger and trained for longer.
+    """Every claim: at the setting of its paper where that was run and tests it, otherwise as in the study, and the times as
+    in the preset standard; and beside it what the study says, whose models are larger and trained for longer.
     """
     head = [*(phrase(name).in_language(language) for name in COLUMNS), *MORE[language]]
     lines = [_line(head), _line(["---"] * len(head))]
@@ -67,7 +67,7 @@ def rows() -> Iterator[tuple[Row, str, Row | None]]:
     reports |= {name: _published(RESULTS / name) for name in (STUDY, STANDARD)}
     for claim, row in reports[STANDARD].items():
         order = [MADE_FOR.get(row["source"], STUDY), STUDY, STANDARD]
-        folder = next((one for one in order if _told(reports[one].get(claim))), STANDARD)
+        folder = next((one for one in order if _told(reports[one].get(claim))), STUDY)
         yield reports[folder][claim], folder, reports[STUDY].get(claim)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from claims_page import claims_table
 from envelopes import picture
+from far_context_table import far_context_table
 from PIL import Image
 from scores_table import scores_table
 from servers_table import servers_table
@@ -40,6 +41,8 @@ def pages() -> dict[Path, str]:
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
         recipes = HERE / f"recipes{suffix}"
         made[recipes] = with_table(recipes, scores_table(language))
+        measured = HERE / f"results{suffix}"
+        made[measured] = with_table(measured, far_context_table(language))
         made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))
         tested = ROOT / "results" / "claims" / f"README{suffix}"
         made[tested] = with_table(tested, claims_table(language))

@@ -233,7 +233,7 @@ def test_figures_are_those_of_the_committed_results(name):
             mean = sum(values) / len(values)
             assert (
                 abs((mean if measure["unit"] == "bits" else 100 * mean) - figure)
-                <= (0.005 if name in ("prose", "changed") else 0.5) + 1e-9
+                <= (0.005 if measure["unit"] == "bits" else 0.5) + 1e-9
             )
 
 

@@ -14,8 +14,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 CLAIMS = ("results/claims/README.md", "results/claims/README.zh-CN.md")
 PAGES = ("README.md", "README.zh-CN.md", "CONTRIBUTING.md", *CLAIMS)
-SCORES = "results/real/smollm2-botchan.jsonl"  # docs/make.py reads it
-COPIED = ("src", "tests", "docs", "tools", "web", "pyproject.toml", SCORES, *PAGES)
+SCORES = (  # docs/make.py reads them
+    "results/real/smollm2-botchan.jsonl",
+    *(
+        f"results/{folder}/{name}"
+        for folder in ("chains", "study-tasks")
+        for name in ("experiment.json", "report/cells.csv", "report/summary.csv")
+    ),
+)
+COPIED = ("src", "tests", "docs", "tools", "web", "pyproject.toml", *SCORES, *PAGES)
 BUILT = shutil.ignore_patterns("__pycache__", "node_modules", "*.so")
 PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 RECIPES = {text.partition("\n")[0]: text for text in re.split(r"^## (?=An? )", PAGE, flags=re.MULTILINE)[1:]}

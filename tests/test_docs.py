@@ -1,5 +1,6 @@
 """What pages take from the package is what it would write, every link leads somewhere, and every example runs."""
 
+import csv
 import dataclasses
 import inspect
 import re
@@ -7,7 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import scipy.stats
 
 import posenc
 from posenc.catalogue.choose import costs
@@ -151,3 +154,57 @@ def test_measured_costs_are_plausible():
 def test_growth_of_memory_is_told_by_doubling_the_tokens():
     pairs = ((10, 10), (10, 20), (10, 40), (2, 4))
     assert [costs.growth(half * costs.MiB, whole * costs.MiB) for half, whole in pairs] == ["1", "n", "n²", "few"]
+
+
+def scores(folder, task, encoding, mode, length, setting="trained"):
+    """By seed, from the report's cells."""
+    with (ROOT / "results" / folder / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
+        lines = [
+            line for line in csv.DictReader(file)
+            if (line["task"], line["encoding"], line["mode"], line["length"], line["setting"])
+            == (task, encoding, mode, str(length), setting)
+        ]  # fmt: skip
+    return np.array([float(line["value"]) for line in sorted(lines, key=lambda line: line["seed"])])
+
+
+def told(numbers):
+    """The mean and half of its 95 % interval."""
+    low, high = scipy.stats.t.interval(0.95, len(numbers) - 1, numbers.mean(), scipy.stats.sem(numbers))
+    return f"{numbers.mean():.0f} ± {(high - low) / 2:.0f} %"
+
+
+@pytest.mark.parametrize("page", ["results.md", "results.zh-CN.md"])
+def test_flat_and_far_are_two_columns_with_intervals_and_seeds(page):
+    """Numbers by hand from the reports: the best prediction from the report's own row, the rest from the cells."""
+    text = (ROOT / "docs" / page).read_text("utf-8").split("<!-- table written by docs/make.py -->")[1]
+    head, _, *lines = [line.strip("| ").split(" | ") for line in text.split("<!--")[0].strip().splitlines()]
+    rows = {line[0]: dict(zip(head, line, strict=True)) for line in lines}
+    zh = "zh" in page
+    (far, found, flat, kept) = (
+        next(name for name in head if name.startswith(begins) and task in name)
+        for begins, task in (
+            ("用到远处" if zh else "uses far", "64 → 1024"), ("用到远处" if zh else "uses far", "32 → 512"),
+            ("保持不变" if zh else "stays flat", "64 → 1024"), ("保持不变" if zh else "stays flat", "32 → 512"),
+        )
+    )  # fmt: skip
+    assert ("5 个种子" if zh else "5 seeds") in far
+    assert ("3 个种子，排名需要五个" if zh else "3 seeds, five are needed to rank") in kept
+    report = (ROOT / "results/chains/report/report.md").read_text("utf-8")
+    best = next(line for line in report.splitlines() if line.startswith("| best prediction")).split("|")
+    gain = float(best[2]) - float(best[6])
+    for name, encoding, setting in (
+        ("ALiBi", "alibi", "trained"),
+        ("RoPE", "rope", "trained"),
+        ("RoPE + YaRN", "rope", "yarn"),
+    ):
+        near = scores("chains", "chains", encoding, "same targets", 64)
+        long = scores("chains", "chains", encoding, "same targets", 1024, setting)
+        assert rows[name][far] == told(100 * (near - long) / gain)
+        assert rows[name][flat].startswith(f"{(long - near).mean():+.2f} ± ")
+    for name, encoding in (("ALiBi", "alibi"), ("T5", "t5"), ("RoPE", "rope")):
+        near, long = (scores("study-tasks", "passkey", encoding, "same targets", length) for length in (32, 512))
+        assert rows[name][kept] == told(100 * long / near)
+        assert rows[name][found] == told(100 * scores("study-tasks", "passkey", encoding, "farthest quarter", 512))
+    assert rows["Shaw"][far].endswith("% ↓")
+    assert rows["NoPE"][far] == ("未学会" if zh else "not learnt")
+    assert rows["FoX"][kept] == "–"

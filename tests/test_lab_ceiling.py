@@ -63,7 +63,7 @@ def naive_bits(counted: list[bytes], fit: list[bytes], scored: list[bytes], targ
         for _ in range(30):
             of = [weight / (weight + (1 - weight) * near) if hit else 0.0 for at, hit, near in fitted if at == length]
             weight = sum(of) / len(of)
-        weights[length] = weight
+        weights[length] = min(weight, len(of) / (len(of) + 1))  # a match that was right each time may still fail
     bits = []
     for length, hit, near in seen(scored):
         weight = weights.get(length, 0.0)

@@ -880,6 +880,8 @@ def test_interrupted_it_keeps_what_is_finished_and_says_how_to_go_on(world: Worl
         (["run", "quick", "--address", "10.0.0.1:6379"], "--engine ray"),
         (["run", "quick", "--device", "tpu"], "tpu"),
         (["run", "quick", "--shard", "heads"], "heads"),
+        (["run", "quick", "--logger", "paper"], "'paper' is not one of 'tensorboard', 'csv'"),
+        (["score", "model", "--task", "chess"], "'chess' is not one of 'perplexity', 'passkey'"),
         (["run", "quick", "--lang", "fr"], "'fr'"),
         (["run", "--resume"], "--out"),
         (["run", "quick", "--resume", "--out", "nowhere"], "'quick'"),
@@ -898,6 +900,7 @@ def test_wrong_usage_is_exit_code_2(arguments: list[str], message: str, tmp_path
     ended = posenc("lab", *arguments)
     assert ended.code == 2
     assert message in flat(ended.err)
+    assert "Value error" not in ended.err
     assert ended.out == ""
     assert list(tmp_path.iterdir()) == []
 

@@ -46,6 +46,14 @@ def test_the_weight_is_the_most_probable_one() -> None:
     assert not weights[6:].any()
 
 
+def test_a_miss_stays_possible_where_every_match_was_right() -> None:
+    """Three bytes that were all the match's: 3/4, so that a window whose match is wrong costs bits and not infinity."""
+    assert fitted(np.full(3, 5), np.ones(3), np.full(3, 1 / 256))[5] == pytest.approx(3 / 4)
+    right, wrong = (np.frombuffer(text, np.uint8)[None].astype(np.int64) for text in (b"abcdeabcde", b"abcdeabcdz"))
+    found = bits_by_window(Near([bytes(range(256))], order=1), right, wrong, 1, (9,))
+    assert 0 < found[9] < math.inf
+
+
 def test_a_window_that_holds_the_repetition_gains() -> None:
     """Each window has 8 random bytes twice, 24 bytes apart: 12 bytes do not reach the first, 36 do. The text for near bytes
     has each byte once, so that a byte after another is 1/512 but for the one that follows: 9 bits.

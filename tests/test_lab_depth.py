@@ -14,6 +14,7 @@ from posenc.lab.findings.depth import quarters
 from posenc.lab.report import depth
 from posenc.lab.report.markdown import markdown
 from posenc.lab.report.page import page
+from posenc.lab.report.tables import tables
 from posenc.lab.tasks.passkey import Passkey
 from posenc.lab.tasks.recall import Recall
 
@@ -59,6 +60,11 @@ def test_an_encoding_that_sees_the_last_half_only(tmp_path: Path, monkeypatch: p
     assert task["by_depth"]["arms"] == {
         "rope": {"8": [1, 1, 1, 1], "64": [1, 1, 1, 1]}, "alibi": {"8": [0, 0, 1, 1], "64": [0, 0, 1, 1]},
     }  # fmt: skip
+    farthest = task["by_depth"]["farthest"]
+    assert {name: set(by_seed.values()) for name, by_seed in farthest.items()} == {"rope": {1.0}, "alibi": {0.0}}
+    assert set(farthest["rope"]) == set(task["arms"][0]["cells"]["64"]["seeds"])
+    kept = [line.split(",") for line in tables(found)["cells.csv"].splitlines() if ",farthest quarter," in line]
+    assert {(line[2], line[5], line[7]) for line in kept} == {("rope", "64", "1.0"), ("alibi", "64", "0.0")}
     assert [words.en for words in depth.rows(task)[1]] == ["ALiBi", "0.0", "0.0", "100.0", "100.0"] + ["0.0"] * 2 + [
         "100.0"
     ] * 2

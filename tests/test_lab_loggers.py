@@ -114,6 +114,26 @@ def test_the_others_get_the_same_calls(kind: str, name: str, tmp_path: Path, mon
     assert dict(said)["finalize"] == "success"
 
 
+def test_a_tracker_that_fails_does_not_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stand-in whose server is away: said once, asked no more, and all trials are kept."""
+    asked = []
+
+    class Away:
+        def __init__(self, **given: Any) -> None:
+            asked.append(given)
+
+        def log_hyperparams(self, params: dict[str, Any]) -> None:
+            raise ConnectionError("no answer\nfrom 127.0.0.1")
+
+    monkeypatch.setitem(sys.modules, loggers.KINDS["csv"].module, SimpleNamespace(CSVLogger=Away))
+    ended = run(tmp_path, "--logger", "csv")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stderr.count("--logger csv failed: no answer from 127.0.0.1; training goes on without it") == 1
+    assert len(asked) == 1
+    assert len(list((tmp_path / "out" / "trials").glob("*.parquet"))) == 2
+    assert (tmp_path / "out" / "report" / "report.md").exists()
+
+
 @pytest.mark.acceptance
 @pytest.mark.parametrize(
     ("kind", "left"), [("tensorboard", "copy-nope-s*/events.out.tfevents.*"), ("wandb", "wandb/offline-run-*/run-*.wandb")]

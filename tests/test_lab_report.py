@@ -19,14 +19,18 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from matplotlib.image import imread
+from rich.console import Console
 from scipy.stats import ttest_rel
 
 from lab_results import SIZES
 from posenc.catalogue import lookup
+from posenc.lab.commands import answer as answer_screen
+from posenc.lab.commands import table as tables_screen
 from posenc.lab.findings import answer, needs
-from posenc.lab.report import svg, write
+from posenc.lab.report import paper, svg, write
 from posenc.lab.report.cells import verdicts
 from posenc.lab.report.markdown import markdown
+from posenc.lab.report.page import page as page_of
 from posenc.lab.report.provenance import limits, text_used
 from posenc.lab.report.style import DARK, LIGHT
 from posenc.support.languages import Words
@@ -371,7 +375,32 @@ def test_of_five_seeds_the_interval_is_shown(tmp_path: Path) -> None:
         len(dots(section(page, "answer").all("svg")[0])["RoPE " + f"{-100 * task['arms'][0]['rise']['32']['mean']:+.1f}"])
         == 10
     )
-    assert "exploratory" not in page.text()
+    assert "are needed to rank" not in page.text()
+
+
+def test_where_encodings_are_ordered_the_seeds_are_counted_and_few_are_said_to_be_few() -> None:
+    """On the page, in Markdown, in LaTeX and in both tables of the terminal."""
+    for seeds, said, chinese in (
+        (2, "2 seeds; five are needed to rank", "2 个随机种子；排名需要五个"),
+        (5, "5 seeds", "5 个随机种子"),
+    ):
+        task = a_task("copy", "exact", 16, [16, 32])
+        task["arms"] = [an_arm(name, task, random.Random(6), seeds=seeds) for name in ("rope", "alibi")]
+        found = made_up() | with_tasks([task]) | {"seeds": list(range(seeds)), "fewest_seeds": seeds}
+        printed = io.StringIO()
+        console = Console(file=printed, width=100)
+        for screen in (answer_screen, tables_screen):
+            screen.show(found, console, "en")
+        shown = " ".join(printed.getvalue().split())
+        assert shown.count(said) >= 2
+        opening = section(read(page_of(found)), "answer")
+        assert f"{said}; small figures" in opening.text()
+        assert chinese in opening.text("zh")
+        assert f"## The answer\n\n*{said}*\n" in markdown(found, "en")
+        assert f"*{chinese}*\n" in markdown(found, "zh")
+        assert f" {said}; trained at length" in paper.caption(found, task)
+        everything = shown + opening.text() + markdown(found, "en")
+        assert ("are needed to rank" in everything) == (seeds < 5)
 
 
 def test_equal_numbers_keep_a_cell_each(tmp_path: Path) -> None:
@@ -747,7 +776,7 @@ def test_how_it_was_done(page: Element) -> None:
     for part in (
         "posenc lab run <made-up>", "28 of 30 present, 1 of them failed", "c0de" * 16, "2.13.0", "made up", "7e47" * 16,
         "the rule (limit 2.84 bits)", "500 steps, 512,000 tokens a model", "0.004 for all, not tuned", "8 [16] 32 64",
-        "not run (trained at the longest length)", "exploratory",
+        "not run (trained at the longest length)", "five are needed to rank",
     ):  # fmt: skip
         assert part in said, part
     assert "未运行（在最长长度上训练）" in chinese

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 COMMANDS = {
     "compare": "Train encodings at one length, score them at longer ones, rank them on one screen and write a report.",
@@ -101,9 +101,20 @@ class LabGroup(LazyGroup):
     rooms = dict.fromkeys(LAB, "lab") | {"score": "transformers"}
 
 
+class Command(TyperCommand):
+    """A command whose errors begin with what was wrong: some versions of typer put "Value error, " before it."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+
 def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
     one = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP)
-    one.command(name=name, help=text)(function)
+    one.command(name=name, cls=Command, help=text)(function)
     return typer.main.get_command(one)
 
 

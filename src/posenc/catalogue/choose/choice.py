@@ -193,7 +193,7 @@ def _figures(measure: dict[str, Any], take: tuple[str, ...]) -> Words:
     return say(
         "{of}, {unit}, at {near} (trained) → {far}: {shown} ({source})",
         of=Words(measure["of"], measure["zh"]),
-        unit=say("bits a byte (fewer is better)") if measure["unit"] == "bits" else say("% right"),
+        unit=say("bits (fewer is better)") if measure["unit"] == "bits" else say("% right"),
         near=measure["at"][0],
         far=measure["at"][1],
         shown=shown,

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from posenc.lab.commands.table import COLOURS, reasons
 from posenc.lab.findings.titles import main_task
-from posenc.lab.findings.wording import numbered
+from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 from posenc.terminal.wrapped import Wrapped
@@ -65,7 +65,7 @@ def caption(found: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
         unit=UNITS[task["measure"]],
         home=task["length"],
         of=Words(**task["unit"]),
-        seeds=say("{seeds}", seeds=numbered(len(found["seeds"]), "seed", "seeds")),
+        seeds=seeds_to_rank(found),
     )
 
 

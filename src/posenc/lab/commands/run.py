@@ -266,7 +266,10 @@ def carry_out_one(wanted: Wanted) -> None:
 
 
 def logging_of(wanted: Wanted, folder: Folder) -> Callable[[Update], None]:
-    """What logs a trial that is done. Raises ModuleNotFoundError before training where a package is missing."""
+    """What logs a trial that is done. Raises ModuleNotFoundError before training where a package is missing.
+
+    A tracker that fails later, as one whose server is away, is named once and asked no more: records are kept without it.
+    """
     if not wanted.logger:
         return lambda update: None
     from posenc.lab.run import loggers
@@ -275,12 +278,21 @@ def logging_of(wanted: Wanted, folder: Folder) -> Callable[[Update], None]:
     logs, text = wanted.out / loggers.FOLDER, read_text(wanted.experiment, wanted.text)
     digest = "" if text is None else text.sha256
     loggers.check(wanted.logger)
+    failed = False
 
     def log(update: Update) -> None:
-        if update.what == "done" and update.trial is not None:
-            key = update.trial.key(digest)
-            if (record := folder.get(key)) is not None:
+        nonlocal failed
+        if failed or update.what != "done" or update.trial is None:
+            return
+        key = update.trial.key(digest)
+        if (record := folder.get(key)) is not None:
+            try:
                 loggers.log(wanted.logger, logs, key, record)
+            except Exception as error:  # of a package that is not ours: anything
+                failed = True
+                why = " ".join(str(error).split()) or type(error).__name__
+                rest = "training goes on without it; every trial is in the folder of results"
+                typer.echo(f"posenc: --logger {wanted.logger} failed: {why}; {rest}", err=True)
 
     return log
 

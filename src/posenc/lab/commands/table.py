@@ -11,7 +11,7 @@ from rich.text import Text
 
 from posenc.lab.commands import properties_table as lab_properties_table
 from posenc.lab.findings import criteria
-from posenc.lab.findings.wording import bounds
+from posenc.lab.findings.wording import bounds, seeds_to_rank
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words, clauses
 from posenc.terminal.wrapped import Wrapped
@@ -25,7 +25,6 @@ NOT_LEARNT, MISSING, CANNOT, FAILED = (say("not learnt"), say("missing"), say("c
 UNIT = {"bits": say("bits per target, lower is better"), "exact": say("share of rows entirely correct")}
 CHANGED = say("RoPE, frequencies changed after training")
 UNCHANGED = say("as trained")
-EXPLORATORY = say("fewer than five seeds: exploratory")
 NEED = say("→ {need}: {pick} ({why})")
 FIRST = 15  # width of the names, as long as rope+randomized
 
@@ -41,8 +40,7 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         if task["after"]:
             console.print(_after(task, language, console.width))
         console.print()
-    if found["exploratory"]:
-        console.print(Text(EXPLORATORY.in_language(language), style="dim"))
+    console.print(Text(seeds_to_rank(found).in_language(language), style="dim"))
     for sentence in found["summary"]:
         console.print(Wrapped("· " + sentence[language]))
     for need in found["needs"]:

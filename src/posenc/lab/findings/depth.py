@@ -26,7 +26,8 @@ QUARTERS = 4
 def by_depth(of: TaskResults) -> dict[str, Any] | None:
     """Share of rows all right by encoding, length and quarter of the depth, over all seeds; None for other tasks.
 
-    A quarter without a row has None. Encodings without a score are left out.
+    `farthest` is that of the first quarter, farthest from the question, at the longest length, by encoding and seed. A
+    quarter without a row has None. Encodings without a score are left out.
     """
     task = tasks.read(of.plan["task"])
     if not has_depth(task):
@@ -36,11 +37,16 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
         return None
     lengths = list(dict.fromkeys((of.length, of.lengths[-1])))
     arms: dict[str, dict[str, list[float | None]]] = {}
+    farthest: dict[str, dict[str, float | None]] = {}
+    last = quarters(task, lengths[-1])
     for word in of.words:
         mine = (found["encoding"] == word) & (found["mode"] == of.mode(word))
         if mine.any():
             arms[word] = {str(n): _shares(found, mine & (found["length"] == n), quarters(task, n)) for n in lengths}
-    return {"lengths": lengths, "arms": arms}
+            there = mine & (found["length"] == lengths[-1])
+            seeds = sorted(set(found["seed"][there].tolist()))
+            farthest[word] = {str(seed): _shares(found, there & (found["seed"] == seed), last)[0] for seed in seeds}
+    return {"lengths": lengths, "arms": arms, "farthest": farthest}
 
 
 def has_depth(task: Task) -> bool:

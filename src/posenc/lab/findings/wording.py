@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from posenc.lab.findings import statistics
-from posenc.lab.findings.criteria import BREAKS, FLAT
+from posenc.lab.findings.criteria import BREAKS, ENOUGH, FLAT
 from posenc.lab.findings.titles import title
 from posenc.lab.say import say
 from posenc.lab.trial.limits import TABLE_ENDS
@@ -50,6 +50,13 @@ def counted_seeds(found: Json) -> Words:
     if fewest < most:
         return say("{fewest} to {most} seeds", fewest=fewest, most=most)
     return say("{seeds}", seeds=numbered(most, "seed", "seeds"))
+
+
+def seeds_to_rank(found: Json) -> Words:
+    """5 seeds; or 3 seeds; five are needed to rank. To stand wherever encodings are put in an order."""
+    fewest = min(trained_seeds(found) or [len(found["seeds"])])
+    seeds = counted_seeds(found)
+    return seeds if fewest >= ENOUGH else say("{seeds}; five are needed to rank", seeds=seeds)
 
 
 def listed(arms: Iterable[Json], number: Callable[[Json], Words]) -> Words:

@@ -207,6 +207,9 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
                 ("same targets", "oracle", arm["oracle"] or {}),
             ):
                 yield from _cells(task, arm, mode, setting, cells)
+        for name, by_seed in task.get("by_depth", {}).get("farthest", {}).items():
+            cells = {far(task): {"seeds": {seed: share for seed, share in by_seed.items() if share is not None}}}
+            yield from _cells(task, {"name": name}, "farthest quarter", "trained", cells)
         for after in task["after"]:
             yield from _cells(task, {"name": "rope"}, "same targets", after["change"] or "unchanged", after["cells"])
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from posenc.lab.findings.titles import title
+from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.records.files import named
 from posenc.lab.report import ceiling, charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change
@@ -37,9 +38,7 @@ def markdown(findings: Findings, language: Language) -> str:
 
     ending = ENDING[language]
     parts = [f"# {said(phrase('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
-    if findings["exploratory"]:
-        parts.append(f"*{said(phrase('exploratory'))}*")
-    parts.append(f"## {said(phrase('answer'))}")
+    parts += [f"## {said(phrase('answer'))}", f"*{said(seeds_to_rank(findings))}*"]
     needs = [{part: said(of(words)) for part, words in need.items()} for need in findings["needs"]]
     line = say("- {need}: **{pick}** ({why})").in_language(language)
     parts.append("\n".join(line.format(**need) for need in needs))

@@ -13,7 +13,7 @@ from importlib.resources import files
 
 from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.findings.wording import counted_seeds
+from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
 from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change
@@ -117,8 +117,7 @@ def _header(findings: Findings) -> str:
         name=findings["name"],
         about=of(findings["about"]),
     )
-    note = tag("p", phrase("exploratory"), "small") if findings["exploratory"] else ""
-    return header(BRAND, phrase("title"), lead) + note
+    return header(BRAND, phrase("title"), lead)
 
 
 def _contents(names: Iterable[str]) -> str:
@@ -154,7 +153,8 @@ def _answer(findings: Findings) -> str:
         for row in said["rows"]
     ]
     told = "".join(tag("p", of(said[name]), "told") for name in ("can", "cannot", "next"))
-    title_words, lengths = of(main["title"]), phrase("answer caption", unit=unit(main), of=of(main["unit"]))
+    title_words, seeds = of(main["title"]), seeds_to_rank(findings)
+    lengths = phrase("answer caption", unit=unit(main), of=of(main["unit"]), seeds=seeds)
     chart = charts.opening(findings, main) if len(main["lengths"]) > 1 else None
     drawn = _drawn(chart, True, 470) + _not_drawn(main) if chart else _dots(findings, main)
     return tag("h3", title_words) + drawn + table("plain answer", head, body, lengths) + told

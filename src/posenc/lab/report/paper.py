@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.findings.wording import counted, counted_seeds
+from posenc.lab.findings.wording import counted, seeds_to_rank
 from posenc.lab.records import files
 from posenc.lab.report.cells import Arm, Findings, Task, cell, factor, in_order, is_bits, scale, top
 from posenc.lab.report.style import LIGHT, look
@@ -104,7 +104,7 @@ def caption(findings: Findings, task: Task) -> str:
         marks += f" {IMPROVING}~still improved at the end of training."
     layers, heads = counted(size["n_layers"], "layer", "layers"), counted(size["n_heads"], "head", "heads")
     return (
-        f"{escaped(task['title']['en'])}: {measure}{spread} {counted_seeds(findings).en}; trained at length "
+        f"{escaped(task['title']['en'])}: {measure}{spread} {seeds_to_rank(findings).en}; trained at length "
         f"{task['length']} for {training['steps']} steps of {training['rows']} rows; {layers}, "
         f"$d_{{\\mathrm{{model}}}} = {size['d_model']}$, {heads}.{tuned}{marks}"
     )

@@ -10,7 +10,7 @@ from posenc.lab.experiment import SPREAD
 from posenc.lab.experiment.arm import RANDOMIZED, tuned_as
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import main_task, title
-from posenc.lab.findings.wording import because
+from posenc.lab.findings.wording import because, seeds_to_rank
 from posenc.lab.report.cells import Findings, Task, arms_of, is_bits, reason, unit, value
 from posenc.lab.report.html import span, table, tag
 from posenc.lab.report.words import listed, of, phrase, same
@@ -40,11 +40,10 @@ def facts(findings: Findings) -> list[tuple[str, str]]:
     trials = findings["trials"]
     said = phrase("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
     seeds = ", ".join(map(str, findings["seeds"]))
-    note = " " + span(phrase("exploratory")) if findings["exploratory"] else ""
     return [
         ("how command", f"<code>{html.escape(findings['command'])}</code>"),
         ("how trials", span(said)),
-        ("how seeds", seeds + note),
+        ("how seeds", f"{seeds} ({span(seeds_to_rank(findings))})"),
         ("how model", _pairs(findings["size"])),
         ("how text used", _text(findings["text"])),
         ("how surroundings", _pairs({"posenc": findings["posenc"], **findings["provenance"]})),

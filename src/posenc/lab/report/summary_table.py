@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from posenc.lab.findings.titles import main_task
+from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.report.cells import (
     Arm,
     Cell,
@@ -71,7 +72,7 @@ def introduction(findings: Findings) -> Words:
     main = main_task(findings)
     parts = [phrase("stars text", task=of(main["title"]), home=home(main))]
     if main["rank_seeds"]:
-        parts.append(phrase("stars rank", seeds=", ".join(map(str, main["rank_seeds"]))))
+        parts.append(phrase("stars rank", seeds=", ".join(map(str, main["rank_seeds"])), of=seeds_to_rank(findings)))
     return joined(parts, " ", "")
 
 

@@ -21,7 +21,6 @@ PROSE = {
     "lead one": say(
         "{arms} positional encodings on one task, {seeds} each, in models of one size. Experiment “{name}”: {about}"
     ),
-    "exploratory": say("Fewer than five seeds: exploratory, no intervals over seeds."),
     "contents": say("On this page"),
     # Short words
     "encoding": say("encoding"),
@@ -75,7 +74,7 @@ PROSE = {
     "numbers": say("The same numbers as a table"),
     # 1 The answer
     "answer": say("The answer"),
-    "answer caption": say("{unit}, by {of}; small figures: 95 % interval over seeds (t)"),
+    "answer caption": say("{unit}, by {of}; {seeds}; small figures: 95 % interval over seeds (t)"),
     "word": say("beyond"),
     "said": say("All sentences"),
     "answer text": say(
@@ -96,8 +95,8 @@ PROSE = {
         "trained length on. Other tasks: quality at the trained length, and beside it the valid length factor."
     ),
     "stars rank": say(
-        "Mean rank beyond: mean over the seeds {seeds} and the lengths above the trained one, among the ranked encodings "
-        "that have a score at all of them; 1 is best."
+        "Mean rank beyond: mean over the seeds {seeds} ({of}) and the lengths above the trained one, among the ranked "
+        "encodings that have a score at all of them; 1 is best."
     ),
     "stars cost": say(
         "Cost: time relative to no encoding. All encodings take turns in one process on {device}, for {rounds} rounds; "

@@ -86,14 +86,17 @@ def match(window: bytes) -> tuple[int, int]:
 
 
 def fitted(lengths: Int[Array, "k"], hits: Float[Array, "k"], near: Float[Array, "k"]) -> Float[Array, "MOST+1"]:
-    """The weight of the match for each of its lengths that makes these bytes most probable; 0 for lengths not seen."""
+    """The weight of the match for each of its lengths that makes these bytes most probable; 0 for lengths not seen.
+
+    At most n / (n + 1) for n bytes: were all of them the match's, the weight 1 would make the first other one impossible.
+    """
     weights = np.zeros(MOST + 1)
     for length in np.unique(lengths[lengths > 0]):
         hit, other, weight = hits[lengths == length], near[lengths == length], 0.5
         for _ in range(ROUNDS):
             mixed = weight * hit + (1 - weight) * other
             weight = float(np.mean(weight * hit / np.maximum(mixed, 1e-300)))
-        weights[length] = weight
+        weights[length] = min(weight, len(hit) / (len(hit) + 1))
     return weights
 
 

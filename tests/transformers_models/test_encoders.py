@@ -234,17 +234,29 @@ def test_refused_with_the_reason_and_left_as_it_was(what):
     assert torch.equal(hidden(model), before)
 
 
-def test_bart_is_refused_since_its_parts_share_one_configuration():
-    model = transformers.AutoModel.from_config(config_of("bart")).eval()
-    for part in (model, model.get_encoder()):
-        with pytest.raises(pt.Unsupported, match="its encoder shares the configuration with it"):
-            pt.attach(part, alibi())
+def without_an_encoder_alone():
+    """BART's parts share one configuration; ProphetNet's encoder has a copy of the whole model's; FSMT's has none."""
+    yield transformers.ProphetNetModel(
+        transformers.ProphetNetConfig(vocab_size=200, hidden_size=32, num_encoder_layers=1, num_decoder_layers=1)
+    )
+    yield transformers.FSMTModel(
+        transformers.FSMTConfig(src_vocab_size=200, tgt_vocab_size=200, d_model=32, encoder_layers=1, decoder_layers=1)
+    )
+    bart = transformers.AutoModel.from_config(config_of("bart")).eval()
+    yield from (bart, bart.get_encoder())
+
+
+def test_encoders_without_a_configuration_of_an_encoder_alone_are_refused():
+    for model in without_an_encoder_alone():
+        said = f"{type(model).__name__} is configured .* no part of it takes another encoding"
+        with pytest.raises(pt.Unsupported, match=said):
+            pt.attach(model, alibi())
 
 
 @pytest.mark.parametrize("kind", BIASES)
 def test_a_model_with_cross_attention_names_its_encoder(kind):
     model = transformers.AutoModel.from_config(config_of(kind)).eval()
-    with pytest.raises(pt.Unsupported, match=r"cross-attention .* give model.get_encoder\(\)"):
+    with pytest.raises(pt.Unsupported, match=r"cross-attention .* attach\(model.get_encoder\(\), encoding\)"):
         pt.attach(model, alibi())
     ids = {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]}
     with torch.no_grad():

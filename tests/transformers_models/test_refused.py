@@ -47,7 +47,7 @@ REFUSED = {
     "heads": ("llama", None, lambda: posenc.create("alibi", n_heads=8), ValueError, "n_heads=8, layer 0 has 4 query heads"),
     "channels": ("llama", None, lambda: posenc.create("rope", d_head=8), ValueError, "d_head=8, layer 0 has heads of 16"),
     "width": ("llama", None, lambda: posenc.create("sinusoidal", d_model=32), ValueError, "not fit layer 0: .*d_model"),
-    "an encoder and a decoder": ("t5", None, lambda: made("alibi"), pt.Unsupported, "has an encoder and a decoder"),
+    "an encoder and a decoder": ("t5", None, lambda: made("alibi"), pt.Unsupported, "is configured as an encoder with"),
     "flash attention": ("llama", flash, lambda: made("alibi"), pt.Unsupported, "attends with 'flash_attention_2'"),
     "attached already": ("llama", attached, lambda: made("alibi"), ValueError, r"\[0, 1, 2, 3\] have an encoding attached"),
     "a scale": ("granite", None, lambda: made("self_extend"), pt.Unsupported, "layer 0, whose attention has scale of the"),

@@ -68,14 +68,14 @@ def decoder_of(model: Any) -> nn.Module:
     warn_untested()
     if not hasattr(model, "config") or not hasattr(model, "get_decoder"):
         raise Unsupported(f"model: expected a language model or an encoder of transformers, got {type(model).__name__}")
-    stack = model.get_encoder() is model and getattr(model, "is_decoder", None) is False  # T5's encoder, on its own
-    if getattr(model.config, "is_encoder_decoder", False) and not stack:
-        alone = model.get_encoder().config is not model.config
-        remedy = "give model.get_encoder(), whose layers attend among themselves"
-        shared = "its encoder shares the configuration with it, so that the encoder alone cannot be given another attention"
+    if _expects_a_decoder(model):
+        encoder = model.get_encoder()
+        alone = hasattr(encoder, "config") and not _expects_a_decoder(encoder) and encoder.config is not model.config
+        remedy = "give its encoder alone, attach(model.get_encoder(), encoding)"
+        none = "no part of it takes another encoding, since its encoder has no configuration for an encoder alone"
         raise Unsupported(
-            f"model: {type(model).__name__} has an encoder and a decoder, whose cross-attention reads tokens of another "
-            f"sequence; {remedy if alone else shared}"
+            f"model: {type(model).__name__} is configured as an encoder with a decoder, whose cross-attention reads tokens "
+            f"of another sequence; {remedy if alone else none}"
         )
     found: Any = model.get_decoder()
     if found is None or not isinstance(found, nn.Module):
@@ -83,6 +83,15 @@ def decoder_of(model: Any) -> nn.Module:
     if isinstance(found, nn.Linear):  # ModernBertDecoder calls its output layer so
         return model.base_model  # type: ignore[no-any-return]
     return found
+
+
+def _expects_a_decoder(model: Any) -> bool:
+    """Whether the configuration is that of an encoder with a decoder and the model is not a stack that says it encodes.
+
+    T5's encoder says so; BART's does not, and reads the configuration that its decoder reads too.
+    """
+    stack = model.get_encoder() is model and getattr(model, "is_decoder", None) is False
+    return getattr(model.config, "is_encoder_decoder", False) and not stack
 
 
 def input_device(model: Any) -> torch.device:

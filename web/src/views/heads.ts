@@ -21,12 +21,13 @@ const NAMES: Record<string, string> = { rope: "RoPE", sinusoidal: "Sinusoidal", 
 
 /** Offered where one is typed, and as buttons below the drawing. */
 const EXAMPLES = [
-  "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.", "演员表演精彩，但这部电影很无聊。", "昨天听说歌手嗓音很自然，而有粗糙的画面。",
-  "他说小说很感人，有出色的台词，但动画很平淡。", "The old bus is hidden behind the new school.",
+  "The film is very boring, but the actors' acting is brilliant.", "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.",
+  "The actors' acting is brilliant, but the film is very boring.", "演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.",
+  "It was a great meal, but the service was really slow.", "他说小说很感人，有出色的台词，但动画很平淡。",
 ];
 
 interface Facts {
-  task: "descriptions" | "translation";
+  task: "descriptions" | "reviews" | "translation";
   reads: { words: string[]; answers: string[] }[];
   asked: string[];
   vocabulary: string[];
@@ -43,8 +44,8 @@ export const view: View = {
   name: "heads",
   title: both("What trained heads look at", "训练好的头看向哪里"),
   idea: both(
-    "Small models were trained on generated sentences, once without positions and once with them. A Chinese sentence asks who describes whom, an English one is translated word by word.",
-    "小模型在生成的句子上训练，一次没有位置，一次有位置。汉语句子问谁形容谁，英语句子则逐词翻译。",
+    "Small models were trained on generated sentences, once without positions and once with them. Some say who describes whom, in English or in Chinese; others translate English word by word.",
+    "小模型在生成的句子上训练，一次没有位置，一次有位置。有的模型判断谁形容谁，读英语或汉语；有的把英语逐词译成汉语。",
   ),
   notice: [
     both(
@@ -72,8 +73,8 @@ export const view: View = {
   styles,
   controls: [
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: both(
-      "Chinese is cut from the left into the longest words that the models know, English at spaces; other words are refused. A missing full stop is added.",
-      "汉语从左往右切成模型认识的最长的词，英语在空格处断开；不认识的词会被拒绝。末尾缺少的句号会补上。",
+      "English is cut at spaces and goes to the models that know its words: nouns with adjectives, or a sentence to translate. Chinese is cut from the left into the longest known words. Other words are refused. A missing full stop is added.",
+      "汉语从左往右切成模型认识的最长的词。英语在空格处断开，交给认识这些词的模型：名词带形容词，或一个要翻译的句子。不认识的词会被拒绝。末尾缺少的句号会补上。",
     ), examples: EXAMPLES },
     { name: "encoding", label: both("positions", "位置编码") , choices: {
       rope: both("RoPE", "RoPE"), sinusoidal: both("sinusoidal", "正弦"), alibi: both("ALiBi", "ALiBi"),
@@ -183,8 +184,8 @@ export const view: View = {
         reading.words.map((word, j) => [`${word} ${j}`, same ? rounded(other.weights[query * size + j]!) : NaN, rounded(row_[j]!)])));
       say(words, facts.vocabulary.join(" "));
       refill(from, t(both(
-        `Eight models, one seed (${facts.seed}): ${layers} layers, d_model ${facts.size["d_model"]}, ${heads} heads, ${facts.training.steps} steps of ${facts.training.rows} sentences, ${facts.date}. Made by `,
-        `共八个模型，一个随机种子（${facts.seed}）：${layers} 层，d_model ${facts.size["d_model"]}，${heads} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} 个句子，${facts.date}。命令：`)),
+        `Twelve models, one seed (${facts.seed}): ${layers} layers, d_model ${facts.size["d_model"]}, ${heads} heads, ${facts.training.steps} steps of ${facts.training.rows} sentences, ${facts.date}. Made by `,
+        `共十二个模型，一个随机种子（${facts.seed}）：${layers} 层，d_model ${facts.size["d_model"]}，${heads} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} 个句子，${facts.date}。命令：`)),
         h("code", {}, "python -m posenc.explorer.train_words"), t(both("; measured by ", "；测量：")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", "。")));
       stage.announce(`${asks} → ${looked}: ${shown(weight)}, ${t(both("answer", "答案"))} ${reading.answers[query]} ${shown(reading.chances[query]!)}`);
       const of = reading.head < count ? `[${Math.floor(reading.head / heads)}, ${reading.head % heads}, ${query}, ${key}]` : `.amax((0, 1))[${query}, ${key}]`;

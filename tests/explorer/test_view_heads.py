@@ -103,8 +103,11 @@ def test_an_english_page_opens_with_the_difference(opened):
     expect(page.locator(".model [data-role=answer]")).to_have_text([f"→ {word}" for word in answers])
 
 
-def test_an_unknown_word_is_named_with_the_words_that_are_known(opened):
-    page = opened("heads")
+def test_an_unknown_word_is_named_with_the_words_that_are_known(browser, server):
+    """In a page of its own, because the browser's console tells of the refusal."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, locale="en-GB")
+    page.goto(f"{server}/#/heads")
+    page.wait_for_selector("main[data-ready]")
     field = page.locator("[data-name=sentence] input")
     field.fill("The soup is very good but the music was awful")
     field.press("Enter")
@@ -116,6 +119,7 @@ def test_an_unknown_word_is_named_with_the_words_that_are_known(opened):
     expect(page.locator(".model").nth(1).locator("[data-role=answer]")).to_have_text(
         ["→ good", "→ coffee", "→ awful", "→ music"]
     )
+    page.close()
 
 
 def test_an_english_page_says_what_chinese_words_mean(opened):

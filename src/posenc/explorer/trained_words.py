@@ -118,7 +118,8 @@ def _english(text: str) -> tuple[TaskName, tuple[str, ...]]:
 
 
 def _unknown(word: str, known: list[str]) -> Refused:
-    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=" ".join(known)))
+    words = " ".join(one for one in known if one[0].isalpha())
+    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=words))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

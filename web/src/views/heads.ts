@@ -44,8 +44,8 @@ export const view: View = {
   name: "heads",
   title: both("What trained heads look at", "训练好的头看向哪里"),
   idea: both(
-    "Small models were trained on generated sentences, once without positions and once with them. Some say who describes whom, in English or in Chinese; others translate English word by word.",
-    "小模型在生成的句子上训练，一次没有位置，一次有位置。有的模型判断谁形容谁，读英语或汉语；有的把英语逐词译成汉语。",
+    "Small models were trained on generated sentences, once without positions and once with them. Those for one task say who describes whom, in English or in Chinese; those for the other translate English word by word.",
+    "小模型在生成的句子上训练，一次没有位置，一次有位置。一种任务是判断谁形容谁，读英语或汉语；另一种是把英语逐词译成汉语。",
   ),
   notice: [
     both(
@@ -129,7 +129,7 @@ export const view: View = {
         const weights = head < count ? all.subarray(head * size, (head + 1) * size) : largest(all, size);
         const arrow = words.indexOf("→");
         const asked = words.flatMap((word, i) => (arrow < 0 ? (facts.asked.includes(word) ? [i] : []) : i >= arrow && i < words.length - 1 ? [i] : []));
-        return { words, answers, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
+        return { words, answers, beside: facts.reads[1 - model]!.answers, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
       });
       const right = array(data, "right").values;
       const chosenIn = ({ asked }: Reading) => (asked.includes(number(state, "query")) ? number(state, "query") : asked[0] ?? 0);

@@ -65,7 +65,14 @@ def test_what_the_page_says_of_the_models_is_so():
 
 
 @pytest.mark.parametrize(
-    ("sentence", "said"), [("这部电影很蓝", "蓝"), ("The tree is old.", "tree"), ("The green van is parked outside the park.", "green"), ("。", "two words"), ("的" * 30, "24")]
+    ("sentence", "said"),
+    [
+        ("这部电影很蓝", "蓝"),
+        ("The tree is old.", "tree"),
+        ("The green van is parked outside the park.", "green"),
+        ("。", "two words"),
+        ("的" * 30, "24"),
+    ],
 )
 def test_sentences_that_no_model_knows_are_refused(sentence, said):
     with pytest.raises(views.Refused, match=said):

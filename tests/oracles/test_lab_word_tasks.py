@@ -1,4 +1,4 @@
-"""Who describes whom in two languages, and translation: every row is parsed and translated anew here, by rules and lists of this file."""
+"""Who describes whom, and translation: every row is parsed and translated anew here, by rules and lists of this file."""
 
 from __future__ import annotations
 
@@ -108,21 +108,23 @@ def test_held_out_descriptions_are_never_trained_on_and_the_note_s_sentence_is_t
     }
 
 
-ENGLISH_NOUNS = set(
-    "film story book song meal hotel room phone car dog cat house city park game teacher food service music acting weather "
-    "coffee ending view".split()
+ENGLISH_NOUNS, ENGLISH_ADJECTIVES = (
+    set(re.findall(r"\w+", words))
+    for words in (
+        """film story book song meal hotel room phone car dog cat house city park game teacher food service music acting
+        weather coffee ending view""",
+        """good bad great boring brilliant awful terrible excellent nice funny sad happy slow fast cheap expensive old new
+        big small long short loud quiet clean dirty warm cold friendly rude beautiful ugly strange simple strong weak
+        interesting exciting fresh perfect""",
+    )
 )
-ENGLISH_ADJECTIVES = set(
-    "good bad great boring brilliant awful terrible excellent nice funny sad happy slow fast cheap expensive old new big small "
-    "long short loud quiet clean dirty warm cold friendly rude beautiful ugly strange simple strong weak interesting exciting "
-    "fresh perfect".split()
-)
+VERB = "(?:is|was|seems|looks)"
 DETERMINER = "(?:the|this|that|my|our|their)"
 CLAUSE = re.compile(
     rf"""(?:
-    {DETERMINER}\ (?:\w+'s?\ )?(?P<subject>\w+)\ (?:is|was|seems|looks)\ (?:(?:very|really|quite|so|too|not)\ )?(?P<said>\w+)
+    {DETERMINER}\ (?:\w+'s?\ )?(?P<subject>\w+)\ {VERB}\ (?:(?:very|really|quite|so|too|not)\ )?(?P<said>\w+)
     | (?:i|we|they)\ (?:like|love|liked|loved|hated|saw|had)\ {DETERMINER}\ (?P<before>\w+)\ (?P<object>\w+)
-    | it\ (?:is|was|seems|looks)\ (?:a\ (?:very|really)\ |a\ (?=[^aeiou])|an\ (?=[aeiou]))(?P<kind>\w+)\ (?P<thing>\w+)
+    | it\ {VERB}\ (?:a\ (?:very|really)\ |a\ (?=[^aeiou])|an\ (?=[aeiou]))(?P<kind>\w+)\ (?P<thing>\w+)
     )""",
     re.VERBOSE,
 )

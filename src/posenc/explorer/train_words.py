@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 PRESET = "words"
 NOUNS = {"descriptions": descriptions.NOUNS, "reviews": reviews.NOUNS, "translation": ()}
 ADJECTIVES = {"descriptions": descriptions.ADJECTIVES, "reviews": reviews.ADJECTIVES, "translation": ()}
-VOCABULARIES = {"descriptions": descriptions.vocabulary, "reviews": reviews.vocabulary, "translation": translation.vocabulary}
+VOCABULARIES = {task.__name__.rpartition(".")[2]: task.vocabulary for task in (descriptions, reviews, translation)}
 
 
 def snapshots(trial: Trial) -> Iterator[tuple[Transformer, dict[str, Array]]]:
@@ -78,8 +78,8 @@ def looked(model: Transformer, batch: Batch, links: list[Tensor], causal: bool) 
 def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
     """For every kind of LINKS rows of (sentence, query, key): the word that predicts, and the one its answer stands in.
 
-    Who describes whom: the answer is a word of the sentence. A translated word's is the English word that it translates. Sentences in
-    which that word occurs twice are left out.
+    Who describes whom: the answer is a word of the sentence. A translated word's is the English word
+    that it translates. Sentences in which that word occurs twice are left out.
     """
     found: list[list[tuple[int, int, int]]] = [[] for _ in LINKS[task]]
     known, english = VOCABULARIES[task](), {chinese: word for word, chinese in translation.dictionary().items()}

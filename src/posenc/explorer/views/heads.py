@@ -1,7 +1,7 @@
 """What the heads of small trained models attend to, with and without positions, in a sentence that the reader may type.
 
-A sentence goes to the models that know its words: two kinds say who describes whom, in Chinese and in English, one translates
-English into Chinese (posenc.explorer.trained_words).
+A sentence goes to the models that know its words: two kinds say who describes whom, in Chinese and in English; one kind
+translates English into Chinese (posenc.explorer.trained_words).
 Legend: l layers, h heads, i query, j key, s snapshots of the training, n kinds of links.
 """
 

@@ -3,8 +3,9 @@
     tokens    [ the film is very boring , but the actors' acting    is brilliant . ]      bidirectional; a token is a word
     targets   [ .   boring . .   film   . .   .   .       brilliant .  acting    . ]
 
-As in `descriptions`, any adjective suits any noun, so the words alone do not say which belong together. The adjective stands
-after its noun (the film is boring) or before it (it was a boring film), so the nearest noun is not always the right one.
+As in `descriptions`, any adjective suits any noun, so the words alone do not say which belong together. The adjective
+stands after its noun (the film is boring) or before it (it was a boring film), so the nearest noun is not always the right
+one.
 
     sentence   [S B] clause {joiner clause} .      as many clauses as the length takes
     clause     D N V A | D N V I A | D O N V A | D O N V I A | S L D A N | it V a A T | it V a J A T
@@ -36,10 +37,10 @@ THINGS = (
 )  # "a" may stand before them
 NOUNS = (*THINGS, "food", "service", "music", "acting", "weather", "coffee", "ending", "view")
 ADJECTIVES = (
-    "good", "bad", "great", "boring", "brilliant", "awful", "terrible", "excellent", "nice", "funny", "sad", "happy", "slow",
-    "fast", "cheap", "expensive", "old", "new", "big", "small", "long", "short", "loud", "quiet", "clean", "dirty", "warm",
-    "cold", "friendly", "rude", "beautiful", "ugly", "strange", "simple", "strong", "weak", "interesting", "exciting", "fresh",
-    "perfect",
+    "good", "bad", "great", "boring", "brilliant", "awful", "terrible", "excellent", "nice", "funny", "sad", "happy",
+    "slow", "fast", "cheap", "expensive", "old", "new", "big", "small", "long", "short", "loud", "quiet", "clean",
+    "dirty", "warm", "cold", "friendly", "rude", "beautiful", "ugly", "strange", "simple", "strong", "weak",
+    "interesting", "exciting", "fresh", "perfect",
 )
 SLOTS = {
     "N": NOUNS, "T": THINGS, "A": ADJECTIVES,
@@ -48,7 +49,8 @@ SLOTS = {
     "V": ("is", "was", "seems", "looks"),
     "I": ("very", "really", "quite", "so", "too", "not"),
     "J": ("very", "really"),
-    "S": ("i", "we", "they"), "B": ("think", "thought", "said"), "L": ("like", "love", "liked", "loved", "hated", "saw", "had"),
+    "S": ("i", "we", "they"), "B": ("think", "thought", "said"),
+    "L": ("like", "love", "liked", "loved", "hated", "saw", "had"),
 }  # what each letter stands for; nouns and adjectives occur once in a sentence
 # fmt: on
 CLAUSES = ("D N V A", "D N V I A", "D O N V A", "D O N V I A", "S L D A N", "it V a A T", "it V a J A T")

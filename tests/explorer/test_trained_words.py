@@ -16,6 +16,8 @@ from posenc.lab.trial.training import new_model
 from posenc.positions import Positions
 
 FILM, CAR = "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building."
+REVIEW = "The film is very boring, but the actors' acting is brilliant."
+EXAMPLES = {"descriptions": FILM, "reviews": REVIEW, "translation": CAR}
 TRIALS = {(trial.task.name, trial.encoding): trial for trial in read_experiment("words").trials()}
 
 
@@ -32,7 +34,7 @@ def lab_model(task: str, encoding: str):
 @pytest.mark.parametrize(("task", "encoding"), TRIALS)
 def test_a_model_reads_as_the_labs_does(task, encoding):
     """The probability of its answers, and which they are, by the lab's model in fp64."""
-    read = load(task, encoding).read(split(FILM if task == "descriptions" else CAR).words)
+    read = load(task, encoding).read(split(EXAMPLES[task]).words)
     known = trained_words.about()["tasks"][task]["vocabulary"]
     tokens = torch.tensor([[known.index(word) for word in read.words]])
     with torch.no_grad():
@@ -44,30 +46,34 @@ def test_a_model_reads_as_the_labs_does(task, encoding):
 
 
 @pytest.mark.parametrize("encoding", ["nope", "rope"])
-def test_right_and_linked_are_those_of_the_shipped_weights(encoding):
+@pytest.mark.parametrize(
+    ("task", "some"), [("descriptions", ("无聊", "精彩", "感人")), ("reviews", ("boring", "brilliant", "great"))]
+)
+def test_right_and_linked_are_those_of_the_shipped_weights(task, some, encoding):
     """Without positions the partner is a guess among the words of its kind; with them every held-out sentence is right."""
-    trial, model = TRIALS["descriptions", encoding], load("descriptions", encoding)
-    batch, known = trial.task.scored(16, None), model.vocabulary
+    trial, model = TRIALS[task, encoding], load(task, encoding)
+    batch, known = trial.task.scored(trial.task.length, None), model.vocabulary
     right, attended = 0, []
     for tokens, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
         read = model.read(tuple(known[token] for token in tokens))
         right += all(target == IGNORE or read.answers[n] == known[target] for n, target in enumerate(targets))
         for query, target in enumerate(targets):
-            if target != IGNORE and known[tokens[query]] in ("无聊", "精彩", "感人"):
+            if target != IGNORE and known[tokens[query]] in some:
                 attended.append(read.weights[:, :, query, tokens.index(target)])
-    recorded = trained_words.record()[f"descriptions.{encoding}.right"][-1]
+    recorded = trained_words.record()[f"{task}.{encoding}.right"][-1]
     assert right / len(batch.tokens) == pytest.approx(recorded, abs=1 / 256)
     assert (recorded > 0.99) == (encoding == "rope")
-    linked = trained_words.record()[f"descriptions.{encoding}.linked"][-1, :, :, 0]
-    np.testing.assert_allclose(torch.stack(attended).mean(0), linked, atol=0.1)  # three adjectives of twelve
+    linked = trained_words.record()[f"{task}.{encoding}.linked"][-1, :, :, 0]
+    np.testing.assert_allclose(torch.stack(attended).mean(0), linked, atol=0.1)  # of three adjectives
     assert linked.max() > 0.9 if encoding == "rope" else linked.max() < 0.4
 
 
-def test_the_first_steps_of_training_come_out_again():
-    trial = TRIALS["descriptions", "alibi"]
+@pytest.mark.parametrize("task", ["descriptions", "reviews"])
+def test_the_first_steps_of_training_come_out_again(task):
+    trial = TRIALS[task, "alibi"]
     for n, (_, found) in enumerate(itertools.islice(train_words.snapshots(trial), 2)):
         for name, array in found.items():
-            np.testing.assert_allclose(array, trained_words.record()[f"descriptions.alibi.{name}"][n], atol=1e-3)
+            np.testing.assert_allclose(array, trained_words.record()[f"{task}.alibi.{name}"][n], atol=1e-3)
 
 
 def test_uniform_attention_is_one_over_what_is_visible():
@@ -84,9 +90,21 @@ def test_sentences_are_cut_into_the_longest_known_words():
     assert split("电视剧 很有趣, 而电影很老套").words == ("电视剧", "很", "有趣", "，", "而", "电影", "很", "老套", "。")
     assert split(CAR) == ("translation", ("the", "red", "car", "is", "parked", "outside", "the", "building", "."))
     assert split("the red  car").words == ("the", "red", "car", ".")
+
+
+def test_an_english_sentence_goes_to_the_models_that_know_its_words():
+    said = "the film is very boring , but the actors' acting is brilliant ."
+    assert split(REVIEW) == split(REVIEW.replace("'", "’").replace(".", "!")) == ("reviews", tuple(said.split()))
+    assert split("The car is old") == ("reviews", ("the", "car", "is", "old", "."))
+    assert split("The old car is parked beside the school").task == "translation"
+
+
+def test_words_that_no_model_knows_are_refused():
     for text, said in (
         ("这部电影很蓝", "'蓝'"),
-        ("the red cat is", "'cat'"),
+        ("the red tree is", "'tree'"),
+        ("The food is good, but the waiter was slow.", "'waiter'; they know .* coffee "),
+        ("the red car is parked beside the food", "'food'; they know .* garage "),
         ("", "at least two"),
         ("的" * 30, "at most 24"),
     ):

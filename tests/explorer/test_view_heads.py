@@ -13,7 +13,7 @@ from posenc.explorer import views
 from posenc.explorer.trained_words import about, load, record, split
 from posenc.explorer.views.heads import SENTENCES
 
-FILM, CAR = SENTENCES
+FILM, IN_ENGLISH, CAR = SENTENCES
 
 
 def value(page, role: str) -> float:
@@ -42,6 +42,20 @@ def test_what_the_page_says_of_the_models_is_so():
     assert record()["descriptions.nope.linked"][-1].max() < 1 / 3
     linked = record()["descriptions.rope.linked"][-1, :, :, 0]
     assert (linked[0].min(), linked[0].max(), linked.max()) == pytest.approx((0.04, 0.08, 0.97), abs=0.005)
+    words = split(IN_ENGLISH).words
+    boring, film, acting, praise = (words.index(word) for word in ("boring", "film", "acting", "brilliant"))
+    blind, rope = (load("reviews", name).read(words) for name in ("nope", "rope"))
+    second = rope.weights[1]
+    assert min(second[:, boring, film].min(), second[:, acting, praise].min()) == pytest.approx(0.92, abs=0.005)
+    assert blind.weights[:, :, boring, film].max() == pytest.approx(0.82, abs=0.005)
+    assert blind.answers[boring] == "acting"
+    assert max(blind.chances[n] for n in (boring, film, acting, praise)) == pytest.approx(0.66, abs=0.005)
+    assert [record()[f"reviews.{name}.right"][-1] for name in ("nope", "rope", "sinusoidal")] == [0, 1, 1]
+    assert record()["reviews.alibi.right"][-1] == pytest.approx(0.99, abs=0.005)
+    assert record()["reviews.nope.linked"][-1].max() < 1 / 3
+    linked = record()["reviews.rope.linked"][-1, :, :, 0]
+    assert (linked[0].min(), linked[0].max(), linked.max()) == pytest.approx((0.05, 0.05, 0.98), abs=0.005)
+    assert record()["reviews.uniform"] == pytest.approx([0.05, 0.05])
     words = split(CAR).words
     for name in ("nope", "rope"):
         read = load("translation", name).read(words)
@@ -51,7 +65,14 @@ def test_what_the_page_says_of_the_models_is_so():
 
 
 @pytest.mark.parametrize(
-    ("sentence", "said"), [("这部电影很蓝", "蓝"), ("The cat", "cat"), ("。", "two words"), ("的" * 30, "24")]
+    ("sentence", "said"),
+    [
+        ("这部电影很蓝", "蓝"),
+        ("The tree is old.", "tree"),
+        ("The green van is parked outside the park.", "green"),
+        ("。", "two words"),
+        ("的" * 30, "24"),
+    ],
 )
 def test_sentences_that_no_model_knows_are_refused(sentence, said):
     with pytest.raises(views.Refused, match=said):
@@ -80,8 +101,36 @@ def test_the_film_is_read_with_and_without_positions(opened):
     exec(page.inner_text(".code code"), made)
 
 
-def test_an_english_page_opens_with_the_difference_and_says_what_the_words_mean(opened):
+def test_an_english_page_opens_with_the_difference(opened):
     page = opened("heads")
+    expect(page.locator("[data-name=sentence] input")).to_have_value(IN_ENGLISH)
+    assert (value(page, "right-without"), value(page, "right-with")) == (0, 1)
+    expect(page.locator(".model h2 b")).to_have_text(["0 % right", "100 % right"])
+    answers = ["boring", "acting", "brilliant", "acting", "boring", "film", "brilliant", "acting"]
+    expect(page.locator(".model [data-role=answer]")).to_have_text([f"→ {word}" for word in answers])
+
+
+def test_an_unknown_word_is_named_with_the_words_that_are_known(browser, server):
+    """In a page of its own, because the browser's console tells of the refusal."""
+    page = browser.new_page(viewport={"width": 1440, "height": 900}, locale="en-GB")
+    page.goto(f"{server}/#/heads")
+    page.wait_for_selector("main[data-ready]")
+    field = page.locator("[data-name=sentence] input")
+    field.fill("The soup is very good but the music was awful")
+    field.press("Enter")
+    refused = page.locator("[role=alert]").first
+    expect(refused).to_contain_text("do not know 'soup'; they know")
+    expect(refused).to_contain_text("coffee")
+    field.fill("The coffee is very good but the music was awful")
+    field.press("Enter")
+    expect(page.locator(".model").nth(1).locator("[data-role=answer]")).to_have_text(
+        ["→ good", "→ coffee", "→ awful", "→ music"]
+    )
+    page.close()
+
+
+def test_an_english_page_says_what_chinese_words_mean(opened):
+    page = opened(f"heads?sentence={FILM}")
     assert (value(page, "right-without"), value(page, "right-with")) == (0, 1)
     expect(page.locator(".model h2 b")).to_have_text(["0 % right", "100 % right"])
     second = page.locator(".model").nth(1)

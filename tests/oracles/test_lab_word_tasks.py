@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 
-from posenc.lab.tasks import descriptions, translation
+from posenc.lab.tasks import descriptions, reviews, translation
 from posenc.lab.tasks.descriptions import Descriptions
+from posenc.lab.tasks.reviews import Reviews
 from posenc.lab.tasks.task import Batch
 from posenc.lab.tasks.translation import Translation
 
@@ -105,6 +108,90 @@ def test_held_out_descriptions_are_never_trained_on_and_the_note_s_sentence_is_t
     }
 
 
+ENGLISH_NOUNS, ENGLISH_ADJECTIVES = (
+    set(re.findall(r"\w+", words))
+    for words in (
+        """film story book song meal hotel room phone car dog cat house city park game teacher food service music acting
+        weather coffee ending view""",
+        """good bad great boring brilliant awful terrible excellent nice funny sad happy slow fast cheap expensive old new
+        big small long short loud quiet clean dirty warm cold friendly rude beautiful ugly strange simple strong weak
+        interesting exciting fresh perfect""",
+    )
+)
+VERB = "(?:is|was|seems|looks)"
+DETERMINER = "(?:the|this|that|my|our|their)"
+CLAUSE = re.compile(
+    rf"""(?:
+    {DETERMINER}\ (?:\w+'s?\ )?(?P<subject>\w+)\ {VERB}\ (?:(?:very|really|quite|so|too|not)\ )?(?P<said>\w+)
+    | (?:i|we|they)\ (?:like|love|liked|loved|hated|saw|had)\ {DETERMINER}\ (?P<before>\w+)\ (?P<object>\w+)
+    | it\ {VERB}\ (?:a\ (?:very|really)\ |a\ (?=[^aeiou])|an\ (?=[aeiou]))(?P<kind>\w+)\ (?P<thing>\w+)
+    )""",
+    re.VERBOSE,
+)
+
+
+def reviewed(words: list[str]) -> dict[int, int]:
+    """The partner of every noun and adjective, by a regular expression for each clause."""
+    assert words[-1] == "."
+    text, at, found = " ".join(words[:-1]), 0, dict[int, int]()
+    if opening := re.match(r"(?:i|we|they) (?:think|thought|said) ", text):
+        at = opening.end()
+    while True:
+        clause = CLAUSE.match(text, at)
+        assert clause, text[at:]
+        noun, adjective = (
+            next(text[: clause.start(name)].count(" ") for name in names if clause[name])
+            for names in (("subject", "object", "thing"), ("said", "before", "kind"))
+        )
+        assert (words[noun] in ENGLISH_NOUNS, words[adjective] in ENGLISH_ADJECTIVES) == (True, True), clause[0]
+        found |= {noun: adjective, adjective: noun}
+        if clause.end() == len(text):
+            return found
+        joiner = re.compile(r" (?:, but|, and|,|but|and|while) ").match(text, clause.end())
+        assert joiner, text[clause.end() :]
+        at = joiner.end()
+
+
+def pairs_of_reviews(batch: Batch) -> set[tuple[tuple[str, str], ...]]:
+    """What every sentence says, after its targets were compared with the parser's."""
+    known, said = reviews.vocabulary(), set[tuple[tuple[str, str], ...]]()
+    for tokens, targets in zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True):
+        words = [known[token] for token in tokens]
+        partners = reviewed(words)
+        wanted = {here: words[there] for here, there in partners.items()}
+        assert {n: known[target] for n, target in enumerate(targets) if target >= 0} == wanted
+        assert len(set(wanted.values())) == len(wanted), "two words with the same partner"
+        said.add(tuple((words[here], words[there]) for here, there in partners.items() if words[here] in ENGLISH_NOUNS))
+    return said
+
+
+@pytest.mark.parametrize("length", [5, 9, 13, 20, 28, 40])
+def test_the_pairs_of_an_english_sentence_are_those_that_a_parser_finds(length: int) -> None:
+    task = Reviews(length=length, lengths=(length,), held_out=64)
+    held_out = pairs_of_reviews(task.scored(length, None))
+    random = generator(length)
+    trained = set[tuple[tuple[str, str], ...]]().union(
+        *(pairs_of_reviews(task.training_batch(32, random, None)) for _ in range(20))
+    )
+    assert not held_out & trained
+    assert not any({("film", "boring"), ("acting", "brilliant")} <= set(said) for said in trained)
+    assert all(len(said) >= 2 for said in held_out) == (length >= 10)
+
+
+def test_all_nouns_and_adjectives_meet_on_either_side_and_the_film_is_the_first() -> None:
+    random, task = generator(4), Reviews()
+    said = {pair for _ in range(100) for one in pairs_of_reviews(task.training_batch(64, random, None)) for pair in one}
+    assert said == {(noun, adjective) for noun in ENGLISH_NOUNS for adjective in ENGLISH_ADJECTIVES}
+    first, known = task.scored(13, None), reviews.vocabulary()
+    assert " ".join(known[n] for n in first.tokens[0]) == "the film is very boring , but the actors' acting is brilliant ."
+    assert {(link.name, link.query, link.key) for link in first.links if link.row == 0} == {
+        ("boring→film", 4, 1),
+        ("film→boring", 1, 4),
+        ("brilliant→acting", 11, 9),
+        ("acting→brilliant", 9, 11),
+    }
+
+
 def translated(english: list[str]) -> list[str]:
     """By the lists above: the building and the preposition change places, 的 follows adjectives, 在 the verb."""
     first, _, second = " ".join(english).partition(" is ")
@@ -154,6 +241,8 @@ def test_the_red_car_is_the_first_and_its_links_are_its_words() -> None:
     [
         (Descriptions, {"lengths": (7, 16)}),
         (Descriptions, {"lengths": (16, 37)}),
+        (Reviews, {"lengths": (4, 20)}),
+        (Reviews, {"lengths": (20, 41)}),
         (Translation, {"length": 11, "lengths": (11,)}),
     ],
 )

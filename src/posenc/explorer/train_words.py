@@ -1,14 +1,16 @@
 """Trains the models of `trained_words` as the lab's preset `words` says, and writes trained_words.npz.
 
-python -m posenc.explorer.train_words      needs posenc[lab]; a minute on one core
+python -m posenc.explorer.train_words            needs posenc[lab]; two minutes on one core
+python -m posenc.explorer.train_words reviews    the models of this task; the others stay as they are
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import sys
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import torch
@@ -18,10 +20,10 @@ import posenc
 from posenc.attention.backends.reference import probabilities
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.explorer import recorded
-from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName
+from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName, about, record
 from posenc.lab.experiment import Trial, read_experiment
 from posenc.lab.records.provenance import revision
-from posenc.lab.tasks import descriptions, translation
+from posenc.lab.tasks import descriptions, reviews, translation
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.lab.trial.training import Run
 from posenc.positions import Positions
@@ -32,8 +34,9 @@ if TYPE_CHECKING:
     from posenc.lab.trial.model import Transformer
 
 PRESET = "words"
-ASKED = {"descriptions": (*descriptions.NOUNS, *descriptions.ADJECTIVES), "translation": ()}  # words with an answer
-VOCABULARIES = {"descriptions": descriptions.vocabulary, "translation": translation.vocabulary}
+NOUNS = {"descriptions": descriptions.NOUNS, "reviews": reviews.NOUNS, "translation": ()}
+ADJECTIVES = {"descriptions": descriptions.ADJECTIVES, "reviews": reviews.ADJECTIVES, "translation": ()}
+VOCABULARIES = {task.__name__.rpartition(".")[2]: task.vocabulary for task in (descriptions, reviews, translation)}
 
 
 def snapshots(trial: Trial) -> Iterator[tuple[Transformer, dict[str, Array]]]:
@@ -75,8 +78,8 @@ def looked(model: Transformer, batch: Batch, links: list[Tensor], causal: bool) 
 def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
     """For every kind of LINKS rows of (sentence, query, key): the word that predicts, and the one its answer stands in.
 
-    A description's answer is a word of the sentence. A Chinese word's is the English word that it translates. Sentences in
-    which that word occurs twice are left out.
+    Who describes whom: the answer is a word of the sentence. A translated word's is the English word
+    that it translates. Sentences in which that word occurs twice are left out.
     """
     found: list[list[tuple[int, int, int]]] = [[] for _ in LINKS[task]]
     known, english = VOCABULARIES[task](), {chinese: word for word, chinese in translation.dictionary().items()}
@@ -85,10 +88,9 @@ def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
         for query, target in enumerate(targets):
             if target == IGNORE:
                 continue
-            wanted = known[target] if task == "descriptions" else english.get(known[target])
+            wanted = english.get(known[target]) if task == "translation" else known[target]
             if wanted is not None and words.count(wanted) == 1:
-                of_noun = task == "descriptions" and words[query] in descriptions.NOUNS
-                found[of_noun].append((row, query, words.index(wanted)))
+                found[words[query] in NOUNS[task]].append((row, query, words.index(wanted)))
     return [torch.tensor(one) for one in found]
 
 
@@ -98,12 +100,15 @@ def uniform(links: list[Tensor], tokens: int, causal: bool) -> Array:
     return np.array([float((1 / one.double()).mean()) for one in visible])
 
 
-def main() -> None:
+def main(names: Collection[str]) -> None:
+    """Trains the models of these tasks; those of the others stay as they are recorded."""
     torch.set_num_threads(1)
     experiment = read_experiment(PRESET)
-    arrays = dict[str, Any]()
+    arrays = {name: array for name, array in record().items() if name.partition(".")[0] not in names}
     for trial in experiment.trials():
         start, task = f"{trial.task.name}.{trial.encoding}", trial.task
+        if task.name not in names:
+            continue
         models, found = zip(*snapshots(trial), strict=True)  # the same model at every step, in the end the trained one
         for name in found[0]:
             arrays[f"{start}.{name}"] = np.stack([one[name] for one in found]).astype(np.float32)
@@ -111,29 +116,31 @@ def main() -> None:
         batch = task.scored(task.length, None)
         links = linked_words(cast(TaskName, task.name), batch)
         arrays[f"{task.name}.uniform"] = uniform(links, batch.tokens.shape[1], task.causal)
+    made = {
+        plan.task.name: {
+            "vocabulary": VOCABULARIES[plan.task.name](),
+            "asked": (*NOUNS[plan.task.name], *ADJECTIVES[plan.task.name]),  # words with an answer
+            "title": plan.task.title.as_dict(),
+            "settings": plan.task.model_dump(),
+            "training": plan.training.model_dump(),
+            "tokens": plan.task.tokens(plan.task.length),
+            "date": datetime.now(UTC).date().isoformat(),
+            "posenc": posenc.__version__,
+            "torch": torch.__version__,
+            "revision": revision(),
+        }
+        for plan in experiment.tasks
+        if plan.task.name in names
+    }
     said = {
         "preset": PRESET,
         "size": experiment.size.model_dump(),
         "seed": experiment.first_seed,
         "steps": STEPS,
-        "tasks": {
-            plan.task.name: {
-                "vocabulary": VOCABULARIES[plan.task.name](),
-                "asked": ASKED[plan.task.name],
-                "title": plan.task.title.as_dict(),
-                "settings": plan.task.model_dump(),
-                "training": plan.training.model_dump(),
-                "tokens": plan.task.tokens(plan.task.length),
-            }
-            for plan in experiment.tasks
-        },
-        "date": datetime.now(UTC).date().isoformat(),
-        "posenc": posenc.__version__,
-        "torch": torch.__version__,
-        "revision": revision(),
+        "tasks": about()["tasks"] | made,
     }
     recorded.write(FILE, said, arrays)
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:] or list(VOCABULARIES))

@@ -1,9 +1,10 @@
-"""Small models of two tasks of words, trained with and without positions, and what their heads learned on the way.
+"""Small models of three tasks of words, trained with and without positions, and what their heads learned on the way.
 
     posenc lab run words                   trains and scores them (posenc/lab/presets/words.yaml)
-    python -m posenc.explorer.train_words  trains the same ones in a minute on one core and writes trained_words.npz
+    python -m posenc.explorer.train_words  trains the same ones in two minutes on one core and writes trained_words.npz
 
     descriptions   Chinese sentences: the adjective of every noun and the noun of every adjective; bidirectional
+    reviews        the same in English
     translation    English sentences and their translation into Chinese, word by word; causal
 
     TASK.ENCODING.parameter …     float16       the weights after training
@@ -43,12 +44,16 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 FILE = Path(__file__).parent / "trained_words.npz"
-TaskName = Literal["descriptions", "translation"]
+TaskName = Literal["descriptions", "reviews", "translation"]
 Encoding = Literal["rope", "sinusoidal", "alibi", "nope"]
 STEPS = (0, 20, 50, 100, 150, 200, 300, 500, 800)
-LINKS: dict[TaskName, tuple[str, ...]] = {"descriptions": ("to_noun", "to_adjective"), "translation": ("to_translated",)}
+LINKS: dict[TaskName, tuple[str, ...]] = {
+    "descriptions": ("to_noun", "to_adjective"),
+    "reviews": ("to_noun", "to_adjective"),
+    "translation": ("to_translated",),
+}
 MOST_WORDS = 24
-FULL_STOPS = {"descriptions": "。", "translation": "."}
+FULL_STOPS: dict[TaskName, str] = {"descriptions": "。", "reviews": ".", "translation": "."}
 SAME = str.maketrans({",": "，", "!": "。", "！": "。"})  # in a Chinese sentence
 
 
@@ -74,11 +79,11 @@ def split(text: str) -> Sentence:
     """The words of a sentence, and the task of the models that know them.
 
     A sentence with Chinese characters is cut from the left into the longest words of the vocabulary; an English one at
-    spaces. A missing stop at the end is added. Raises ValueError for words that no model knows, and for too many.
+    spaces and punctuation. English goes to the models that know most of its words, to `reviews` where both know as many. A
+    missing stop at the end is added. Raises Refused for words that these models do not know, and for too many words.
     """
-    task: TaskName = "descriptions" if re.search("[\u3000-\u9fff]", text) else "translation"
-    known, stop = about()["tasks"][task]["vocabulary"], FULL_STOPS[task]
-    words = _longest(text.translate(SAME).replace(".", stop), known) if task == "descriptions" else _spaced(text, known)
+    task, words = _chinese(text) if re.search("[\u3000-\u9fff]", text) else _english(text)
+    stop = FULL_STOPS[task]
     words = (*words, stop) if not words or words[-1] != stop else words
     if len(words) > MOST_WORDS:
         said = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
@@ -89,28 +94,32 @@ def split(text: str) -> Sentence:
     return Sentence(task, words)
 
 
-def _longest(text: str, known: list[str]) -> tuple[str, ...]:
-    text, found, longest = "".join(text.split()), list[str](), max(map(len, known))
+def _chinese(text: str) -> tuple[TaskName, tuple[str, ...]]:
+    known, found = about()["tasks"]["descriptions"]["vocabulary"], list[str]()
+    text, longest = "".join(text.translate(SAME).replace(".", "。").split()), max(map(len, known))
     while text:
         word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
         if word is None:
             raise _unknown(text[0], known)
         found.append(word)
         text = text[len(word) :]
-    return tuple(found)
+    return "descriptions", tuple(found)
 
 
-def _spaced(text: str, known: list[str]) -> tuple[str, ...]:
-    words = re.findall(r"[^\s.]+|\.", text.lower())
-    english = [word for word in known if word.isascii()]
-    for word in words:
-        if word not in english:
-            raise _unknown(word[:20], english)
-    return tuple(words)
+def _english(text: str) -> tuple[TaskName, tuple[str, ...]]:
+    words = re.findall(r"[\w'-]+|[^\w\s]", text.lower().replace("’", "'").replace("!", "."))
+    tasks: tuple[TaskName, ...] = ("reviews", "translation")
+    known = {task: [word for word in about()["tasks"][task]["vocabulary"] if word.isascii()] for task in tasks}
+    unknown = {task: [word for word in words if word not in known[task]] for task in tasks}
+    nearest = min(tasks, key=lambda task: len(unknown[task]))
+    if unknown[nearest]:
+        raise _unknown(unknown[nearest][0][:20], known[nearest])
+    return nearest, tuple(words)
 
 
 def _unknown(word: str, known: list[str]) -> Refused:
-    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=" ".join(known)))
+    words = " ".join(one for one in known if one[0].isalpha())
+    return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=words))
 
 
 # Models ---------------------------------------------------------------------------------------------------------------

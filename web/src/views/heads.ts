@@ -21,12 +21,13 @@ const NAMES: Record<string, string> = { rope: "RoPE", sinusoidal: "Sinusoidal", 
 
 /** Offered where one is typed, and as buttons below the drawing. */
 const EXAMPLES = [
-  "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.", "演员表演精彩，但这部电影很无聊。", "昨天听说歌手嗓音很自然，而有粗糙的画面。",
-  "他说小说很感人，有出色的台词，但动画很平淡。", "The old bus is hidden behind the new school.",
+  "The film is very boring, but the actors' acting is brilliant.", "这部电影很无聊，但演员表演精彩。", "The red car is parked outside the building.",
+  "The actors' acting is brilliant, but the film is very boring.", "演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.",
+  "It was a great meal, but the service was really slow.", "他说小说很感人，有出色的台词，但动画很平淡。",
 ];
 
 interface Facts {
-  task: "descriptions" | "translation";
+  task: "descriptions" | "reviews" | "translation";
   reads: { words: string[]; answers: string[] }[];
   asked: string[];
   vocabulary: string[];
@@ -43,16 +44,16 @@ export const view: View = {
   name: "heads",
   title: both("What trained heads look at", "训练好的头看向哪里"),
   idea: both(
-    "Small models were trained on generated sentences, once without positions and once with them. A Chinese sentence asks who describes whom, an English one is translated word by word.",
-    "小模型在生成的句子上训练，一次没有位置，一次有位置。汉语句子问谁形容谁，英语句子则逐词翻译。",
+    "Small models were trained on generated sentences, once without positions and once with them. Those for one task say who describes whom, in English or in Chinese; those for the other translate English word by word.",
+    "小模型在生成的句子上训练，一次没有位置，一次有位置。一种任务是判断谁形容谁，读英语或汉语；另一种是把英语逐词译成汉语。",
   ),
   notice: [
     both(
-      "Who describes whom: any adjective suits any noun, so without positions a model can only guess among them, and no head gives the right word more than a third of its attention on average. With positions every held-out sentence is right, and each head of layer 2 looks from 无聊 to 电影 and from 表演 to 精彩 (RoPE: 0.87 to 1.00).",
+      "Who describes whom: any adjective suits any noun, so without positions a model can only guess among them, and no head gives the right word more than a third of its attention on average. With RoPE or sinusoids every held-out sentence is right (ALiBi: 99 %), and each head of layer 2 looks from boring to film and from acting to brilliant (RoPE: 0.92 to 1.00).",
       "谁形容谁：任何形容词都配得上任何名词，没有位置的模型只能猜，平均而言，没有一个头把三分之一以上的注意力给对的词。有了位置，留出的句子全部答对，第 2 层的每个头都从“无聊”看向“电影”、从“表演”看向“精彩”（RoPE：0.87 到 1.00）。",
     ),
     both(
-      "In this sentence single heads without positions also look from 无聊 to 电影 (0.94), but by luck: the answer for 表演 is 无聊, and no answer is surer than 58 %.",
+      "In this sentence single heads without positions also look from boring to film (0.82), but by luck: the answer for boring is acting, and no answer is surer than 66 %.",
       "在这个句子里，没有位置的模型也有头从“无聊”看向“电影”（0.94），但只是碰巧：它给“表演”的答案是“无聊”，没有一个答案的把握超过 58%。",
     ),
     both(
@@ -72,8 +73,8 @@ export const view: View = {
   styles,
   controls: [
     { name: "sentence", label: both("your sentence", "你的句子"), as: "sentence", rule: both(
-      "Chinese is cut from the left into the longest words that the models know, English at spaces; other words are refused. A missing full stop is added.",
-      "汉语从左往右切成模型认识的最长的词，英语在空格处断开；不认识的词会被拒绝。末尾缺少的句号会补上。",
+      "English is cut at spaces and goes to the models that know its words: nouns with adjectives, or a sentence to translate. Chinese is cut from the left into the longest known words. Other words are refused. A missing full stop is added.",
+      "汉语从左往右切成模型认识的最长的词。英语在空格处断开，交给认识这些词的模型：名词带形容词，或一个要翻译的句子。不认识的词会被拒绝。末尾缺少的句号会补上。",
     ), examples: EXAMPLES },
     { name: "encoding", label: both("positions", "位置编码") , choices: {
       rope: both("RoPE", "RoPE"), sinusoidal: both("sinusoidal", "正弦"), alibi: both("ALiBi", "ALiBi"),
@@ -97,9 +98,9 @@ export const view: View = {
     const profile = lineChart(stage, { label: both("Attention by distance at this step", "这一步按距离的注意力"), x: both("query − key: left of 0 is ahead, right of 0 is back", "查询 − 键：0 以左是后文，0 以右是前文"),
       y: both("mean probability", "平均概率"), height: 260, pick: (distance) => stage.set({ distance }) });
     const question = predict(stage, {
-      question: both("The model with RoPE that reads Chinese has two layers. In which of them do heads look from an adjective to its noun?", "用 RoPE 读汉语的模型有两层。从形容词看向它的名词的头在哪一层？"),
+      question: both("The model with RoPE that says who describes whom in English has two layers. In which of them do heads look from an adjective to its noun?", "用 RoPE 读汉语的模型有两层。从形容词看向它的名词的头在哪一层？"),
       choices: [both("in layer 1", "第 1 层"), both("in layer 2", "第 2 层"), both("in both", "两层都有")], right: 1,
-      because: both("In layer 2. Layer 1 gives the noun 4 to 8 % on average, hardly more than uniform attention (6 %): it does not yet know the word's own surroundings. What it gathers lets layer 2 choose the right noun with up to 97 %.",
+      because: both("In layer 2. Layer 1 gives the noun 5 % on average, as uniform attention does: it does not yet know the word's own surroundings. What it gathers lets layer 2 choose the right noun with up to 98 %.",
         "第 2 层。第 1 层平均只给名词 4% 到 8%，与均匀注意力（6%）相差无几：它还不知道一个词的周围有什么。它收集到的信息让第 2 层能以最高 97% 的概率选中正确的名词。"),
     });
     const training = h("div", { class: "training" }, h("h2", {}, t(both("While training", "训练过程"))), h("div", { class: "scrubber" }, play.element, when), h("div", { class: "split" }, rising.element, profile.element));
@@ -128,7 +129,7 @@ export const view: View = {
         const weights = head < count ? all.subarray(head * size, (head + 1) * size) : largest(all, size);
         const arrow = words.indexOf("→");
         const asked = words.flatMap((word, i) => (arrow < 0 ? (facts.asked.includes(word) ? [i] : []) : i >= arrow && i < words.length - 1 ? [i] : []));
-        return { words, answers, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
+        return { words, answers, beside: facts.reads[1 - model]!.answers, head, ofAll: head === count, asked, weights, chances: array(data, model ? "chances_with" : "chances_without").values, ...(arrow < 0 ? {} : { translated: arrow + 1 }) };
       });
       const right = array(data, "right").values;
       const chosenIn = ({ asked }: Reading) => (asked.includes(number(state, "query")) ? number(state, "query") : asked[0] ?? 0);
@@ -183,8 +184,8 @@ export const view: View = {
         reading.words.map((word, j) => [`${word} ${j}`, same ? rounded(other.weights[query * size + j]!) : NaN, rounded(row_[j]!)])));
       say(words, facts.vocabulary.join(" "));
       refill(from, t(both(
-        `Eight models, one seed (${facts.seed}): ${layers} layers, d_model ${facts.size["d_model"]}, ${heads} heads, ${facts.training.steps} steps of ${facts.training.rows} sentences, ${facts.date}. Made by `,
-        `共八个模型，一个随机种子（${facts.seed}）：${layers} 层，d_model ${facts.size["d_model"]}，${heads} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} 个句子，${facts.date}。命令：`)),
+        `Four models for this task, one seed (${facts.seed}): ${layers} layers, d_model ${facts.size["d_model"]}, ${heads} heads, ${facts.training.steps} steps of ${facts.training.rows} sentences, ${facts.date}. Made by `,
+        `这个任务有四个模型，一个随机种子（${facts.seed}）：${layers} 层，d_model ${facts.size["d_model"]}，${heads} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} 个句子，${facts.date}。命令：`)),
         h("code", {}, "python -m posenc.explorer.train_words"), t(both("; measured by ", "；测量：")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", "。")));
       stage.announce(`${asks} → ${looked}: ${shown(weight)}, ${t(both("answer", "答案"))} ${reading.answers[query]} ${shown(reading.chances[query]!)}`);
       const of = reading.head < count ? `[${Math.floor(reading.head / heads)}, ${reading.head % heads}, ${query}, ${key}]` : `.amax((0, 1))[${query}, ${key}]`;

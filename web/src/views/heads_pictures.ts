@@ -15,6 +15,8 @@ import { both, shown, widthOf } from "../words";
 export interface Reading {
   words: string[];
   answers: string[];
+  /** What the other model answers: both pictures leave room for both, so that their words stand alike. */
+  beside: string[];
   chances: ArrayLike<number>;
   /** Of one head, [t, t]. */
   weights: ArrayLike<number>;
@@ -36,11 +38,11 @@ const GLOSS: Record<string, string> = {
 /** Weights that are not drawn: below this, and where the largest of all heads is shown. */
 const [FAINTEST, FAINTEST_OF_ALL] = [0.05, 0.4];
 
-/** Words from left to right: the middle of each, and the width of all. */
-function laid(words: string[], glossed = false): { x: number[]; width: number } {
+/** Words from left to right: the middle of each, and the width of all. `below` is what is written under each word. */
+function laid(words: string[], below: (i: number) => string[] = () => []): { x: number[]; width: number } {
   let width = 0;
-  const x = words.map((word) => {
-    const own = Math.max(widthOf(word) * 18 + 16, glossed ? widthOf(GLOSS[word] ?? "") * 15 + 10 : 0, 42);
+  const x = words.map((word, i) => {
+    const own = Math.max(widthOf(word) * 18 + 14, ...below(i).map((text) => widthOf(text) * 15 + 10), 28);
     width += own;
     return width - own / 2;
   });
@@ -74,7 +76,7 @@ export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick
 
 /** Whether they give the same picture: what is set while training is shown elsewhere. */
 function alike(one: Reading, other: Reading): boolean {
-  return one.words === other.words && one.answers === other.answers && one.chances === other.chances && Array.from(one.weights).every((weight, at) => weight === other.weights[at]);
+  return one.words === other.words && one.answers === other.answers && one.beside === other.beside && one.chances === other.chances && Array.from(one.weights).every((weight, at) => weight === other.weights[at]);
 }
 
 function percent(value: number): string {
@@ -87,8 +89,10 @@ function scaled(picture: SVGElement, width: number): SVGElement {
   return picture;
 }
 
-function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean): SVGElement {
-  const { x, width } = laid(words, glossed);
+function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean): SVGElement {
+  const meaning = (word: string) => (glossed && GLOSS[word]) || "";
+  const answer = (word: string) => `→ ${meaning(word) || word}`;
+  const { x, width } = laid(words, (i) => [meaning(words[i]!), ...(asked.includes(i) ? [answer(answers[i]!), answer(beside[i]!)] : [])]);
   const [base, t, down] = [84, words.length, glossed ? 17 : 0];
   const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
     const weight = weights[i * t + j]!;
@@ -102,9 +106,9 @@ function arcs({ words, answers, chances, weights, asked, ofAll }: Reading, chose
     return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
       s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
       s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word),
-      glossed ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, GLOSS[word] ?? "") : null,
+      glossed ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, meaning(word)) : null,
       s("text", { class: "index", x: x[i], y: base + down + 48, "text-anchor": "middle" }, i),
-      isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, "→ ", (glossed && GLOSS[answers[i]!]) || answers[i]!) : null,
+      isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answer(answers[i]!)) : null,
       isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
   });
   return scaled(s("svg", { viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);

@@ -1,7 +1,7 @@
 """What the heads of small trained models attend to, with and without positions, in a sentence that the reader may type.
 
-A Chinese sentence goes to the models that say who describes whom, an English one to those that translate it
-(posenc.explorer.trained_words).
+A sentence goes to the models that know its words: two kinds say who describes whom, in Chinese and in English; one kind
+translates English into Chinese (posenc.explorer.trained_words).
 Legend: l layers, h heads, i query, j key, s snapshots of the training, n kinds of links.
 """
 
@@ -15,15 +15,20 @@ from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.sentences import opening
 
 ORDER = 144
-OPENING = "这部电影很无聊，但演员表演精彩。"  # glossed on an English page: here positions decide between 0 % and 100 %
-SENTENCES = (OPENING, "The red car is parked outside the building.")
-MORE = ("演员表演精彩，但这部电影很无聊。", "The old bus is hidden behind the new school.")
+OPENING = "这部电影很无聊，但演员表演精彩。"  # here positions decide between 0 % and 100 %, as in the English one
+IN_ENGLISH = "The film is very boring, but the actors' acting is brilliant."
+SENTENCES = (OPENING, IN_ENGLISH, "The red car is parked outside the building.")
+MORE = (
+    "演员表演精彩，但这部电影很无聊。",
+    "The actors' acting is brilliant, but the film is very boring.",
+    "The old bus is hidden behind the new school.",
+)
 WEIGHTS = ("weights_without", "weights_with", "chances_without", "chances_with")
 TRAINING = ("attention", "linked", "right", "uniform")
 
 
 class Parameters(Base):
-    sentence: str = opening(OPENING, OPENING)
+    sentence: str = opening(OPENING, IN_ENGLISH)
     encoding: Literal["rope", "sinusoidal", "alibi"] = "rope"
 
 
@@ -46,7 +51,8 @@ def data(asked: Parameters) -> Data:
         "vocabulary": about["tasks"][task]["vocabulary"],
         "training": about["tasks"][task]["training"],
         "held_out": about["tasks"][task]["settings"]["held_out"],
-        **{name: about[name] for name in ("steps", "size", "seed", "date", "preset")},
+        "date": about["tasks"][task]["date"],
+        **{name: about[name] for name in ("steps", "size", "seed", "preset")},
     }
     return Data({name: made[name] for name in (*WEIGHTS, *TRAINING)}, python, facts)
 

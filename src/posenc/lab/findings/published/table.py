@@ -386,8 +386,8 @@ CLAIMS = (
     PublishedClaim(
         ZHOU,
         say(
-            "FIRE with random positions, reversed numbers and index hints adds numbers of 100 digits after training on up to "
-            "40; the spread over seeds is large"
+            "FIRE with random positions, reversed numbers and index hints adds numbers of 100 digits after training on up "
+            "to 40; the spread over seeds is large"
         ),
         not_possible(say("the lab's addition has no index hints"), say("a task of addition with index hints")),
     ),

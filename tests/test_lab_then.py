@@ -10,6 +10,7 @@ import pytest
 
 import in_process
 from posenc.lab.experiment import Trial, parse
+from posenc.lab.findings import sentences
 from posenc.lab.findings.titles import change_title
 from posenc.lab.trial.training import Hardware, Run, run_trial
 
@@ -118,6 +119,25 @@ def test_the_report_shows_the_chain(tmp_path: Path) -> None:
     report = (tmp_path / "out" / "report" / "report.md").read_text("utf-8")
     for word in WORDS:
         assert change_title(word).en in report
+    page = (tmp_path / "out" / "report" / "index.html").read_text("utf-8")
+    for shown in (report, page):
+        assert "those whose names give steps were trained on after it" in shown
+        assert "further training" not in shown
+
+
+def test_the_sentence_about_changes_says_that_some_were_trained_on() -> None:
+    def said(change: str) -> str:
+        cells = {"4": {"mean": 1.0, "seeds": {"0": 1.0}}, "16": {"mean": 0.5, "seeds": {"0": 0.5}}}
+        task = {
+            "measure": "exact", "length": 4, "lengths": [4, 16], "arms": [{"name": "rope", "learnt": True, "cells": cells}],
+            "after": [{"change": "", "cells": cells}, {"change": change, "cells": cells}],
+        }  # fmt: skip
+        sentence = sentences._after_training(task)
+        assert sentence is not None
+        return sentence.en
+
+    assert "changed, trained on where a name says so, the scores at 4×" in said(WORDS[0])
+    assert "changed, and no further training, the scores at 4×" in said("yarn")
     assert change_title(WORDS[0]).en == "YaRN, 5 steps at 16"
 
 

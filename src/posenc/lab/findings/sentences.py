@@ -24,6 +24,7 @@ from posenc.lab.findings.wording import (
     task_title,
     times,
     trained_seeds,
+    trains_on,
 )
 from posenc.lab.say import say
 from posenc.lab.trial.training import CAUSAL_ONLY
@@ -240,8 +241,9 @@ def _after_training(task: Json) -> Words | None:
     each = (joined((change_title(change), scores[change]), " ", " ") for change in means)
     rows, at = joined(each, ", ", "，"), times(task, length)
     return say(
-        "With the frequencies or positions of the trained RoPE models changed, and no further training, "
+        "With the frequencies or positions of the trained RoPE models changed, {training}, "
         "the scores at {at} are, the best first: {rows}{undecided}.",
+        training=say("trained on where a name says so") if any(map(trains_on, means)) else say("and no further training"),
         at=at,
         rows=rows,
         undecided=_undecided(unsure),

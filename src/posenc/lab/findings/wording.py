@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from posenc.lab.experiment.change import Change
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import BREAKS, ENOUGH, FLAT
 from posenc.lab.findings.titles import title
@@ -77,6 +78,11 @@ def loss(task: Json, lost: float) -> Words:
     if task["measure"] == "bits":
         return say("{lost:+z.2f} bits", lost=lost)
     return say("{points:+z.1f} points", points=-100 * lost)
+
+
+def trains_on(change: str) -> bool:
+    """Whether the model is trained on after the change of that name; "" is none."""
+    return bool(change) and bool(Change.parse(change).trained)
 
 
 def difference(task: Json, ahead: Sequence[float]) -> Words:

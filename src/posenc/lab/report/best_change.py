@@ -1,12 +1,20 @@
-"""The sentence about which change of RoPE's frequencies after training is best."""
+"""What is said about changes of RoPE's frequencies or positions after training, and which is best."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from posenc.lab.findings.comparing import after_training
-from posenc.lab.findings.wording import times
+from posenc.lab.findings.wording import times, trains_on
 from posenc.lab.report.cells import Task, unit, value
 from posenc.lab.report.words import change_name, of, phrase
 from posenc.support.languages import Words
+
+
+def how_changed(tasks: Iterable[Task]) -> Words:
+    """How the models were changed; with what some were trained on after it, if an experiment has `then`."""
+    further = any(trains_on(one["change"]) for task in tasks for one in task["after"])
+    return phrase("after text trained" if further else "after text")
 
 
 def best_change(task: Task) -> Words:

@@ -8,7 +8,7 @@ from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.records.files import named
 from posenc.lab.report import ceiling, charts, depth, floor, tuning
-from posenc.lab.report.best_change import best_change
+from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.cells import (
     Findings,
     Task,
@@ -65,7 +65,7 @@ def markdown(findings: Findings, language: Language) -> str:
         if task["after"]:
             parts += [
                 f"## {said(joined([phrase('after'), of(task['title'])], ': ', '：'))}",
-                said(phrase("after text")),
+                said(how_changed([task])),
                 said(best_change(task)),
             ]
             parts.append(_changes(task, language))

@@ -16,7 +16,7 @@ from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
 from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
-from posenc.lab.report.best_change import best_change
+from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.cells import (
     Arm,
     Cell,
@@ -319,7 +319,7 @@ def _after(findings: Findings) -> str:
     tasks = [task for task in findings["tasks"] if charts.after(task)]
     if not tasks:
         return ""
-    text = "".join(tag("p", words) for words in (phrase("after text"), *map(best_change, tasks)) if words.en)
+    text = "".join(tag("p", words) for words in (how_changed(tasks), *map(best_change, tasks)) if words.en)
     inside = {"name": findings["name"], "tasks": tasks}
     return text + _per_task(inside, _changes)
 

@@ -156,6 +156,11 @@ PROSE = {
         "The frequencies or the positions of the trained RoPE models are changed, without further training. Do not "
         "compare these scores with encodings that were trained in the form in which they are scored."
     ),
+    "after text trained": say(
+        "The frequencies or the positions of the trained RoPE models are changed; those whose names give steps were "
+        "trained on after it. Do not compare these scores with encodings that were trained in the form in which they are "
+        "scored."
+    ),
     "after best": say(
         "{task}: at {times} the trained length, {change} has the best mean, {value} {unit}{undecided}; without a change "
         "the score is {none}."

@@ -192,6 +192,15 @@ def test_all_nouns_and_adjectives_meet_on_either_side_and_the_film_is_the_first(
     }
 
 
+def test_every_sentence_with_both_pairs_of_the_example_is_held_out() -> None:
+    """In either order, whatever else it says."""
+    film, acting = "it was a boring film", "our acting is brilliant"
+    for noun, adjective in zip(sorted(ENGLISH_NOUNS - {"film", "acting"}), sorted(ENGLISH_ADJECTIVES)[10:], strict=False):
+        for clauses in ((film, acting), (acting, film)):
+            words = f"{clauses[0]} and the {noun} is {adjective} , but {clauses[1]} ."
+            assert reviews.is_held_out(tuple(words.split())), words
+
+
 def translated(english: list[str]) -> list[str]:
     """By the lists above: the building and the preposition change places, 的 follows adjectives, 在 the verb."""
     first, _, second = " ".join(english).partition(" is ")

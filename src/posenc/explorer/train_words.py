@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 PRESET = "words"
 NOUNS = {"descriptions": descriptions.NOUNS, "reviews": reviews.NOUNS, "translation": ()}
 ADJECTIVES = {"descriptions": descriptions.ADJECTIVES, "reviews": reviews.ADJECTIVES, "translation": ()}
-VOCABULARIES = {task.__name__.rpartition(".")[2]: task.vocabulary for task in (descriptions, reviews, translation)}
+VOCABULARIES = {
+    "descriptions": descriptions.vocabulary,
+    "reviews": reviews.vocabulary,
+    "translation": translation.vocabulary,
+}
 
 
 def snapshots(trial: Trial) -> Iterator[tuple[Transformer, dict[str, Array]]]:

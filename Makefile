@@ -44,9 +44,8 @@ test:
 types: $(VENV)/.dev
 	$(BIN)/mypy
 
-# Three processes for two processors: a quarter of the time, tests wait for a browser or for another process.
 tests: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal -m "not acceptance"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
 # The wings: every file of tests belongs to one of them.
 WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks documents \
@@ -63,7 +62,7 @@ WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_insta
                  examples gpu_steps list page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n 3 --dist worksteal -m "not acceptance" $(or $(WING_$*),$(error there is no wing $*))
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance" $(or $(WING_$*),$(error there is no wing $*))
 
 # Prints the files of a wing, for the test that every file of tests has one.
 wing-%:

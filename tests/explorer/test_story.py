@@ -228,6 +228,13 @@ def test_every_step_has_an_address_and_keeps_the_sentence(opened):
     expect(page.locator(f"{TOKENS} .word")).to_have_text(["she", "sees", "him"])
 
 
+def test_a_step_taken_just_before_the_language_changes_counts(opened):
+    """The window's address comes after a delay; what reads it does not."""
+    page = opened("story?step=shift", lang="zh")
+    page.evaluate("document.querySelector('[data-role=on]').click(); document.querySelector('[data-language=en]').click()")
+    expect(page.locator(".step-head h2")).to_contain_text("RoPE's scores")
+
+
 def test_a_refused_sentence_says_why_and_leaves_the_scene(browser, server):
     """In a page of its own, because the browser's console tells of the refusal."""
     page = browser.new_page(locale="zh-CN")

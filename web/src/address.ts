@@ -14,18 +14,27 @@ export interface Address {
 
 export function browserAddress(): Address {
   let timer = 0;
+  let waiting: string | null = null; // written, and not yet in the window's address
   const listeners: (() => void)[] = [];
-  const tell = () => {
+  const settle = () => {
     clearTimeout(timer);
+    waiting = null;
+  };
+  const tell = () => {
+    settle();
     for (const listener of listeners) listener();
   };
   addEventListener("popstate", tell);
   return {
-    read: () => location.hash.slice(1),
+    read: () => waiting ?? location.hash.slice(1),
     write(text) {
       clearTimeout(timer);
+      waiting = text;
       // Browsers limit the changes of the address per second.
-      timer = window.setTimeout(() => history.replaceState(null, "", `#${text}`), 120);
+      timer = window.setTimeout(() => {
+        settle();
+        history.replaceState(null, "", `#${text}`);
+      }, 120);
     },
     go(text) {
       history.pushState(null, "", `#${text}`);

@@ -168,6 +168,7 @@ def _is_task(word: str, source: str) -> Iterator[bool]:
     """False before the file is executed, then whether it has a task. What the file raises, the checks of encodings say."""
     from posenc.lab import tasks
 
+    tasks.load("copy")  # imports what takes seconds, which is not the file's time
     yield False
     try:
         yield tasks.load(word, source) is not None

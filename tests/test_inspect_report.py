@@ -526,3 +526,21 @@ def test_a_right_file_with_another_length_than_its_factor_says_gets_no_warning(l
     (rotation,) = [one["rotation"] for one in data["parts"][0]["groups"][0]["encodings"]]
     assert rotation["cos_sin_scale"] == pytest.approx(1 + 0.1 * math.log(scaling["factor"]))
     assert any(one["text"].startswith(f"factor {scaling['factor']:g} is used") for one in data["remarks"])
+
+
+MINISTRAL_8B = {"model_type": "mistral", "hidden_size": 4096, "head_dim": 128, "num_attention_heads": 32, "num_hidden_layers": 36,
+                "max_position_embeddings": 32768, "rope_theta": 1e8, "sliding_window": 32768}  # fmt: skip
+
+
+@pytest.mark.parametrize("window", [4096, 32768])
+def test_no_settings_where_windows_keep_every_distance_within_training(window):
+    """A command that does nothing is not printed: the farthest key is as near as in training at every length."""
+    config = MINISTRAL_8B | {"sliding_window": window}
+    with pytest.raises(ValueError, match=f"every layer of mistral that rotates has a window, of at most {window} tokens"):
+        extend(config, read_config(config), 131072)
+
+
+@pytest.mark.parametrize("window", [None, 65536])
+def test_settings_where_some_distance_goes_beyond_training(window):
+    config = MINISTRAL_8B | {"sliding_window": window}
+    assert all(one.fragment for one in extend(config, read_config(config), 131072))

@@ -168,6 +168,27 @@ class AppliedTwice(Rope):
         return super().__call__(super().__call__(x, positions), positions)
 
 
+class HalfExponent(Rope):
+    """base^(-i/d) of pair i, for base^(-2i/d)."""
+
+    def frequencies(self, d):
+        return 10000.0 ** (-torch.arange(d // 2, dtype=torch.float32) / d)
+
+
+class Degrees(Rope):
+    """np.deg2rad of angles that are in radians."""
+
+    def frequencies(self, d):
+        return torch.deg2rad(super().frequencies(d))
+
+
+class Turns(Rope):
+    """Angles divided by 2π, as if the sine read turns."""
+
+    def frequencies(self, d):
+        return super().frequencies(d) / (2 * torch.pi)
+
+
 class FrequenciesReversed(Rope):
     def frequencies(self, d):
         return super().frequencies(d).flip(0)
@@ -381,6 +402,9 @@ HABITS = {
         (ROTATES, DenominatorHalved, {}, "unusual", "base"),
         (ROTATES, OtherBase, {}, "unusual", "base"),
         (ROTATES, AppliedTwice, {}, "unusual", "scaling"),
+        (ROTATES, HalfExponent, {}, "unusual", "base"),
+        (ROTATES, Degrees, {}, "unusual", "scaling"),
+        (ROTATES, Turns, {}, "unusual", "scaling"),
         (ROTATES, FrequenciesReversed, {}, "unusual", "reversed"),
         (ROTATES, UnknownFrequencies, {}, "unusual", "frequencies"),
         (ROTATES, PositionsOverLength, {}, "failed", "length state"),

@@ -23,6 +23,10 @@ class Convention:
 
 
 NEAR = 2.5  # times as large, or as small
+UNITS = {
+    "linear, factor 57.3": say("every frequency is divided by 180/π: angles are taken for degrees"),
+    "linear, factor 6.283": say("every frequency is divided by 2π: angles are taken for turns"),
+}
 ROTARY = (
     Convention("half", 10_000, 1.0, "Llama 1 and 2"),
     Convention("interleaved", 10_000, 1.0, "RoFormer, and Llama as first published"),
@@ -36,7 +40,6 @@ ROTARY = (
     Convention("half", 10_000, 0.4, "Phi-2"),
     Convention("interleaved", 10_000, 0.25, "GPT-J"),
     Convention("interleaved", 10_000, 0.5, "GLM-4, ChatGLM2"),
-    Convention("half", 100, 1.0, "DINOv3, and other vision models"),
 )
 
 
@@ -92,6 +95,8 @@ def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference,
         found.append(Difference("base", _of_base(float(base), one, turning / d_head)))
     elif scaling == "linear, factor 0.5":
         found.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
+    elif scaling in UNITS:
+        found.append(Difference("scaling", UNITS[scaling]))
     elif scaling.startswith("linear, factor 0."):
         found.append(
             Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling))

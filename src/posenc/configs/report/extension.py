@@ -68,7 +68,8 @@ def extend(
 ) -> list[Extension]:
     """The extensions to `length` positions for the part of the model at `path` of the file.
 
-    Raises ValueError for a model without one set of rotary frequencies to change, and for a length that is not longer.
+    Raises ValueError for a model without one set of rotary frequencies to change, for a length that is not longer, and where
+    windows keep every distance within those of training.
     """
     rotation = rotation_to_change(spec)
     trained, usable = pretrained_length(spec, rotation), scaling(spec)[1]
@@ -81,6 +82,12 @@ def extend(
         after = "; where the file gives the length after its linear scaling, write the one before it first"
         said = f"--extend-to: expected more than the {reached}, got {length}"
         raise ValueError(said + after if limit(spec).other else said)
+    reach = _farthest(spec)
+    if reach is not None and reach <= (usable or trained):
+        raise ValueError(
+            f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance goes "
+            "beyond those of training, and no setting of the frequencies is needed; to see further, widen the window first"
+        )
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
@@ -118,6 +125,12 @@ def extend(
         else one
         for one in made
     ]
+
+
+def _farthest(spec: PositionSpec) -> int | None:
+    """The largest distance that a layer with RoPE sees; None for one that sees everything."""
+    reaches = [layer.reach for layer in spec.layers if any(use.rotation is not None for use in layer.uses)]
+    return None if None in reaches else max(one for one in reaches if one is not None)
 
 
 def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:

@@ -68,8 +68,8 @@ def extend(
 ) -> list[Extension]:
     """The extensions to `length` positions for the part of the model at `path` of the file.
 
-    Raises ValueError for a model without one set of rotary frequencies to change, for a length that is not longer, and where
-    windows keep every distance within those of training.
+    Raises ValueError for a model without one set of rotary frequencies to change, for a length that is not longer, and
+    where windows keep every distance within those of training.
     """
     rotation = rotation_to_change(spec)
     trained, usable = pretrained_length(spec, rotation), scaling(spec)[1]
@@ -85,8 +85,8 @@ def extend(
     reach = _farthest(spec)
     if reach is not None and reach <= (usable or trained):
         raise ValueError(
-            f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance goes "
-            "beyond those of training, and no setting of the frequencies is needed; to see further, widen the window first"
+            f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance "
+            "goes beyond those of training, and no setting of the frequencies is needed; to see further, widen the window first"
         )
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]

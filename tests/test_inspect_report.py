@@ -529,7 +529,7 @@ def test_a_right_file_with_another_length_than_its_factor_says_gets_no_warning(l
 
 
 MINISTRAL_8B = {"model_type": "mistral", "hidden_size": 4096, "head_dim": 128, "num_attention_heads": 32,
-                "num_hidden_layers": 36, "max_position_embeddings": 32768, "rope_theta": 1e8, "sliding_window": 32768}  # fmt: skip
+                "num_hidden_layers": 36, "max_position_embeddings": 32768, "rope_theta": 1e8}  # fmt: skip
 
 
 @pytest.mark.parametrize("window", [4096, 32768])

@@ -86,7 +86,7 @@ def extend(
     if reach is not None and reach <= (usable or trained):
         raise ValueError(
             f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance "
-            "goes beyond those of training, and no setting of the frequencies is needed; to see further, widen the window first"
+            "goes beyond those of training, and no setting of the frequencies is needed; to see further, widen the window"
         )
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]

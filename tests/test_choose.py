@@ -86,6 +86,7 @@ ViT, larger images in use, plain kernel           | axial_rope rope_mixed dinov3
 ViT, smaller images in use                        | axial_rope rope_mixed       | image 1024>196
 trained ViT, its own size                         | -                           | image trained
 trained ViT, another size                         | vit                         | image trained 196>576
+trained ViT, another size, no training            | vit                         | image trained 196>576 untuned
 trained Swin v2, another window                   | swin_v2                     | image of=swin_v2 49>144
 trained Swin, another window                      | swin                        | image of=swin 49>144
 trained CROMA (2-D ALiBi), larger images          | alibi_2d                    | image of=croma 225>900
@@ -169,6 +170,12 @@ def test_an_expert_would_say_so(situation, expected, written):
     take = answered(*options(written))["advice"]["take"]
     wanted = [] if expected == "-" else expected.split()
     assert take[: max(len(wanted), 1)] == wanted, situation
+
+
+def test_where_nothing_is_trained_no_training_is_the_first_advice():
+    """--untuned of a ViT was told to train a little."""
+    for written in (written for _, _, written in CASES if "untuned" in written.split()):
+        assert "then train" not in answered(*options(written))["advice"]["why"]["en"], written
 
 
 def test_the_situations_meet_every_row():

@@ -244,7 +244,7 @@ def arange() -> Positions:
 
 
 def rope() -> PositionalEncoding:
-    return posenc.create("rope", d_head=DH)
+    return posenc.create("rope", d_head=DH, layout="half")
 
 
 VALID: dict[str, Callable[[], Any]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.configs.report.runtimes import servers
+from posenc.lab.report.markdown import grid
 from posenc.support.languages import Language
 
 SERVERS = ("vLLM", "SGLang")
@@ -38,8 +39,8 @@ def servers_table(language: Language) -> str:
         ]
         for family in families
     ]
-    of_types = _table(["rope_type", *head], rows)
-    of_families = _table([word["family"], *head, word["architecture"]], served)
+    of_types = grid(["rope_type", *head], rows)
+    of_families = grid([word["family"], *head, word["architecture"]], served)
     return f"{of_types}\n\n{of_families}"
 
 
@@ -53,7 +54,3 @@ def _read(server: dict[str, Any], family: str, word: dict[str, str]) -> str:
 
 def _code(name: str | None, unknown: str) -> str:
     return f"`{name}`" if name else unknown
-
-
-def _table(head: list[str], rows: list[list[str]]) -> str:
-    return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc.attention import attend
-from posenc.combined import PerLayer, leaves
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.transformers.decoder import Unsupported
+from posenc.transformers.shared_encoding import axes, check_fits, check_shared
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -35,14 +35,7 @@ class AttachedPositions(nn.Module):
         self.encoding, self.own = encoding, own
 
     def forward(self, ids: Num[Tensor, "t 3"]) -> Positions:
-        """An encoding of one axis counts the tokens, text first; one of two reads row and column, one of three the ids."""
-        axes = _axes(self.encoding)
-        at = (
-            Positions.arange(1, len(ids), device=ids.device)
-            if axes == 1
-            else Positions.at(ids[None, :, AXES - axes :].float())
-        )
-        return self.encoding.prepare(at)
+        return self.encoding.prepare(_positions(self.encoding, ids))
 
 
 class AttachedProcessor:
@@ -146,27 +139,22 @@ def _attention_of(model: Any) -> list[Any]:
 
 def _check(encoding: PositionalEncoding, block: Any) -> None:
     """Raises Unsupported for an encoding that the blocks cannot take."""
-    name, axes = type(encoding).__name__, _axes(encoding)
-    if isinstance(encoding, PerLayer) or "local" not in encoding.traits or encoding.query_copies != 1:
-        raise Unsupported(f"encoding: expected one for all blocks, which acts on single tokens, got {name}")
+    check_shared(encoding)
+    name, read = type(encoding).__name__, axes(encoding)
     if "embed" in encoding.seams:
         raise Unsupported(f"encoding: {name} adds to embeddings, and text and image have embeddings apart")
-    if axes > AXES:
-        raise Unsupported(f"encoding: {name} reads {axes} coordinates, and the model's ids have {AXES}: image, row, column")
+    if read > AXES:
+        raise Unsupported(f"encoding: {name} reads {read} coordinates, and the model's ids have {AXES}: image, row, column")
     new = next(encoding.parameters(), torch.zeros(())).new_zeros
-    ids = new(3, AXES)
-    q = new(1, block.heads, 3, block.head_dim)
-    try:
-        with torch.no_grad():
-            at = encoding.read_hidden(new(1, 3, block.query_dim), AttachedPositions(encoding, nn.Identity())(ids))
-            attend(q, q, q, encoding, at, causal=False)
-    except (ValueError, TypeError) as error:
-        raise Unsupported(f"encoding: {name} does not fit the model: {error}") from error
+    at = _positions(encoding, new(3, AXES))
+    check_fits(encoding, new(1, 3, block.query_dim), new(1, block.heads, 3, block.head_dim), at)
 
 
-def _axes(encoding: PositionalEncoding) -> int:
-    """Coordinates of a token that it reads."""
-    return max(part.coordinate_axes for part in leaves([encoding]))
+def _positions(encoding: PositionalEncoding, ids: Num[Tensor, "t 3"]) -> Positions:
+    """An encoding of one axis counts the tokens, text first; one of two reads row and column, one of three the ids."""
+    if (read := axes(encoding)) == 1:
+        return Positions.arange(1, len(ids), device=ids.device)
+    return Positions.at(ids[None, :, AXES - read :].float())
 
 
 def _refuse_to_save(*given: Any, **options: Any) -> NoReturn:

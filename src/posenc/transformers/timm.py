@@ -17,10 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc.attention import attend
-from posenc.combined import PerLayer, leaves
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.transformers.decoder import Unsupported
+from posenc.transformers.shared_encoding import axes, check_fits, check_shared
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -40,7 +40,7 @@ class Attached:
 
     def positions(self, device: torch.device) -> Positions:
         rows, columns = self.patches.grid_size
-        if _axes(self.encoding) == 1:
+        if axes(self.encoding) == 1:
             return Positions.arange(1, self.prefix + rows * columns, device=device)
         grid = Positions.grid(rows, columns, device=device)
         return Positions.joint([self.prefix, grid]) if self.prefix else grid
@@ -113,28 +113,16 @@ def _attention_of(model: Any) -> list[Any]:
 
 def _check(encoding: PositionalEncoding, model: Any, blocks: list[Any]) -> None:
     """Raises Unsupported for an encoding that the blocks cannot take."""
-    name, prefix = type(encoding).__name__, model.num_prefix_tokens
-    if isinstance(encoding, PerLayer) or "local" not in encoding.traits or encoding.query_copies != 1:
-        raise Unsupported(f"encoding: expected one for all blocks, which acts on single tokens, got {name}")
-    if _axes(encoding) > 2 or (_axes(encoding) == 2 and prefix and not encoding.seams <= {"rotate"}):
+    check_shared(encoding)
+    read, prefix = axes(encoding), model.num_prefix_tokens
+    if read > 2 or (read == 2 and prefix and not encoding.seams <= {"rotate"}):
         raise Unsupported(
-            f"encoding: {name} reads {_axes(encoding)} coordinates, which {prefix} tokens before the patches do not have; "
-            "give a rotation of two axes, an encoding of one, or a model without class and register tokens"
+            f"encoding: {type(encoding).__name__} reads {read} coordinates, which {prefix} tokens before the patches do "
+            "not have; give a rotation of two axes, an encoding of one, or a model without class and register tokens"
         )
     new = next(encoding.parameters(), torch.zeros(())).new_zeros
-    at = Positions.at(new(1, 3, *[2] * (_axes(encoding) == 2), dtype=torch.long))
-    q = new(1, blocks[0].num_heads, 3, blocks[0].head_dim)
-    try:
-        with torch.no_grad():
-            read = encoding.read_hidden(encoding.embed(new(1, 3, model.embed_dim), at), at)
-            attend(q, q, q, encoding, read, causal=False)
-    except (ValueError, TypeError) as error:
-        raise Unsupported(f"encoding: {name} does not fit the model: {error}") from error
-
-
-def _axes(encoding: PositionalEncoding) -> int:
-    """Coordinates of a token that it reads."""
-    return max(part.coordinate_axes for part in leaves([encoding]))
+    at = Positions.at(new(1, 3, *[2] * (read == 2), dtype=torch.long))
+    check_fits(encoding, new(1, 3, model.embed_dim), new(1, blocks[0].num_heads, 3, blocks[0].head_dim), at)
 
 
 def _forward(

@@ -141,7 +141,7 @@ def _context(experiment: Experiment, text: Corpus | None) -> Measurement | None:
     plan = next((plan for plan in experiment.tasks if isinstance(plan.task, LanguageModel)), None)
     if plan is None or text is None or len(plan.task.lengths) < 2:
         return None
-    scoring = {name: plan.task.model_dump(mode="json")[name] for name in ("lengths", "held_out", "targets")}
+    scoring = plan.task.model_dump(mode="json", include={"lengths", "held_out", "targets"})
     inputs = {"text": text.sha256, "counted": match_model.COUNTED, **scoring}
     return Measurement("context", "what the text holds", inputs, _made_context, (plan.task, text), 0.0, False)
 

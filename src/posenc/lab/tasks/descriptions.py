@@ -16,16 +16,18 @@ guess among the nouns of the sentence. The adjective stands after its noun (电�
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from posenc.lab.say import say
-from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.lab.tasks.describing import Describing, Sentence
+from posenc.lab.tasks.task import Batch
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -47,13 +49,6 @@ EXAMPLE_CLAUSES = ("这部 T 很 A", "O P A")
 EXAMPLE_JOINER = "， 但"
 
 
-class Sentence(NamedTuple):
-    """The words, and for each pair of noun and adjective where they stand."""
-
-    words: tuple[str, ...]
-    pairs: tuple[tuple[int, int], ...]
-
-
 class Skeleton(NamedTuple):
     """Numbers of words: of the opening, of every clause, and of the joiners between them."""
 
@@ -62,7 +57,15 @@ class Skeleton(NamedTuple):
     joiners: tuple[int, ...]
 
 
-class Descriptions(Task):
+@cache
+def vocabulary() -> tuple[str, ...]:
+    """Every word of every sentence, in order; a word's token is its index."""
+    patterns = [piece for pieces in (*OPENINGS.values(), *JOINERS.values(), *CLAUSES.values()) for piece in pieces]
+    fixed = {word for pattern in patterns for word in pattern.split()} - set("TPOA")
+    return tuple(sorted({*fixed, *NOUNS, *OWNERS.values(), *ADJECTIVES, END}))
+
+
+class Descriptions(Describing):
     """An item is a sentence. One combination of nouns and adjectives in five is held out, and every sentence that says
     电影 无聊 and 表演 精彩; the first scored sentence says so, if the length permits.
 
@@ -72,47 +75,20 @@ class Descriptions(Task):
     name: Literal["descriptions"] = "descriptions"
     length: int = Field(default=16, ge=SHORTEST)
     lengths: tuple[int, ...] = (10, 16, 24)
-    held_out: int = Field(default=256, ge=1)
 
     title: ClassVar[Words] = say("Who describes whom")
-    unit: ClassVar[Words] = say("words")
-    measure: ClassVar[Literal["bits", "exact"]] = "exact"
-    causal: ClassVar[bool] = False
-    shows_attention: ClassVar[bool] = True
-
-    @model_validator(mode="after")
-    def _sentences_exist(self) -> Descriptions:
-        if self.lengths[0] < SHORTEST or self.lengths[-1] > LONGEST:
-            raise ValueError(f"lengths: expected from {SHORTEST} to {LONGEST} words, got {self.lengths}")
-        return self
-
-    @property
-    def vocabulary(self) -> int:
-        return len(vocabulary())
-
-    def tokens(self, length: int) -> int:
-        return length
+    words = vocabulary()
+    example = EXAMPLE
+    shortest, longest = SHORTEST, LONGEST
 
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
         length = self.length if _below(2, random) else SHORTEST + _below(self.length + 1 - SHORTEST, random)
-        return _batch(_drawn(rows, length, random, held_out=False))
+        return self.batch(_drawn(rows, length, random, held_out=False))
 
     def scored(self, length: int, text: Corpus | None) -> Batch:
         random = torch.Generator().manual_seed(length)  # depends on the length only, not on the seed of training
         sentences = [*_examples(length, random), *_drawn(self.held_out, length, random, held_out=True)][: self.held_out]
-        batch = _batch(sentences)
-        return Batch(batch.tokens, batch.targets, torch.arange(len(sentences)), batch.links)
-
-    def chance(self, length: int) -> float:
-        return 0.0
-
-
-@cache
-def vocabulary() -> tuple[str, ...]:
-    """Every word of every sentence, in order; a word's token is its index."""
-    patterns = [piece for pieces in (*OPENINGS.values(), *JOINERS.values(), *CLAUSES.values()) for piece in pieces]
-    fixed = {word for pattern in patterns for word in pattern.split()} - set("TPOA")
-    return tuple(sorted({*fixed, *NOUNS, *OWNERS.values(), *ADJECTIVES, END}))
+        return replace(self.batch(sentences), item=torch.arange(len(sentences)))
 
 
 @cache
@@ -176,36 +152,8 @@ def _written(skeleton: Skeleton, numbers: Sequence[int], example: tuple[tuple[st
 
 
 def is_held_out(sentence: Sentence) -> bool:
-    said = [(sentence.words[noun], sentence.words[adjective]) for noun, adjective in sentence.pairs]
-    digest = hashlib.sha256(" ".join(map("".join, said)).encode()).hexdigest()
-    return set(EXAMPLE) <= set(said) or int(digest[:8], 16) % HELD_OUT == 0
-
-
-@cache
-def _numbers() -> dict[str, int]:
-    return {word: number for number, word in enumerate(vocabulary())}
-
-
-def _batch(sentences: Sequence[Sentence]) -> Batch:
-    numbers = _numbers()
-    tokens = torch.tensor([[numbers[word] for word in sentence.words] for sentence in sentences])
-    targets = torch.full_like(tokens, IGNORE)
-    for row, sentence in enumerate(sentences):
-        for noun, adjective in sentence.pairs:
-            targets[row, noun], targets[row, adjective] = tokens[row, adjective], tokens[row, noun]
-    links = tuple(link for row, sentence in enumerate(sentences) for link in _links(row, sentence))
-    return Batch(tokens, targets, links=links)
-
-
-def _links(row: int, sentence: Sentence) -> Iterator[Link]:
-    """Both directions of the pairs of the note's sentence."""
-    said = {(sentence.words[noun], sentence.words[adjective]): (noun, adjective) for noun, adjective in sentence.pairs}
-    if not set(EXAMPLE) <= said.keys():
-        return
-    for pair in EXAMPLE:
-        noun, adjective = said[pair]
-        yield Link(f"{pair[1]}→{pair[0]}", row, adjective, noun)
-        yield Link(f"{pair[0]}→{pair[1]}", row, noun, adjective)
+    digest = hashlib.sha256(" ".join(map("".join, sentence.said)).encode()).hexdigest()
+    return set(EXAMPLE) <= set(sentence.said) or int(digest[:8], 16) % HELD_OUT == 0
 
 
 def _below(n: int, random: torch.Generator) -> int:

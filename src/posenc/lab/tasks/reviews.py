@@ -15,15 +15,16 @@ one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import torch
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from posenc.lab.say import say
-from posenc.lab.tasks.task import IGNORE, Batch, Link, Task
+from posenc.lab.tasks.describing import Describing, Sentence
+from posenc.lab.tasks.task import Batch
 from posenc.lab.tasks.worded import Numbers
 from posenc.support.languages import Words
 
@@ -60,55 +61,9 @@ END = "."
 SHORTEST, LONGEST = 5, 40  # words
 HELD_OUT = 5  # one combination of nouns and adjectives in this many is held out
 EXAMPLE = "the film is very boring , but the actors' acting is brilliant"  # sentences with both of its pairs are held out
-EXAMPLE_PAIRS = {("film", "boring"), ("acting", "brilliant")}
+EXAMPLE_PAIRS = (("film", "boring"), ("acting", "brilliant"))
 
-Sentence = tuple[str, ...]
-
-
-class Reviews(Task):
-    """An item is a sentence. One combination of nouns and adjectives in five is held out, and every sentence that says
-    boring film and brilliant acting; the first scored sentence says so, if the length permits.
-
-    Half of the training batches have `length` words; the others have a uniform number up to it.
-    """
-
-    name: Literal["reviews"] = "reviews"
-    length: int = Field(default=20, ge=SHORTEST)
-    lengths: tuple[int, ...] = (13, 20, 28)
-    held_out: int = Field(default=256, ge=1)
-
-    title: ClassVar[Words] = say("Who describes whom, in English")
-    unit: ClassVar[Words] = say("words")
-    measure: ClassVar[Literal["bits", "exact"]] = "exact"
-    causal: ClassVar[bool] = False
-    shows_attention: ClassVar[bool] = True
-
-    @model_validator(mode="after")
-    def _sentences_exist(self) -> Reviews:
-        if self.lengths[0] < SHORTEST or self.lengths[-1] > LONGEST:
-            raise ValueError(f"lengths: expected from {SHORTEST} to {LONGEST} words, got {self.lengths}")
-        return self
-
-    @property
-    def vocabulary(self) -> int:
-        return len(vocabulary())
-
-    def tokens(self, length: int) -> int:
-        return length
-
-    def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
-        numbers = Numbers(random)
-        length = self.length if numbers.below(2) else SHORTEST + numbers.below(self.length + 1 - SHORTEST)
-        return _batch(_drawn(rows, length, numbers, held_out=False))
-
-    def scored(self, length: int, text: Corpus | None) -> Batch:
-        numbers = Numbers(torch.Generator().manual_seed(length))  # depends on the length only, not on the seed of training
-        sentences = [*_examples(length, numbers), *_drawn(self.held_out, length, numbers, held_out=True)][: self.held_out]
-        batch = _batch(sentences)
-        return Batch(batch.tokens, batch.targets, torch.arange(len(sentences)), batch.links)
-
-    def chance(self, length: int) -> float:
-        return 0.0
+Spelled = tuple[str, ...]  # the words of a sentence
 
 
 @cache
@@ -118,6 +73,33 @@ def vocabulary() -> tuple[str, ...]:
     return tuple(sorted({*fixed, "an", *(word for words in SLOTS.values() for word in words), END}))
 
 
+class Reviews(Describing):
+    """An item is a sentence. One combination of nouns and adjectives in five is held out, and every sentence that says
+    boring film and brilliant acting; the first scored sentence says so, if the length permits.
+
+    Half of the training batches have `length` words; the others have a uniform number up to it.
+    """
+
+    name: Literal["reviews"] = "reviews"
+    length: int = Field(default=20, ge=SHORTEST)
+    lengths: tuple[int, ...] = (13, 20, 28)
+
+    title: ClassVar[Words] = say("Who describes whom, in English")
+    words = vocabulary()
+    example = EXAMPLE_PAIRS
+    shortest, longest = SHORTEST, LONGEST
+
+    def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
+        numbers = Numbers(random)
+        length = self.length if numbers.below(2) else SHORTEST + numbers.below(self.length + 1 - SHORTEST)
+        return self.batch([paired(words) for words in _drawn(rows, length, numbers, held_out=False)])
+
+    def scored(self, length: int, text: Corpus | None) -> Batch:
+        numbers = Numbers(torch.Generator().manual_seed(length))  # depends on the length only, not on the seed of training
+        drawn = [*_examples(length, numbers), *_drawn(self.held_out, length, numbers, held_out=True)][: self.held_out]
+        return replace(self.batch([paired(words) for words in drawn]), item=torch.arange(len(drawn)))
+
+
 @cache
 def _fitting(words: int, patterns: tuple[str, ...] = LATER) -> tuple[str, ...]:
     """The patterns after which later ones can fill exactly that many words."""
@@ -125,7 +107,7 @@ def _fitting(words: int, patterns: tuple[str, ...] = LATER) -> tuple[str, ...]:
     return tuple(pattern for pattern, rest in rests if rest == 0 or (rest > 0 and _fitting(rest)))
 
 
-def _written(length: int, numbers: Numbers, begun: str = "") -> Sentence:
+def _written(length: int, numbers: Numbers, begun: str = "") -> Spelled:
     """A random sentence of that many words."""
     pattern = begun or numbers.of(_fitting(length - 1, FIRST))
     while rest := length - 1 - len(pattern.split()):
@@ -139,54 +121,28 @@ def _written(length: int, numbers: Numbers, begun: str = "") -> Sentence:
     return (*words, END)
 
 
-def _drawn(rows: int, length: int, numbers: Numbers, *, held_out: bool) -> list[Sentence]:
-    found = list[Sentence]()
+def _drawn(rows: int, length: int, numbers: Numbers, *, held_out: bool) -> list[Spelled]:
+    found = list[Spelled]()
     while len(found) < rows:
-        sentence = _written(length, numbers)
-        if is_held_out(sentence) == held_out:
-            found.append(sentence)
+        words = _written(length, numbers)
+        if is_held_out(words) == held_out:
+            found.append(words)
     return found
 
 
-def _examples(length: int, numbers: Numbers) -> list[Sentence]:
+def _examples(length: int, numbers: Numbers) -> list[Spelled]:
     """A sentence of that length that begins with the example, if there is one."""
     rest = length - 1 - len(EXAMPLE.split())
     return [_written(length, numbers, EXAMPLE)] if rest == 0 or (rest > 0 and _fitting(rest)) else []
 
 
-def pairs(sentence: Sentence) -> list[tuple[int, int]]:
-    """Where each noun and its adjective stand: a clause has one of each."""
-    nouns, adjectives = ([n for n, word in enumerate(sentence) if word in some] for some in (NOUNS, ADJECTIVES))
-    return list(zip(nouns, adjectives, strict=True))
+def paired(words: Spelled) -> Sentence:
+    """The sentence with its pairs: a clause has one noun and one adjective."""
+    nouns, adjectives = ([n for n, word in enumerate(words) if word in some] for some in (NOUNS, ADJECTIVES))
+    return Sentence(words, tuple(zip(nouns, adjectives, strict=True)))
 
 
-def is_held_out(sentence: Sentence) -> bool:
-    said = [(sentence[noun], sentence[adjective]) for noun, adjective in pairs(sentence)]
+def is_held_out(words: Spelled) -> bool:
+    said = paired(words).said
     digest = hashlib.sha256(" ".join(map(" ".join, said)).encode()).hexdigest()
-    return set(said) >= EXAMPLE_PAIRS or int(digest[:8], 16) % HELD_OUT == 0
-
-
-@cache
-def _tokens() -> dict[str, int]:
-    return {word: number for number, word in enumerate(vocabulary())}
-
-
-def _batch(sentences: Sequence[Sentence]) -> Batch:
-    known = _tokens()
-    tokens = torch.tensor([[known[word] for word in sentence] for sentence in sentences])
-    targets = torch.full_like(tokens, IGNORE)
-    for row, sentence in enumerate(sentences):
-        for noun, adjective in pairs(sentence):
-            targets[row, noun], targets[row, adjective] = tokens[row, adjective], tokens[row, noun]
-    return Batch(tokens, targets, links=tuple(link for row, one in enumerate(sentences) for link in _links(row, one)))
-
-
-def _links(row: int, sentence: Sentence) -> Iterator[Link]:
-    """Both directions of the pairs of the example."""
-    said = {(sentence[noun], sentence[adjective]): (noun, adjective) for noun, adjective in pairs(sentence)}
-    if not said.keys() >= EXAMPLE_PAIRS:
-        return
-    for noun, adjective in said.values():
-        if (pair := (sentence[noun], sentence[adjective])) in EXAMPLE_PAIRS:
-            yield Link(f"{pair[1]}→{pair[0]}", row, adjective, noun)
-            yield Link(f"{pair[0]}→{pair[1]}", row, noun, adjective)
+    return set(EXAMPLE_PAIRS) <= set(said) or int(digest[:8], 16) % HELD_OUT == 0

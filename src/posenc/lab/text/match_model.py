@@ -39,15 +39,15 @@ class Near:
     def __init__(self, documents: Sequence[bytes], order: int = ORDER) -> None:
         self.order = order
         texts = [np.frombuffer(document, np.uint8).astype(np.int64) for document in documents]
-        self._runs = [_counted([_keys(text, length) for text in texts]) for length in range(1, order + 2)]
+        counted = [_counted([_keys(text, length) for text in texts]) for length in range(1, order + 2)]
+        self._runs = [(runs, counts, np.concatenate([[0], np.cumsum(counts)])) for runs, counts in counted]
 
     def __call__(self, before: Int[Array, "k order"], byte: Int[Array, "k"]) -> Float[Array, "k"]:
         """The probability of each byte after the `order` bytes before it."""
         found = np.full(len(byte), 1 / 256)
-        for length, (runs, counts) in enumerate(self._runs):
+        for length, (runs, counts, total) in enumerate(self._runs):
             context = _joined(before[:, self.order - length :])
             low, high = (np.searchsorted(runs, (context + end) * 256) for end in (0, 1))
-            total = np.concatenate([[0], np.cumsum(counts)])
             seen, kinds = total[high] - total[low], high - low
             run = context * 256 + byte
             at = np.minimum(np.searchsorted(runs, run), len(runs) - 1)
@@ -106,26 +106,31 @@ def bits_by_window(
     """Bits a byte of the last `targets` bytes of the `scored` windows, each from at most so many bytes before it as the
     window has: those of its last `width` bytes, as a model sees them. The weights are fitted to the windows `fit`.
     """
+    of_fit, of_scored = (_near(near, windows, targets) for windows in (fit, scored))
     found = {}
     for width in widths:
-        weights = fitted(*_read(near, fit, targets, width))
-        lengths, hits, other = _read(near, scored, targets, width)
+        weights = fitted(*_matches(fit, targets, width), of_fit)
+        lengths, hits = _matches(scored, targets, width)
         weight = weights[lengths]
-        found[width] = float(-np.log2(weight * hits + (1 - weight) * other).mean())
+        found[width] = float(-np.log2(weight * hits + (1 - weight) * of_scored).mean())
     return found
 
 
-def _read(
-    near: Near, windows: Int[Array, "n w"], targets: int, width: int
-) -> tuple[Int[Array, "k"], Float[Array, "k"], Float[Array, "k"]]:
-    """For each target: the length of its match, whether the match is right, and the probability from near bytes."""
+def _near(near: Near, windows: Int[Array, "n w"], targets: int) -> Float[Array, "k"]:
+    """The probability of each target from the bytes right before it, which every window has."""
+    places = range(windows.shape[1] - targets, windows.shape[1])
+    before = np.stack([windows[:, place - near.order : place] for place in places], 1).reshape(-1, near.order)
+    return near(before, windows[:, places.start :].reshape(-1))
+
+
+def _matches(windows: Int[Array, "n w"], targets: int, width: int) -> tuple[Int[Array, "k"], Float[Array, "k"]]:
+    """For each target: the length of its match in the last `width` bytes before it, and whether the match is right."""
     shown = windows[:, -width - 1 :]
     places = range(shown.shape[1] - targets, shown.shape[1])
-    byte = shown[:, places.start :].reshape(-1)
-    before = np.stack([shown[:, place - near.order : place] for place in places], 1).reshape(-1, near.order)
     texts = [bytes(line) for line in shown.astype(np.uint8).tolist()]
     found = np.array([match(text[:place]) for text in texts for place in places])
-    return found[:, 0], ((found[:, 1] == byte) & (found[:, 0] > 0)).astype(float), near(before, byte)
+    right = (found[:, 1] == shown[:, places.start :].reshape(-1)) & (found[:, 0] > 0)
+    return found[:, 0], right.astype(float)
 
 
 def divided(train: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:

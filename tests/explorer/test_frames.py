@@ -50,7 +50,9 @@ COUNTED = """async ([where, how, bursts, moves]) => {
       moved.dispatchEvent(new PointerEvent('pointermove', { clientX, clientY, buttons: 1, bubbles: true }));
     }
     await frame();
-    found.push(draws);
+    const within = draws;
+    for (let rest = 0; rest < 3; rest++) { await frame(); await task(); }
+    found.push([within, draws]);
   }
   Object.defineProperty(HTMLElement.prototype, 'hidden', hidden);
   return found;
@@ -61,7 +63,9 @@ COUNTED = """async ([where, how, bursts, moves]) => {
 def test_a_view_is_drawn_at_most_once_a_frame_however_many_moves_are_made(opened: Opened, address: str) -> None:
     where, how = MOVED[address]
     drawn = opened(address).evaluate(COUNTED, [where, how, BURSTS, MOVES])
-    assert drawn == [1] * BURSTS
+    # Usually one drawing in the frame of the moves and one in the next. None in the first where something else (an answer that
+    # arrived, the window's address) had the view drawn a moment before.
+    assert all(within <= 1 and total >= 1 for within, total in drawn), drawn
 
 
 def test_what_was_moved_last_is_what_is_drawn(opened: Opened) -> None:

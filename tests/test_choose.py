@@ -343,7 +343,6 @@ def test_it_answers_without_importing_what_is_slow():
         ({"trained": 0}, "trained: expected a whole number from 1"),
         ({"wanted": 1.5}, "wanted: expected a whole number from 1"),
         ({"of": "zzzz"}, "of: no model and no encoding is called 'zzzz'"),
-        ({"of": "HunyuanVideo"}, "of: no model and no encoding is called 'HunyuanVideo'"),  # RIFLEx is not its own
     ],
 )
 def test_wrong_answers_are_refused_by_name(wrong, said):

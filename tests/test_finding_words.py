@@ -12,7 +12,7 @@ import pytest
 
 import in_process
 import posenc
-from posenc.catalogue import lookup
+from posenc.catalogue import index, lookup
 
 # A word that is in the index, whole: a name, an alias, a model, a paper, an author.
 KNOWN = {
@@ -144,6 +144,43 @@ KNOWN = {
     "random walk": "rwse",
     "graph": "lappe",
     "camera": "cameras",
+    # models, companies and people
+    "granite": "rope",
+    "Yi": "rope",
+    "grok": "rope",
+    "nomic": "rope",
+    "esm": "rope",
+    "falcon": "rope",
+    "qwen3": "rope",
+    "olmo2": "rope",
+    "Qwen2.5-7B-Instruct": "rope",
+    "mistralai/Mixtral-8x7B-v0.1": "rope",
+    "meta-llama/Llama-3.1-8B-Instruct": "llama3",
+    "bert-base-uncased": "learned",
+    "Phi-3-mini-4k-instruct": "longrope",
+    "opt-125m": "learned",
+    "chatglm": "partial",
+    "glm4": "partial",
+    "deepseek": "decoupled_rope",
+    "deepseek-v3.2": "decoupled_rope",
+    "kimi": "decoupled_rope",
+    "jina": "alibi",
+    "longformer": "learned",
+    "xlm-roberta": "learned",
+    "informer": "sinusoidal",
+    "parakeet": "transformer_xl",
+    "perceiver": "learned",
+    "sd3": "sinusoidal_2d",
+    "dit": "sinusoidal_2d",
+    "nerf": "random_fourier",
+    "Jianlin Su": "rope",
+    "苏剑林": "rope",
+    "通义千问": "rope",
+    "百川": "rope",
+    "文心": "rope",
+    "盘古": "rope",
+    "智谱": "partial",
+    "混元": "ntk",
     # Chinese
     "旋转": "rope",
     "旋转编码": "rope",
@@ -186,8 +223,40 @@ GUESSED = {
     "video": "videorope",
     "视频": "videorope",
     "拉普拉斯": "lappe",
+    "audio": "sinusoidal",
+    "speech": "sinusoidal",
+    "语音": "sinusoidal",
+    "音频": "sinusoidal",
+    "time series": "sinusoidal",
+    "时间序列": "sinusoidal",
+    "image": "axial_rope",
+    "图像": "axial_rope",
+    "图片": "axial_rope",
+    "graph neural network": "graphormer",
+    "图神经网络": "graphormer",
+    "long context": "yarn",
+    "长文本": "yarn",
+    "extrapolation": "alibi",
+    "外推": "alibi",
+    "stable diffusion": "sinusoidal_2d",
+    "protein": "rope",
 }
-NOTHING = ("qqqq", "frobnicate", "layernorm", "kv cache", "dropout", "banana", "adamw", "mamba", "bfloat16", "", "-", "的")
+CLOSED = ("gpt-4", "claude", "gemini", "7b-instruct", "convnext")  # what nobody told, and what has none
+NOTHING = (
+    "qqqq",
+    "frobnicate",
+    "layernorm",
+    "kv cache",
+    "dropout",
+    "banana",
+    "adamw",
+    "mamba",
+    "bfloat16",
+    "",
+    "-",
+    "的",
+    *CLOSED,
+)
 
 
 def test_the_table_is_as_long_as_people_s_words():
@@ -235,6 +304,31 @@ def test_an_error_is_short_and_says_where_all_names_are(word):
     assert said.endswith("posenc list shows all names")
     assert len(re.findall(r'create\("|positions_by\("', said)) <= 3
     assert len(said) < 300
+
+
+@pytest.mark.parametrize("at", range(0, 600, 40))
+def test_a_model_type_of_inspect_reaches_what_it_uses(at):
+    """Every fortieth: the file is what the tool makes, and each type is found by its own name."""
+    import model_words
+
+    types = [(name, one) for name, of_entry in json.loads(model_words.FILE.read_text("utf-8")).items() for one in of_entry]
+    name, model_type = types[at % len(types)]
+    assert model_words.entry_of(model_type) == name
+    assert not lookup.find(model_type)[0].guess
+
+
+@pytest.mark.acceptance
+def test_models_json_is_what_its_tool_writes():
+    import model_words
+
+    assert json.loads(model_words.FILE.read_text("utf-8")) == model_words.types_by_entry()
+
+
+def test_each_word_of_the_table_leads_to_an_entry():
+    assert set(index.words()) <= set(lookup.BY_NAME)
+    for name, of_entry in index.words().items():
+        for word in (*of_entry.get("models", ()), *of_entry.get("people", ()), *of_entry.get("topics", ())):
+            assert name in [one.entry.name for one in lookup.find(word)], (name, word)
 
 
 def test_list_says_that_it_guesses():

@@ -37,6 +37,7 @@ def data() -> dict[str, Any]:
         "elsewhere": {index.fold(word): place for word, place in lookup.ELSEWHERE.items()},
         "empty": sorted(index.EMPTY),
         "same": index.SAME,
+        "version": index.VERSION.pattern,
         "near": index.NEAR,
         "worse": index.WORSE,
         "limit": index.LIMIT,

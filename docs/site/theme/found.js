@@ -52,6 +52,8 @@ globalThis.posencFind = (() => {
   }
 
   function likeness(word, term) {
+    if (term.role === "topic" && alike(word, term) !== null) return 1;
+    if (term.role === "type") return 0;
     let found = 0;
     const [one, other] = [letters(word.folded).length, letters(term.folded).length];
     if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 3 && Math.abs(one - other) < 3) {
@@ -67,17 +69,25 @@ globalThis.posencFind = (() => {
     return found;
   }
 
+  const folded = (word) => ({ spaced: spaced(word), folded: fold(word), meaning: meaning(word) });
+
+  function known(word) {
+    const found = terms.filter((term) => term.role !== "topic").map((term) => [alike(word, term), term]);
+    const whole = found.filter(([grade, term]) => grade !== null && (grade < 2 || term.role !== "type"));
+    return whole.map(([grade, term]) => [term.role === "type" ? 1 : grade, term]).sort((a, b) => a[0] - b[0] || a[1].rank - b[1].rank);
+  }
+
   /** What a word means: {entries: [{entry, written, role, guess}], missing, elsewhere}, as lookup.find and lookup.hint. */
   function find(text) {
     const asked = text.match(/\d{4}\.\d{5}/)?.[0] ?? text;
-    const word = { spaced: spaced(asked), folded: fold(asked), meaning: meaning(asked) };
+    const word = folded(asked);
     const whole = fold(text);
     const missing = called.has(whole) ? undefined : index.missing.find((method) => method.is.includes(whole));
     if (missing) return { entries: [], missing };
     const elsewhere = index.elsewhere[whole];
     if (!word.folded) return { entries: [], elsewhere };
-    let found = terms.filter((term) => term.role !== "topic").map((term) => [alike(word, term), term]).filter(([grade]) => grade !== null);
-    found.sort((a, b) => a[0] - b[0] || a[1].rank - b[1].rank);
+    let found = known(word);
+    if (!found.length) found = known(folded(asked.slice(asked.lastIndexOf("/") + 1).replace(new RegExp(index.version, "is"), "")));
     const guess = !found.length;
     if (guess) {
       found = terms.map((term) => [likeness(word, term), term]).filter(([grade]) => grade > 0).sort((a, b) => b[0] - a[0]);
@@ -102,7 +112,7 @@ if (globalThis.document) {
   };
 
   const why = ({ entry, written, role }) => {
-    if (role === "model") return say(`${written} uses it`, `${written} 使用它`);
+    if (role === "model" || role === "type") return say(`${written} uses it`, `${written} 使用它`);
     return role === "name" && written === entry ? "" : written;
   };
 

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 from posenc.catalogue.entry import Entry
 from posenc.catalogue.methods import GROUPS, Method
 
-Role = Literal["name", "model", "paper", "topic"]
-ROLES: tuple[Role, ...] = ("name", "model", "paper", "topic")
+Role = Literal["name", "model", "type", "paper", "topic"]
+ROLES: tuple[Role, ...] = get_args(Role)
+USERS: tuple[Role, ...] = ("model", "type")
 
 # What says nothing here, since everything is a positional encoding; and words of one meaning.
 EMPTY = frozenset(
@@ -59,6 +61,11 @@ WORSE = 0.1
 LIMIT = 3
 LAST = 100
 """Added to the place of a model that uses an entry in part: Qwen (the first), before it had another."""
+VERSION = re.compile(
+    r"[-_ ]((\d+(\.\d+)?x?)+[bmk]|tiny|mini|small|medium|base|large|huge|x+l|instruct|chat|hf|it|(un)?cased)(?![a-z0-9]).*",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What follows a model's name in the name of a repository: -7B-Instruct of Qwen2.5-7B-Instruct."""
 
 
 class Term(NamedTuple):
@@ -66,7 +73,8 @@ class Term(NamedTuple):
 
     entry    where it leads
     written  as it is written
-    role     a name of the entry, a model that uses it, its paper or authors, or what its users do with it
+    role     a name of the entry, a model that uses it, a model type of `posenc inspect`, its paper or authors, or what
+             its users do with it
     group    the number of the method's group: those that models use are first
     place    in the list that it is from: the best known is first
     """
@@ -119,6 +127,14 @@ def papers() -> dict[str, str]:
     return titles
 
 
+@cache
+def words() -> dict[str, dict[str, list[str]]]:
+    """Of an entry: `models`, `people` and `topics` that it does not say itself, and `types` of models that use it."""
+    written = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+    types: dict[str, list[str]] = json.loads(Path(__file__).with_name("models.json").read_text(encoding="utf-8"))
+    return {name: written.get(name, {}) | {"types": types.get(name, [])} for name in (*written, *types)}
+
+
 def called(entry: Entry) -> tuple[str, ...]:
     """What an entry is called: its name, its own class, its titles and aliases."""
     own_class = () if entry.builder else (entry.class_name,)
@@ -150,6 +166,19 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
                 )
             )
         found += [Term(entry, word, "paper", group, place) for place, word in enumerate(_of_paper(entry, names))]
+    return found + _of_words({entry.name: entry for entry in entries})
+
+
+def _of_words(entries: Mapping[str, Entry]) -> list[Term]:
+    """The terms of words.toml and models.json; of a topic, the entries are known in the order of the file."""
+    found = list[Term]()
+    for place, (name, of_entry) in enumerate(words().items()):
+        if name not in entries:
+            continue
+        found += [Term(entries[name], word, "model", 0, place) for word in of_entry.get("models", ())]
+        found += [Term(entries[name], word, "type", 0, place) for word in of_entry["types"]]
+        found += [Term(entries[name], word, "paper", 0) for word in of_entry.get("people", ())]
+        found += [Term(entries[name], word, "topic", 0, place) for word in of_entry.get("topics", ())]
     return found
 
 
@@ -171,7 +200,7 @@ def search(word: str, index: list[Term]) -> tuple[Found, ...]:
     word = number[0] if number else word
     if not fold(word):
         return ()
-    known = _known(word, index)
+    known = _known(word, index) or _known(VERSION.sub("", word.rpartition("/")[2]), index)
     best: dict[str, Term] = {}
     for term in known or _near(word, index):
         best.setdefault(term.entry.name, term)
@@ -179,8 +208,15 @@ def search(word: str, index: list[Term]) -> tuple[Found, ...]:
 
 
 def _known(word: str, index: list[Term]) -> list[Term]:
-    """The terms that are the word: the more exactly, the earlier; then names before models before papers."""
-    found = [(alike, term) for term in index if term.role != "topic" and (alike := _alike(word, term.written)) is not None]
+    """The terms that are the word: the more exactly, the earlier; then names before models before papers.
+
+    A type's parts do not count: audio is not pe_audio_encoder.
+    """
+    found = [
+        (max(alike, term.role == "type"), term)
+        for term in index
+        if term.role != "topic" and (alike := _alike(word, term.written)) is not None and (alike < 2 or term.role != "type")
+    ]
     return [term for _, term in sorted(found, key=lambda one: (one[0], ROLES.index(one[1].role), *one[1].order))]
 
 
@@ -202,9 +238,13 @@ def _alike(word: str, written: str) -> int | None:
 
 
 def _likeness(word: str, term: Term) -> float:
-    """Above 0 for a guess, at most 1: by spelling, or by parts, all of which stand in the term."""
+    """Above 0 for a guess, at most 1: by spelling, or by parts, all of which stand in the term. No type is guessed."""
     from rapidfuzz import fuzz
 
+    if term.role == "topic" and _alike(word, term.written) is not None:
+        return 1.0
+    if term.role == "type":
+        return 0.0
     likeness = 0.0
     lengths = len(fold(word)), len(fold(term.written))
     if term.role in ("name", "model") and min(lengths) > 3 and abs(lengths[0] - lengths[1]) < 3:

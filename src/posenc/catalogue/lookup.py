@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.catalogue.arguments import right_name
 from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
-from posenc.catalogue.index import Found, Term, called, fold, search, terms
+from posenc.catalogue.index import USERS, Found, Term, called, fold, search, terms
 from posenc.catalogue.methods import GROUPS, NOT_YET, Method
 from posenc.support.checked import checked
 
@@ -211,7 +211,7 @@ def hint(word: str) -> str:
         return ""
     if found[0].guess:
         return f"; a guess: {' or '.join(_call(one.entry) for one in found)}"
-    said = f" ({found[0].term.written} uses it)" if found[0].term.role == "model" else ""
+    said = f" ({found[0].term.written} uses it)" if found[0].term.role in USERS else ""
     return f"; did you mean {_call(found[0].entry)}?{said}"
 
 

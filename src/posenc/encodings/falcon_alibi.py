@@ -31,6 +31,6 @@ ENTRY = Entry(
     published="2023-06",
     needs=("causal",),
     formula="(q·k + bf16(m·j))/√d",
-    also_called=("build_alibi_tensor", "falcon"),
+    also_called=("build_alibi_tensor", "falcon_rw"),
     used_by=("Falcon-RW",),
 )

@@ -11,6 +11,7 @@ import typer
 
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS
+from posenc.catalogue.index import USERS
 from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
@@ -216,7 +217,7 @@ def _print_how(console: Console, word: str, found: Sequence[Found], language: La
     first, others = found[0], ", ".join(one.entry.name for one in found[1:])
     if first.guess:
         says = say("No encoding is called {word!r}. This is a guess.", word=word)
-    elif first.term.role == "model":
+    elif first.term.role in USERS:
         says = say("{model} uses it.", model=first.term.written)
     elif first.term.role == "paper":
         says = say("Found by words of its paper.")

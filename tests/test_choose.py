@@ -104,6 +104,9 @@ video                                             | axial_rope ltx_ids sinusoida
 video, longer in use                              | axial_rope ltx_ids riflex   | video 50>100
 trained video model, twice as long                | riflex                      | video trained 50>100
 trained Wan, its own length                       | axial_rope                  | video of=wan
+trained Wan, longer, asked for as diffusion       | riflex                      | diffusion of=wan 81>162
+Llama 3.1, longer than its own                    | yarn                        | of=Llama_3.1 131072>262144
+gpt-oss, longer than its own                      | yarn                        | of=gpt-oss 131072>262144
 trained video model, ten times as long            | -                           | video trained 50>500
 words and images in one sequence                  | interleaved_mrope mhrope mrope circle_rope_ids | multimodal
 words and long videos in one sequence             | interleaved_mrope videorope mhrope vrope | multimodal 8192>65536
@@ -185,6 +188,22 @@ def test_the_situations_meet_every_row():
     missed = [table()["rule"][n]["en"] for n in range(len(table()["rule"])) if n not in reached]
     assert not missed, missed
     assert len(CASES) >= 60
+
+
+@pytest.mark.parametrize(
+    ("of", "title"),
+    [("phi-3", "LongRoPE"), ("llama3.1", BY_NAME["llama3"].title), ("gpt-oss", "YaRN"), ("deepseek-v3", "YaRN")],
+)
+def test_a_model_that_is_scaled_already_is_told_that_a_new_scaling_replaces_its_own(of, title):
+    advice = recommend(Answers(start="trained", of=of, trained=131072, wanted=262144))
+    assert f"{of} has {title} already" in advice.replaces.en
+    assert "posenc inspect config.json --extend-to 262144" in advice.replaces.en
+    assert advice.use == ""
+    same = recommend(Answers(start="trained", of=of, trained=131072))
+    assert same.replaces is None
+    unscaled = recommend(Answers(start="trained", of="llama", trained=4096, wanted=8192))
+    assert unscaled.replaces is None
+    assert unscaled.use.startswith("encoding = ")
 
 
 def test_every_combination_of_answers_has_a_row():
@@ -271,7 +290,7 @@ WORLD |= {"patches": torch.randn(2, 16, 768)}
 @pytest.mark.parametrize(("situation", "expected", "written"), CASES, ids=[case[0] for case in CASES])
 def test_the_printed_code_runs(situation, expected, written):
     advice = answered(*options(written))["advice"]
-    if not advice["take"]:
+    if not advice["take"] or advice["replaces"]:
         assert advice["use"] == ""
         return
     assert len(advice["use"].splitlines()) <= 3

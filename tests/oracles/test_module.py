@@ -386,6 +386,18 @@ class Model(nn.Module):
         return x
 
 
+def test_a_second_block_made_with_the_same_adding_encoding_warns(recwarn):
+    sinusoids, rope = create("sinusoidal", d_model=32), create("rope", d_head=8)
+    blocks = [Attention(32, 4, rope), Attention(32, 4, rope), Attention(32, 4, sinusoids)]
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match=r"another block has it already.*replace_encoding") as told:
+        blocks.append(Attention(32, 4, sinusoids))
+    assert told[0].filename == __file__
+    blocks.clear()
+    blocks.append(Attention(32, 4, sinusoids))
+    assert not recwarn.list
+
+
 def test_one_call_changes_every_block_and_no_projection():
     model = Model(*[NoPE()] * 3).double()
     x, at = torch.from_numpy(draw(1, 1, 5, D_MODEL)), Positions.arange(1, 5)

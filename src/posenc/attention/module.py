@@ -5,6 +5,8 @@ Legend: b batch, t tokens, s tokens of the memory, d d_model, h query heads, g k
 
 from __future__ import annotations
 
+import warnings
+import weakref
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -65,13 +67,18 @@ class MemoryCache(KeyValueCache):
         raise ValueError("cache: holds a memory, which does not grow; decode a longer memory as a new one, without a cache")
 
 
+_ADDING: weakref.WeakKeyDictionary[PositionalEncoding, weakref.ref[Attention]] = weakref.WeakKeyDictionary()
+"""Of encodings that add to embeddings: the block that was made with it first."""
+
+
 class Attention(nn.Module):
     """Multi-head attention with any encoding at any seam, `embed` included.
 
         out = W_o · attend(W_q x̃, W_k x̃, W_v x̃),   x̃ = encoding.embed(x)
 
     Every block adds what an absolute encoding adds. In a stack of blocks, `posenc.replace_encoding(model, encoding)` gives
-    it to the first one only. A model that calls `encoding.embed` itself has blocks of NoPE.
+    it to the first one only. A model that calls `encoding.embed` itself has blocks of NoPE. A second block that is made
+    with the same adding encoding warns.
 
     d_model, n_heads, n_kv_heads (default n_heads), d_head (default d_model / n_heads)
     Raises ValueError for widths that do not divide.
@@ -95,6 +102,8 @@ class Attention(nn.Module):
             raise ValueError(f"d_model={d_model} is not a multiple of n_heads={n_heads}; say d_head")
         if n_heads % n_kv_heads:
             raise ValueError(f"n_heads={n_heads} is not a multiple of n_kv_heads={n_kv_heads}")
+        if "embed" in encoding.seams:
+            _warn_of_second(encoding, self)
         self.d_head = d_model // n_heads if d_head is None else d_head
         self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
@@ -269,6 +278,19 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
     for block, one in zip(blocks.values(), chosen, strict=True):
         block.encoding = one.to(block.query.weight.device).train(block.training)
     return model
+
+
+def _warn_of_second(encoding: PositionalEncoding, block: Attention) -> None:
+    """Warns where another block that is still there was made with an adding encoding."""
+    first = _ADDING.get(encoding)
+    if first is None or first() is None:
+        _ADDING[encoding] = weakref.ref(block)
+        return
+    warnings.warn(
+        f"encoding: {encoding.label} is added by every block that has it, and another block has it already. In a stack it is "
+        "added once: make the blocks with NoPE and call posenc.replace_encoding(model, encoding)",
+        stacklevel=4,
+    )
 
 
 def _check_fits(name: str, block: Attention, encoding: PositionalEncoding) -> None:

@@ -57,6 +57,7 @@ MEANT: dict[str, tuple[str, ...]] = {
     "length": ("seq_len", "seq_length", "sequence_length", "n_tokens", "num_tokens"),
     "batch": ("batch_size", "bs", "n_batch"),
     "layout": ("interleaved", "interleave", "rope_interleave", "rotary_interleaved", "is_neox_style", "traditional"),
+    "rotary_dim": ("partial_rotary_factor", "rotary_pct", "rotary_percent", "rot_dim", "rotary_ndims", "qk_rope_head_dim"),
     "fraction": ("partial_rotary_factor", "rotary_pct", "rotary_percent", "percentage"),
     "factor": ("scale", "scaling_factor", "scale_factor", "rope_scaling_factor", "alpha", "interpolation_factor"),
     "frequencies": ("freqs", "inv_freq", "custom_freqs", "rope_scaling"),

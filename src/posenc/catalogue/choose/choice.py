@@ -16,6 +16,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
 from posenc.catalogue.entry import Entry, Kind
+from posenc.catalogue.index import LAST, fold
 from posenc.catalogue.lookup import BY_NAME, find, hint
 from posenc.catalogue.say import say
 from posenc.support.languages import Words, joined
@@ -33,6 +34,8 @@ ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
 TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
+VIDEO = ("wan", "hunyuanvideo", "ltx", "cogvideox", "mochi", "cosmos", "opensora")
+"""How the names of diffusion models begin that generate video."""
 EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
 """Sizes of printed code."""
 Rule = dict[str, Any]
@@ -43,6 +46,13 @@ def own_of(word: str) -> Entry | None:
     tokens are numbered: FLUX has RoPE on axes."""
     own = (found.entry for found in find(word) if found.term.role != "topic")
     return next((entry for entry in own if entry.kind != "positions"), None)
+
+
+def scaling_of(word: str) -> Entry | None:
+    """The scaling that a model's own configuration has already: YaRN of gpt-oss. Not one that it may be given."""
+    known = (found for found in find(word) if not found.guess and found.term.role != "topic" and found.term.place < LAST)
+    scaled = (found.entry for found in known if found.entry.kind == "scaled")
+    return next((entry for entry in scaled if "factor" in facts(entry)["options"]), None)
 
 
 @dataclass(frozen=True)
@@ -111,8 +121,9 @@ class Answers:
     def told(self) -> dict[str, Any]:
         """What the rows of rules.toml ask for. An image of fewer patches is another size too."""
         longer = self.factor != 1 if self.domain == "image" else self.factor > 1
+        makes_video = self.domain == "diffusion" and fold(self.of).startswith(VIDEO)
         return {
-            "domain": self.domain,
+            "domain": "video" if makes_video else self.domain,
             "model": self.model or ("encoder" if self.domain in ENCODERS else "decoder"),
             "start": self.start,
             "of": self._of,
@@ -131,7 +142,8 @@ class Advice(NamedTuple):
     measured  our figures of these names, each with its folder
     lacking   names of which none of these has a figure
     breaks    where the first one breaks, and costs, its measured time; None where nothing is taken or nothing was measured
-    use       Python for the first one
+    use       Python for the first one; empty beside `replaces`: only the model's configuration has what it needs
+    replaces  what a new scaling does to the one that the trained model has; None where it has none
     """
 
     take: tuple[str, ...]
@@ -142,12 +154,13 @@ class Advice(NamedTuple):
     breaks: Words | None
     costs: Words | None
     use: str
+    replaces: Words | None = None
 
     def as_json(self) -> dict[str, Any]:
         words = {"why": self.why.as_dict(), "measured": [one.as_dict() for one in self.measured]}
         return {"take": list(self.take), **words, "source": self.source,
                 "breaks": self.breaks and self.breaks.as_dict(), "costs": self.costs and self.costs.as_dict(),
-                "use": self.use}  # fmt: skip
+                "use": self.use, "replaces": self.replaces and self.replaces.as_dict()}  # fmt: skip
 
 
 @cache
@@ -180,6 +193,15 @@ def recommend(answers: Answers) -> Advice:
     if not take:
         return Advice(take, why, rule["source"], measured, lacking, None, None, "")
     breaks = BY_NAME[take[0]].page.breaks
+    if (scaling := scaling_of(answers.of)) and answers.told["length"] == "longer" and BY_NAME[take[0]].kind == "scaled":
+        replaces = say(
+            "{model} has {title} already. A new scaling replaces it: its factor counts from the length before {title} "
+            "(original_max_position_embeddings). posenc inspect config.json --extend-to {wanted} prints its settings.",
+            model=answers.of,
+            title=scaling.title,
+            wanted=answers.wanted,
+        )
+        return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), "", replaces)
     return Advice(take, why, rule["source"], measured, lacking, breaks, cost(take[0]), use(take[0], answers))
 
 

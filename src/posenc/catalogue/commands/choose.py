@@ -139,7 +139,7 @@ def show(console: Console, advice: Advice, language: Language) -> None:
     lines += [(say("measured"), words.in_language(language)) for words in advice.measured]
     lines += [(say("not measured"), ", ".join(advice.lacking))] * bool(advice.lacking)
     lines += [(say("measured"), say("nothing").in_language(language))] * (not advice.measured and not advice.take)
-    told = ((say("breaks"), advice.breaks), (say("costs"), advice.costs))
+    told = ((say("note"), advice.replaces), (say("breaks"), advice.breaks), (say("costs"), advice.costs))
     lines += [(label, words.in_language(language)) for label, words in told if words is not None]
     lines += [(say("or"), ", ".join(advice.take[1:]))] * bool(advice.take[1:])
     grid = Table.grid(padding=(0, 2))

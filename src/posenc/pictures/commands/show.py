@@ -101,7 +101,7 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
     if not BY_NAME[method].in_a_row:
         raise typer.BadParameter(
             f"{method!r}: there are pictures of encodings of words in a row, one layer, that read no hidden states; "
-            f"posenc list {method} describes it",
+            f"posenc list {method} {'draws its layers' if BY_NAME[method].kind == 'preset' else 'describes it'}",
             param_hint="METHOD",
         )
     if base is not None and not (math.isfinite(base) and base > 0):

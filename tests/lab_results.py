@@ -80,7 +80,7 @@ def experiment_of(
     ]  # fmt: skip
     about = {"en": "Made-up numbers.", "zh": "虚构的数字。"}
     return Experiment.model_validate(
-        {"name": "made-up", "about": about, "encodings": encodings, "tasks": plans, "seeds": seeds}
+        {"name": "claims-made-up", "about": about, "encodings": encodings, "tasks": plans, "seeds": seeds}
     )
 
 
@@ -121,7 +121,7 @@ def write(
                              who[:2] in causal_only, looks, curve)  # fmt: skip
             results.put(key, record, trial.text(TEXT), PROVENANCE)
     manifest = {
-        "name": "made-up", "experiment": experiment.model_dump(mode="json"), "keys": keys,
+        "name": "claims-made-up", "experiment": experiment.model_dump(mode="json"), "keys": keys,
         "tuning": [], "chosen": [], "failures": failures, "cost": COST, "command": "posenc lab run made-up",
         "text": {"source": "made up", "sha256": TEXT, "train": {"documents": 9, "bytes": 90000},
                  "held_out": {"documents": 1, "bytes": 10000}, "notes": []},

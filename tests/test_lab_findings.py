@@ -91,6 +91,17 @@ def test_everything_is_there_and_is_plain_json(tmp_path: Path) -> None:
     assert found["exploratory"]
 
 
+def test_the_report_of_a_user_s_experiment_has_no_claims(tmp_path: Path, plain_found: dict[str, Any]) -> None:
+    folder = write(tmp_path, items=4, value=plain, looks=False, tasks=["language_model"])
+    manifest = folder / "experiment.json"
+    manifest.write_text(manifest.read_text("utf-8").replace("claims-made-up", "mine"), "utf-8")
+    found = findings(folder)
+    assert plain_found["published"]
+    assert found["published"] == []
+    assert any("claims" in words["en"] for words in plain_found["summary"])
+    assert not any("claims" in words["en"] or "founding notes" in words["en"] for words in found["summary"])
+
+
 def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no results of posenc lab"):
         findings(tmp_path)

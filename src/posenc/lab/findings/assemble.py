@@ -14,7 +14,7 @@ from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
 from posenc.lab.findings import answer, budget_limits, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
-from posenc.lab.findings.published.counting import worth_telling
+from posenc.lab.findings.published.counting import holds_claims, worth_telling
 from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
@@ -71,7 +71,7 @@ def findings(folder: Path) -> Json:
     if experiment["name"] in COMPARED and (main := main_task(found))["measure"] == "bits":
         found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
     found["answer"] = answer.answer(found)
-    found["published"] = worth_telling(published_claims(found))
+    found["published"] = worth_telling(published_claims(found)) if holds_claims(experiment["name"]) else []
     found["needs"] = needs.as_data(found)
     found["summary"] = [words.as_dict() for words in sentences.sentences(found)]
     return found

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTES = "notes"  # a source that begins so is the founding notes, which are not published
+OURS = ("standard", "full", "study", "study-code", "study-tasks")
+"""Experiments that posenc's claims are held against, beside those that are made for a paper (claims-…)."""
 VERDICTS = ("agree", "disagree", "undecided", "not tested")
 Rows = Sequence[Mapping[str, Any]]
 
@@ -27,6 +29,11 @@ def of_notes(rows: Rows) -> dict[str, int]:
 def tested(counts: Mapping[str, int]) -> int:
     """How many of them these results could test."""
     return sum(number for verdict, number in counts.items() if verdict != "not tested")
+
+
+def holds_claims(name: str) -> bool:
+    """Whether an experiment of this name is posenc's own: the report of a user's experiment has no claims."""
+    return name in OURS or name.startswith("claims-")
 
 
 def worth_telling(rows: Rows) -> list[Any]:

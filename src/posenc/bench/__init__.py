@@ -10,6 +10,7 @@
     bars      performance targets, as data, and whether they are met
     report    the table in the terminal; markdown and figure for a folder
 
-rope, bias, visible, call, table, layer, step are the seven benchmarks; truth holds the formulas of the first five in fp64,
-without code of posenc; the last two are compared with the reference backend in fp64.
+rope, bias, visible, call, table, layer, model, attached, step are the nine benchmarks; truth holds the formulas of the
+first five in fp64, without code of posenc; attached is compared with transformers in fp64, the others with the reference
+backend.
 """

@@ -96,6 +96,17 @@ BARS: list[Bar] = [
     Bar("layer", "decode, 8 heads of 64 after 512, 6 layers", "floater", "ratio", 1.1),
     Bar("layer", "prefill, 8 heads of 64, 512 tokens, 6 layers", "floater", "ratio", 1.1),
     Bar("layer", "training, 8 heads of 64, 512 tokens, 6 layers", "floater", "ratio", 1.6),
+    *(
+        Bar("model", "decode, 8 layers after 512", name, "ratio", limit)
+        for limit, names in (
+            (1.05, ("rope", "alibi", "t5")),
+            (1.15, ("sinusoidal", "xpos", "shaw", "transformer_xl", "cope")),
+        )
+        for name in names
+    ),
+    *(Bar("model", "training, 8 layers, 256 tokens", name, "ratio", 1.03) for name in ("rope", "alibi", "t5")),
+    *(Bar("attached", name, "fast", "ratio", 1) for name in ("decode after 512", "prefill of 512")),
+    Bar("attached", "compiled, prefill of 512", "fast", "ratio", 1.02),
     Bar("step", "training step", "rope", "ratio", 1.02),
     *(
         Bar("step", "training step", name, "ratio", limit)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-BENCHMARKS = ("rope", "bias", "visible", "call", "table", "layer", "step")
+BENCHMARKS = ("rope", "bias", "visible", "call", "table", "layer", "model", "attached", "step")
 DTYPES = ("float32", "bfloat16")
 ALLOCATORS: dict[str, dict[str, str]] = {
     # glibc reads these when a process starts. Under its defaults every new tensor over 32 MiB is paged in afresh.
@@ -183,6 +183,25 @@ def table(tiny: bool = False, sweep: bool = False) -> list[Case]:
     return [one, *(replace(one, length=length, swept="length") for length in ((16, 32) if tiny else SWEPT_LENGTHS))]
 
 
+def model(tiny: bool = False, sweep: bool = False) -> list[Case]:
+    """A decoder of eight layers of 8 heads of 64."""
+    one = Case("model", "", heads=8, kv_heads=8, width=8 if tiny else 64, layers=2 if tiny else 8)
+    return [
+        replace(one, name="decode, 8 layers after 512", cached=20 if tiny else 512),
+        replace(one, name="training, 8 layers, 256 tokens", length=12 if tiny else 256),
+    ]
+
+
+def attached(tiny: bool = False, sweep: bool = False) -> list[Case]:
+    """SmolLM2-135M's sizes, but for the vocabulary; fewer layers where each is compiled."""
+    one = Case("attached", "", heads=9, kv_heads=3, width=8 if tiny else 64, layers=2 if tiny else 30)
+    return [
+        replace(one, name="decode after 512", cached=20 if tiny else 512),
+        replace(one, name="prefill of 512", length=24 if tiny else 512),
+        replace(one, name="compiled, prefill of 512", length=24 if tiny else 512, layers=min(one.layers, 4)),
+    ]
+
+
 def step(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """The model of `posenc compare`, and what importing costs."""
     return [
@@ -195,8 +214,8 @@ def cases_of(benchmark: str, *, tiny: bool = False, sweep: bool = False) -> list
     """The cases of a benchmark. Raises ValueError for an unknown name."""
     if benchmark not in BENCHMARKS:
         raise ValueError(f"benchmark: expected one of {', '.join(BENCHMARKS)}, got {benchmark!r}")
-    plans = {"rope": rope, "bias": bias, "visible": visible, "call": call, "table": table, "layer": layer, "step": step}
-    return plans[benchmark](tiny, sweep)
+    plans = (rope, bias, visible, call, table, layer, model, attached, step)
+    return dict(zip(BENCHMARKS, plans, strict=True))[benchmark](tiny, sweep)
 
 
 def memory_cases(benchmark: str, *, tiny: bool = False) -> list[Case]:

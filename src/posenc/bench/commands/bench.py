@@ -26,8 +26,7 @@ Form = Literal["terminal", "json", "markdown"]
 
 def command(
     benchmarks: Annotated[
-        list[str] | None,
-        typer.Argument(help="rope, bias, visible, call, table, layer, step; all seven if left out.", show_default=False),
+        list[str] | None, typer.Argument(help="The names below; all nine if left out.", show_default=False)
     ] = None,
     device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
     peers: Annotated[str, typer.Option(help="auto (every installed one), none, or names separated by commas.")] = "auto",
@@ -57,7 +56,7 @@ def command(
 
     If posenc is wrong, its speed is not shown and the exit code is 1. Otherwise the contenders run in turn on the same
     inputs. The results are medians with quartiles, as ratios to the floor (copying the same bytes, attention without a
-    bias, filling the table, layers without an encoding), and peak memory. All seven benchmarks take an hour or more;
+    bias, filling the table, layers without an encoding), and peak memory. All nine benchmarks take an hour or more;
     --seconds 0.2, --threads 1 and --peers none shorten them.
 
     rope      rotation, and one decoded token
@@ -66,6 +65,8 @@ def command(
     call      attend on 16 keys: the Python around the kernel
     table     sinusoids
     layer     decode, prefill and training with each encoding, from the lab's size to 32 heads of 128 after 32k tokens
+    model     a decoder of eight layers: one token, positions prepared once, and a training step
+    attached  a transformers model alone, with posenc's rotation, and with its own RoPE attached; compiled
     step      a training step of `posenc compare`, and the import
 
     Also prints whether posenc's C++ kernels run. If interrupted, it shows and writes the finished results.

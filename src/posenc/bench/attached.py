@@ -1,0 +1,98 @@
+"""A transformers model of SmolLM2's sizes: as it is, with posenc's rotation kernel, and with its own RoPE attached.
+
+    floor   the model alone; compiled: the model alone, compiled
+
+Weights are random. Exact results are the logits of the model alone in fp64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.gate import largest_error, rounding
+from posenc.bench.plan import Case
+
+VOCABULARY = 4096  # of 49 152: the head is no part of what is compared
+
+
+def build(case: Case, device: str = "cpu") -> Contest:
+    def logits(change: Callable[[Any], object], dtype: torch.dtype = torch.float32) -> Made:
+        model = loaded(case, device, dtype)
+        change(model)
+        forward = (
+            torch.compile(model, fullgraph=True) if case.name.startswith("compiled") and dtype == torch.float32 else model
+        )
+        source = torch.Generator().manual_seed(1)
+        tokens = torch.randint(VOCABULARY, (case.batch, case.cached + case.length), generator=source).to(device)
+        return made(
+            decoding(model, tokens, case.cached) if case.cached else lambda: [forward(tokens, use_cache=False).logits]
+        )
+
+    def allowed(_: str, exact: Sequence[Tensor]) -> list[float]:
+        """Four times the error of the model alone, and a few roundings for the order of sums."""
+        alone = logits(unchanged).results()
+        return [
+            4 * largest_error(one, true) + 16 * rounding(torch.float32) * true.abs().max().item()
+            for one, true in zip(alone, exact, strict=True)
+        ]
+
+    changes = {"fast": fast} if case.name.startswith("compiled") else {"fast": fast, "its own RoPE attached": attached}
+    return Contest(
+        Entry("the model alone", "transformers", lambda: logits(unchanged)),
+        [Entry(name, "posenc", lambda change=change: logits(change)) for name, change in changes.items()],  # type: ignore[misc]
+        {"": logits(unchanged, torch.float64).results},
+        allowed,
+        ("logits",),
+    )
+
+
+def loaded(case: Case, device: str, dtype: torch.dtype) -> Any:
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    d_model = case.heads * case.width
+    config = LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=d_model, intermediate_size=8 * d_model // 3, num_hidden_layers=case.layers,
+        num_attention_heads=case.heads, num_key_value_heads=case.kv_heads, max_position_embeddings=8192,
+        rope_theta=100_000.0, tie_word_embeddings=True,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    return LlamaForCausalLM(config).eval().requires_grad_(False).to(device, dtype)
+
+
+def decoding(model: Any, tokens: Tensor, cached: int) -> Callable[[], list[Tensor]]:
+    """The logits of the last token after a cache of the others, which is the same for every call."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache(config=model.config)
+    model(tokens[:, :cached], past_key_values=cache)
+
+    def one() -> list[Tensor]:
+        out: Tensor = model(tokens[:, cached:], past_key_values=cache).logits
+        cache.crop(cached - tokens.shape[1])  # negative: how many to drop
+        return [out]
+
+    return one
+
+
+def unchanged(_: Any) -> None:
+    """The floor."""
+
+
+def fast(model: Any) -> None:
+    import posenc.transformers
+
+    posenc.transformers.fast(model)
+
+
+def attached(model: Any) -> None:
+    import posenc
+    import posenc.transformers
+
+    config = model.config
+    d_head = config.hidden_size // config.num_attention_heads
+    posenc.transformers.attach(model, posenc.create("rope", d_head=d_head, base=100_000.0, layout="half"))

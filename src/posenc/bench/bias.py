@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.bench import truth
-from posenc.bench.contest import Contest, Entry, Made
+from posenc.bench.contest import Contest, Entry, Made, Unavailable
 from posenc.bench.gate import largest_error, rounding
 from posenc.bench.plan import Case
 
@@ -258,13 +258,34 @@ def _entries(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
     if inputs.method in ("Shaw", "Transformer-XL"):
         return [mine, Entry("explicit softmax", "torch", lambda: ours("reference"), squares=3)]
     mask_ready, mask_built = _masked(inputs, built=False, rows=rows), _masked(inputs, built=True, rows=rows)
-    if inputs.case.swept or inputs.how in ("packed", "padded"):
+    if inputs.case.swept:
+        return [mine, *_backends(inputs, ours), mask_built]
+    if inputs.how in ("packed", "padded"):
         return [mine, mask_ready, mask_built]
     found = [mine, mask_ready, mask_built]
     if inputs.backward and inputs.method == "T5":
         found = [mine, _masked(inputs, built=True, learned=True, rows=rows)]
     found.append(_explicit(inputs, rows))
     return found if inputs.backward else [*found, _flex(inputs, rows), *_peers(inputs, rows)]
+
+
+def _backends(inputs: Inputs, ours: Callable[[str], Made]) -> list[Entry]:
+    """Each backend that serves the encoding here, so that a threshold of "auto" between them shows."""
+    from posenc.attention.backends import BACKENDS
+
+    def made(name: str) -> Made:
+        one = ours(name)
+        try:
+            one.call()
+        except (ValueError, NotImplementedError) as why:
+            raise Unavailable("cannot serve it") from why
+        return one
+
+    names = [name for name in BACKENDS if name != "flex" or inputs.device != "cpu"]
+    return [
+        Entry(f"backend {name}", "posenc", functools.partial(made, name), squares=3 if name == "reference" else 0)
+        for name in names
+    ]
 
 
 def _vector(inputs: Inputs, table: Tensor) -> Tensor:

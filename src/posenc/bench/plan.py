@@ -15,7 +15,7 @@ ALLOCATORS: dict[str, dict[str, str]] = {
     "large": {"MALLOC_MMAP_THRESHOLD_": str(2**30), "MALLOC_TRIM_THRESHOLD_": str(2**30)},
     "stock": {},
 }
-SWEPT_LENGTHS = (512, 2048, 8192, 32768)
+SWEPT_LENGTHS = tuple(2**n for n in range(4, 16))
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from math import log2
 from pathlib import Path
+from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 
 from posenc.kernels.peers import NOT_ASKED
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 Result = dict[str, Any]
 NOTHING = "–"
+LARGEST = 4  # sizes, of which the slope is
 GROWS = {"length": "tokens", "heads": "heads", "batch": "rows"}
 
 
@@ -55,28 +58,42 @@ def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
 
 def growths(results: list[Result]) -> Iterator[tuple[str, list[Result]]]:
     """(title, the results along which something grows, smallest first)."""
-    groups = dict[tuple[str, str, str], list[Result]]()
+    groups = dict[tuple[str, str, str, int], list[Result]]()
     for result in results:
-        if swept := result["case"]["swept"]:
-            groups.setdefault((result["case"]["benchmark"], result["case"]["name"], swept), []).append(result)
-    for (benchmark, name, swept), members in groups.items():
+        case = result["case"]
+        if swept := case["swept"]:
+            groups.setdefault((case["benchmark"], case["name"], swept, result["threads"]), []).append(result)
+    for (benchmark, name, swept, _), members in groups.items():
         members.sort(key=lambda one: one["case"][swept])
         yield f"{benchmark}: {name}, {members[0]['case']['dtype']}, as {GROWS[swept]} grow ({columns(members)[0]})", members
 
 
 def growth_table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
-    """Milliseconds and the ratio to the floor for each contender, a column for each size."""
+    """Milliseconds and the ratio to the floor for each contender, a column for each size, and the slope."""
     swept = members[0]["case"]["swept"]
-    rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(one['floor'])} ms" for one in members)]]
+    sizes = [one["case"][swept] for one in members]
+    floors = [one["floor"] for one in members]
+    rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(one)} ms" for one in floors), slope(sizes, floors)]]
     for place, first in enumerate(members[0]["rows"]):
         own = [one["rows"][place] for one in members]
         rows.append(
             [
                 first["name"],
                 *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"] for row in own),
+                slope(sizes, own),
             ]
         )
-    return [GROWS[swept], *(str(one["case"][swept]) for one in members)], rows
+    return [GROWS[swept], *map(str, sizes), "slope"], rows
+
+
+def slope(sizes: list[int], rows: list[dict[str, Any]]) -> str:
+    """The power of the size by which the time grows, over the largest sizes: 2 is four times as long for twice the size."""
+    points = [
+        (log2(size), log2(row["seconds"]["median"])) for size, row in zip(sizes, rows, strict=True) if "seconds" in row
+    ]
+    if len(points) < 2:
+        return NOTHING
+    return f"{linear_regression(*zip(*points[-LARGEST:], strict=True)).slope:.2f}"
 
 
 def _memory_rows(result: Result) -> Iterator[list[str]]:

@@ -52,8 +52,8 @@ def jobs(request: Request) -> list[Job]:
     if request.device != "cpu":
         settings = [("stock", request.threads[0])]
     for benchmark in request.benchmarks:
-        for number, (allocator, threads) in enumerate(settings):
-            cases = cases_of(benchmark, tiny=request.tiny, sweep=request.sweep and number == 0)
+        for allocator, threads in settings:
+            cases = cases_of(benchmark, tiny=request.tiny, sweep=request.sweep and allocator == settings[0][0])
             found.append(Job(benchmark, "time", allocator, threads, tuple(case.as_json() for case in cases)))
         if request.memory and request.device == "cpu" and (cases := memory_cases(benchmark, tiny=request.tiny)):
             most = max(request.threads)

@@ -210,6 +210,9 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
         ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"),
         ("M_k", "posenc.shift_matrix(k, d_model)"),
         ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"),
+        ("alibi slopes", "posenc.alibi_slopes(n_heads)"),
+        ("flash attention", "posenc.attend(q, k, v, encoding, at_q)"),
+        ("sliding window attention", "posenc.attend(q, k, v, encoding, at_q, window=…)"),
         ("random_positions", 'posenc.positions_by("randomized"'),
     ],
 )

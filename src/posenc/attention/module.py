@@ -287,8 +287,8 @@ def _warn_of_second(encoding: PositionalEncoding, block: Attention) -> None:
         _ADDING[encoding] = weakref.ref(block)
         return
     warnings.warn(
-        f"encoding: {encoding.label} is added by every block that has it, and another block has it already. In a stack it is "
-        "added once: make the blocks with NoPE and call posenc.replace_encoding(model, encoding)",
+        f"encoding: {encoding.label} is added by every block that has it, and another block has it already. In a stack it "
+        "is added once: make the blocks with NoPE and call posenc.replace_encoding(model, encoding)",
         stacklevel=4,
     )
 

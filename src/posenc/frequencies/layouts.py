@@ -39,8 +39,8 @@ class Planes(NamedTuple):
 def check(layout: str) -> Layout:
     if layout not in get_args(Layout):
         raise ValueError(
-            f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}; half is that of rotate_half "
-            "(LLaMA and Qwen on the hub, GPT-NeoX), interleaved that of the paper, GPT-J and Meta's own files"
+            f"layout: expected one of {', '.join(map(repr, get_args(Layout)))}, got {layout!r}; half is that of "
+            "rotate_half (LLaMA and Qwen on the hub, GPT-NeoX), interleaved that of the paper, GPT-J and Meta's own files"
         )
     return layout  # type: ignore[return-value]
 

@@ -194,7 +194,9 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         if option in own:
             continue
         others = [other for other in names() if other != name and option in arguments_of(other)]
-        elsewhere = f"; it is an option of {', '.join(others)}" if others else ""
+        others.sort(key=lambda other: -len(BY_NAME[other].used_by))
+        named = f"{', '.join(others[:3])} and others" if len(others) > 3 else ", ".join(others)
+        elsewhere = f"; it is an option of {named}" if others else ""
         meant = right_name(option, parameters) or elsewhere or right_name(option, SIZES)
         takes = f"takes {', '.join(own)}" if own else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")

@@ -83,7 +83,7 @@ CPVT, larger images                               | conditional                 
 MAE, larger images                                | sinusoidal_2d               | image of=vit-mae 196>576
 FLUX.2, larger images                             | dype yarn                   | diffusion of=flux.2 4096>16384
 LTX-Video, longer, no training                    | riflex                      | video of=ltx-video 16>32 untuned
-MusicGen, longer, no training                     | sinusoidal                  | audio decoder of=musicgen 1500>3000 untuned
+MusicGen, longer, no training                     | sinusoidal                  | audio decoder of=musicgen 500>900 untuned
 BGE-M3, its own length                            | learned                     | of=bge-m3 encoder 8192>8192
 trained point model, more points                  | -                           | points trained 1000>5000
 trained model with RoPE, longer numbers           | -                           | arithmetic trained 10>20

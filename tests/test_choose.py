@@ -76,6 +76,17 @@ sinusoids, longer, no training                    | sinusoidal                  
 sinusoids, longer, fine-tuned                     | sinusoidal                  | of=sinusoidal 512>2048
 NoPE model, longer, fine-tuned                    | ssmax                       | of=nope 512>2048
 NoPE model, longer, no training                   | log_n                       | of=nope 512>2048 untuned
+FoX, longer                                       | fox                         | of=fox 2048>8192 untuned
+Llama 4, longer than its own, no training         | irope                       | of=Llama_4 262144>1000000 untuned
+wav2vec 2.0, longer recordings, no training       | convolutional               | audio of=wav2vec_2.0 1500>3000 untuned
+CPVT, larger images                               | conditional                 | image of=cpvt 196>576
+MAE, larger images                                | sinusoidal_2d               | image of=vit-mae 196>576
+FLUX.2, larger images                             | dype yarn                   | diffusion of=flux.2 4096>16384
+LTX-Video, longer, no training                    | riflex                      | video of=ltx-video 16>32 untuned
+MusicGen, longer, no training                     | sinusoidal                  | audio decoder of=musicgen 500>900 untuned
+BGE-M3, its own length                            | learned                     | of=bge-m3 encoder 8192>8192
+trained point model, more points                  | -                           | points trained 1000>5000
+trained model with RoPE, longer numbers           | -                           | arithmetic trained 10>20
 contextual encoding, longer                       | cope                        | of=cope 512>2048
 trained encoder with RoPE, longer, fine-tuned     | adjusted_base               | trained encoder 1024>8192
 trained encoder with RoPE, longer, no training    | ntk dynamic                 | trained encoder 1024>4096 untuned
@@ -371,6 +382,24 @@ def test_wrong_answers_are_refused_by_name(wrong, said):
     if isinstance(value, str):
         done = CliRunner().invoke(app, ["choose", f"--{name}", value])
         assert done.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("of", "domain", "said"),
+    [
+        ("fox", "text", "gates fade"),
+        ("stick_breaking", "text", "gates fade"),
+        ("llama 4", "text", "RoPE turns within chunks only"),
+        ("wav2vec2", "audio", "a convolution reads"),
+        ("conditional", "image", "a convolution reads"),
+        ("vit-mae", "image", "MAE interpolates"),
+        ("dinov3", "image", "2-D RoPE"),
+        ("", "points", "more points in the same space"),
+    ],
+)
+def test_the_reason_is_that_of_what_the_model_has(of, domain, said):
+    """A convolution was told of tables that end, and points of image models."""
+    assert said in recommend(Answers(domain=domain, start="trained", of=of, trained=100, wanted=400, tuned=False)).why.en
 
 
 def test_the_prompt_asks_only_what_can_change_the_advice(monkeypatch):

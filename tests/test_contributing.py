@@ -225,7 +225,7 @@ def test_a_view_of_the_explorer(copy):
         copy,
         """
 from posenc.explorer import views
-assert views.NAMES.index("horizon") == views.NAMES.index("bias") + 1
+assert views.NAMES.index("horizon") == views.NAMES.index("heads") + 1
 assert views.schemas()["horizon"]["n_heads"]["default"] == 8
 for asked in views.view("horizon").EXPORTED:
     found, made = views.view("horizon").data(asked), {}

@@ -138,6 +138,26 @@ KNOWN = {
     "cu_seqlens": "packed",
     "householder": "path",
     "polar coordinates": "pope",
+    "vision transformer": "vit",
+    "3d rope": "axial_rope",
+    "三维旋转": "axial_rope",
+    "图像旋转位置编码": "axial_rope",
+    "二维RoPE": "axial_rope",
+    "图像rope": "axial_rope",
+    "视频RoPE": "videorope",
+    "YaRN缩放": "yarn",
+    "正余弦编码": "sinusoidal",
+    "千问3": "rope",
+    "苏神": "rope",
+    "freqs_cis": "rope",
+    "apply_rotary_emb": "rope",
+    "command-r": "rope",
+    "command-r7b": "rnope_swa",
+    "MiniMax-01": "rope",
+    "musicgen": "sinusoidal",
+    "BAAI/bge-m3": "learned",
+    "LTX-Video": "ltx_ids",
+    "FLUX.2-dev": "flux2_ids",
     "attention sinks": "streaming_llm",
     "laplacian": "lappe",
     "LapPE": "lappe",
@@ -236,6 +256,16 @@ GUESSED = {
     "图神经网络": "graphormer",
     "long context": "yarn",
     "长文本": "yarn",
+    "Ofir Press": "alibi",
+    "peter shaw": "shaw",
+    "point transformer": "axial_rope",
+    "speech transformer": "sinusoidal",
+    "swin transfomer": "swin",
+    "timestamps": "to_rope",
+    "时间编码": "to_rope",
+    "timestep embedding": "sinusoidal",
+    "attention temperature": "log_n",
+    "视频生成": "axial_rope",
     "extrapolation": "alibi",
     "外推": "alibi",
     "stable diffusion": "sinusoidal_2d",
@@ -252,6 +282,8 @@ NOTHING = (
     "adamw",
     "mamba",
     "bfloat16",
+    "encodec",
+    "set transformer",
     "",
     "-",
     "的",
@@ -416,3 +448,9 @@ def test_the_trained_length_has_one_name():
         takes = set(inspect.signature(maker).parameters)
         assert not takes & {"original_length", "original_max_position_embeddings"}, name
         assert "length" not in takes or name in ("rope", "riflex", "dynamic", "longrope"), name
+
+
+def test_no_guess_is_made_for_a_word_that_means_something_else_here():
+    assert lookup.find("flash attention") == ()
+    assert lookup.look_up("flash attention") == "posenc.attend(q, k, v, encoding, at_q)"
+    assert lookup.find("positional_encoding")[0].entry.name == "sinusoidal"  # known, not guessed

@@ -53,6 +53,16 @@ def every_word():
 def test_the_script_finds_what_python_finds():
     """All three entries, in order, by which word, and whether it is a guess."""
     words = [*every_word(), "Π-RoPE", "ＲｏＰＥ", "2108.12409v2", "emb 🙂", "  rope  ", "İ", "^"]
+    words += [
+        "ofir  press",
+        "Dai ",
+        "point transformer",
+        "swin transfomer",
+        "Transformers",
+        "flash attention",
+        "千问3.5",
+        "a/FLUX.1-dev",
+    ]
     for word, one in zip(words, in_the_site(words), strict=True):
         expected = [(it.entry.name, it.term.written, it.guess) for it in lookup.find(word)]
         assert [(it["entry"], it["written"], it["guess"]) for it in one["entries"]] == expected, word

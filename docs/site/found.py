@@ -38,6 +38,7 @@ def data() -> dict[str, Any]:
         "empty": sorted(index.EMPTY),
         "same": index.SAME,
         "version": index.VERSION.pattern,
+        "any": index.ANY.pattern,
         "near": index.NEAR,
         "worse": index.WORSE,
         "limit": index.LIMIT,

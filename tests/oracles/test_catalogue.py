@@ -210,6 +210,9 @@ def test_d_head_is_enough_where_that_is_all_it_needs():
         ("positionalEncoding", "posenc.sinusoidal_table(length, d_model)"),
         ("M_k", "posenc.shift_matrix(k, d_model)"),
         ("get_alibi_slopes", "posenc.alibi_slopes(n_heads)"),
+        ("alibi slopes", "posenc.alibi_slopes(n_heads)"),
+        ("flash attention", "posenc.attend(q, k, v, encoding, at_q)"),
+        ("sliding window attention", "posenc.attend(q, k, v, encoding, at_q, window=…)"),
         ("random_positions", 'posenc.positions_by("randomized"'),
     ],
 )
@@ -269,6 +272,14 @@ def test_the_catalogue_is_not_searched_for_a_module_of_the_package(monkeypatch):
 def test_unknown_options_name_the_right_one():
     with pytest.raises(TypeError, match=r"rope: unknown option 'bse'; did you mean 'base'\? \(rope takes base, layout"):
         create("rope", d_head=8, bse=3)
+    with pytest.raises(TypeError, match=r"swin: unknown option 'window_size'; did you mean 'height' or 'width'\?"):
+        create("swin", n_heads=4, window_size=7)
+    with pytest.raises(TypeError, match=r"cope: unknown option 'npos'; did you mean 'n_positions'\?"):
+        create("cope", d_head=8, npos=64)
+    with pytest.raises(
+        TypeError, match=r"riflex: unknown option 'trained_length'; it is an option of (\w+, ){2}\w+ and others \("
+    ):
+        create("riflex", d_head=8, trained_length=64)
     with pytest.raises(TypeError, match=r"rope: unknown option 'n_buckets'; it is an option of .*\bt5\b"):
         create("rope", d_head=8, n_buckets=3)
     with pytest.raises(TypeError, match=r"nope: unknown option 'zzz' \(nope takes no options\)"):

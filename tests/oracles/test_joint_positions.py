@@ -6,13 +6,15 @@ models/embeddings.py. tests/test_inspect_diffusers.py runs that code where pip c
 """
 
 import itertools
+import math
+from pathlib import Path
 
 import pytest
 import torch
 
 import posenc
 from oracles.by_hand import close
-from posenc import Positions
+from posenc import Positions, create
 
 
 def rows(at: Positions) -> list:
@@ -153,3 +155,17 @@ def test_ltx_counts_seconds_and_pixels(rate):
     for wrong in ({"frame_rate": 0.0}, {"seconds": -1.0}, {"pixels": 0}):
         with pytest.raises(ValueError, match=f"{next(iter(wrong))}: expected a"):
             posenc.positions_by("ltx_ids", frames=1, height=1, width=1, **wrong)
+
+
+@pytest.mark.parametrize("page", ["images.md", "images.zh-CN.md"])
+def test_the_row_of_sd3_adds_what_its_class_adds(page):
+    """diffusers' PatchEmbed divides the numbers of its table of 192 by 192 / 64: the sinusoids of column, then of row."""
+    text = (Path(__file__).parents[2] / "docs" / page).read_text(encoding="utf-8")
+    (row,) = (line for line in text.splitlines() if line.startswith("| SD3 |"))
+    at = eval(row.rsplit("`", 2)[1], {"Positions": Positions})
+    got = create("sinusoidal_2d", d_model=16).embed(torch.zeros(1, 64 * 64, 16, dtype=torch.float64), at)[0]
+    for patch, (y, x) in {0: (64, 64), 1: (64, 65), 64 * 5 + 3: (69, 67), 4095: (127, 127)}.items():
+        angles = [number * 64 / 192 / 10000 ** (i / 4) for number in (x, y) for i in range(4)]
+        sines, cosines = [math.sin(a) for a in angles], [math.cos(a) for a in angles]
+        expected = [*sines[:4], *cosines[:4], *sines[4:], *cosines[4:]]
+        assert got[patch].tolist() == pytest.approx(expected, abs=2**-19)  # half a step of float32 at 42

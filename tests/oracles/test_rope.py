@@ -292,7 +292,7 @@ def test_wrong_arguments():
             RoPE(8, rotary_dim=wrong)
     with pytest.raises(ValueError, match="rotary_dim: expected an even number up to d_head=7"):
         RoPE(7)
-    with pytest.raises(ValueError, match="layout: expected one of 'half', 'interleaved', got 'neox'"):
+    with pytest.raises(ValueError, match=r"'half', 'interleaved', got 'neox'; half is that of rotate_half .*GPT-NeoX"):
         RoPE(8, layout="neox")
     with pytest.raises(ValueError, match="axes: 4 pairs cannot be shared evenly by 3 axes"):
         RoPE(8, axes=3)

@@ -11,6 +11,9 @@ globalThis.posencFind = (() => {
   const fold = (word) => word.toLowerCase().replace(/[^\p{L}\p{N}+]/gu, "");
   const spaced = (word) => word.toLowerCase().replace(/[\s_-]+/g, " ").trim();
 
+  const ANY = new RegExp(index.any, "i");
+  const bare = (word) => word.replace(ANY, "") || word;
+
   /** Its parts without what says nothing. */
   function meaning(word) {
     const lower = word.replace(/(?<=[a-z]{3})(?=[A-Z])/g, " ").toLowerCase().replace(/(\d)[ -]d\b/g, "$1d");
@@ -35,7 +38,7 @@ globalThis.posencFind = (() => {
     return all ? 1 - (all - 2 * row[b.length]) / all : 1;
   }
 
-  const terms = index.terms.map(([entry, written, role, group]) => ({ entry, written, group, role, rank: index.roles.indexOf(role), spaced: spaced(written), folded: fold(written), meaning: meaning(written) }));
+  const terms = index.terms.map(([entry, written, role, group]) => ({ entry, written, group, role, rank: index.roles.indexOf(role), spaced: spaced(written), folded: fold(written), bare: fold(bare(written)), meaning: meaning(written) }));
 
   const same = (a, b) => a.size > 0 && a.size === b.size && [...a].every((one) => b.has(one));
 
@@ -57,9 +60,10 @@ globalThis.posencFind = (() => {
     let found = 0;
     const [one, other] = [letters(word.folded).length, letters(term.folded).length];
     if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 3 && Math.abs(one - other) < 3) {
-      const spelt = ratio(word.folded, term.folded);
+      const spelt = Math.min(ratio(word.folded, term.folded), ratio(word.bare, term.bare));
       found = spelt >= index.near ? spelt : 0;
     }
+    if (term.role === "paper" && word.last === term.folded && word.last !== word.folded) found = 0.5; // Ofir Press
     const parts = [...word.meaning];
     const telling = parts.filter((part) => letters(part).length > 2 || new RegExp(`^[${HAN}]{2}`).test(part));
     if (telling.length && telling.length === parts.length && parts.every((part) => standsIn(part, term.meaning))) {
@@ -69,7 +73,7 @@ globalThis.posencFind = (() => {
     return found;
   }
 
-  const folded = (word) => ({ spaced: spaced(word), folded: fold(word), meaning: meaning(word) });
+  const folded = (word) => ({ spaced: spaced(word), folded: fold(word), bare: fold(bare(word)), last: fold(word.slice(word.lastIndexOf(" ") + 1)), meaning: meaning(word) });
 
   function known(word) {
     const found = terms.filter((term) => term.role !== "topic").map((term) => [alike(word, term), term]);
@@ -89,8 +93,10 @@ globalThis.posencFind = (() => {
     let found = known(word);
     if (!found.length) found = known(folded(asked.slice(asked.lastIndexOf("/") + 1).replace(new RegExp(index.version, "is"), "")));
     const guess = !found.length;
+    if (guess && elsewhere) return { entries: [], elsewhere };
     if (guess) {
-      found = terms.map((term) => [likeness(word, term), term]).filter(([grade]) => grade > 0).sort((a, b) => b[0] - a[0]);
+      const near = meaning(bare(asked)).size ? folded(bare(asked)) : word;
+      found = terms.map((term) => [likeness(near, term), term]).filter(([grade]) => grade > 0).sort((a, b) => b[0] - a[0]);
       found = found.filter(([grade]) => grade > found[0][0] - index.worse);
     }
     const best = new Map();

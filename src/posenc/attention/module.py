@@ -250,7 +250,8 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         replace_encoding(model.decoder, posenc.create("gemma3", d_head=64, n_layers=12))
 
     The n-th block has encoding.at_layer(n): one encoding for all, or those of a PerLayer. What is added to embeddings is
-    added in the first block only. Projections stay as they are. Caches that were made before do not fit any more.
+    added to what the first block projects, not to a residual around it. Projections stay as they are. Caches that were
+    made before do not fit any more.
     Blocks of cross-attention are blocks too: give the part of the model whose blocks are meant.
 
     Raises ValueError, and leaves the model as it was: for a rotation that pairs other channels than the one before, for

@@ -11,6 +11,7 @@ TRAINED = (
     "train_length",
     "training_length",
 )
+SIDES = ("window", "window_size", "img_size", "image_size", "grid_size", "input_resolution", "feat_size")
 MEANT: dict[str, tuple[str, ...]] = {
     "base": (
         "theta",
@@ -66,6 +67,9 @@ MEANT: dict[str, tuple[str, ...]] = {
     "max_distance": ("relative_attention_max_distance", "max_relative_position", "max_relative_positions", "k"),
     "bidirectional": ("causal", "is_causal", "is_decoder"),
     "slopes": ("alibi_slopes",),
+    "height": SIDES,
+    "width": SIDES,
+    "n_positions": ("npos", "npos_max"),
 }
 """Of an argument here: what other libraries call it."""
 

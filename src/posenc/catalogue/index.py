@@ -44,12 +44,24 @@ EMPTY = frozenset(
         "encoder",
         "decoder",
         "embedding",
+        "encode",
         "emb",
         "embed",
     ]
 )
 EMPTY_ZH = re.compile("位置|编码|嵌入|的")
-SAME = {"rotary": "rope", "rotation": "rope", "learnable": "learned", "trainable": "learned", "sinusoid": "sinusoidal"}
+SAME = {
+    "rotary": "rope",
+    "rotation": "rope",
+    "learnable": "learned",
+    "trainable": "learned",
+    "sinusoid": "sinusoidal",
+    "二维": "2d",
+    "三维": "3d",
+    "图像": "image",
+    "视频": "video",
+    "缩放": "scaling",
+}
 HAN = "\u3400-\u9fff"
 PARTS = re.compile(rf"\d+d(?![a-z])|\d+|[a-z+]+|[{HAN}]+")
 ARXIV = re.compile(r"\d{4}\.\d{5}")
@@ -62,10 +74,13 @@ LIMIT = 3
 LAST = 100
 """Added to the place of a model that uses an entry in part: Qwen (the first), before it had another."""
 VERSION = re.compile(
-    r"[-_ ]((\d+(\.\d+)?x?)+[bmk]|tiny|mini|small|medium|base|large|huge|x+l|instruct|chat|hf|it|(un)?cased)(?![a-z0-9]).*",
+    r"(?<=[\u3400-\u9fff])[\d.]+$|[-_ ]((\d+(\.\d+)?x?)+[bmk]|tiny|mini|small|medium|base|large|huge"
+    r"|x+l|dev|schnell|instruct|chat|hf|it|(un)?cased)(?![a-z0-9]).*",
     re.IGNORECASE | re.DOTALL,
 )
-"""What follows a model's name in the name of a repository: -7B-Instruct of Qwen2.5-7B-Instruct."""
+"""What follows a model's name in the name of a repository: -7B-Instruct of Qwen2.5-7B-Instruct, 3 of 千问3."""
+ANY = re.compile(r"[\s_-]*transformers?$", re.IGNORECASE)
+"""What says nothing of a guess: Point Transformer is not nearly Swin Transformer."""
 
 
 class Term(NamedTuple):
@@ -194,6 +209,11 @@ def _of_paper(entry: Entry, names: set[str]) -> Iterator[str]:
         yield from authors.split(" and ")
 
 
+def bare(word: str) -> str:
+    """A word without `ANY`, unless nothing else is there."""
+    return ANY.sub("", word) or word
+
+
 def search(word: str, index: list[Term]) -> tuple[Found, ...]:
     """At most three entries that a word may mean, the best first: known ones, else guesses, else none."""
     number = ARXIV.search(word)
@@ -222,6 +242,7 @@ def _known(word: str, index: list[Term]) -> list[Term]:
 
 def _near(word: str, index: list[Term]) -> list[Term]:
     """The terms that are like the word, the likest first."""
+    word = bare(word) if meaning(bare(word)) else word
     found = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
     least = max((likeness for likeness, _ in found), default=0.0) - WORSE
     found = [one for one in found if one[0] > least]
@@ -248,8 +269,10 @@ def _likeness(word: str, term: Term) -> float:
     likeness = 0.0
     lengths = len(fold(word)), len(fold(term.written))
     if term.role in ("name", "model") and min(lengths) > 3 and abs(lengths[0] - lengths[1]) < 3:
-        spelt = fuzz.ratio(fold(word), fold(term.written)) / 100
+        spelt = min(fuzz.ratio(*map(fold, pair)) for pair in ((word, term.written), (bare(word), bare(term.written)))) / 100
         likeness = spelt if spelt >= NEAR else 0.0
+    if term.role == "paper" and fold(word.rpartition(" ")[2]) == fold(term.written) != fold(word):
+        likeness = 0.5  # Ofir Press
     parts, known = meaning(word), meaning(term.written)
     telling = [part for part in parts if len(part) > 2 or re.match(f"[{HAN}]{{2}}", part)]
     if telling and len(telling) == len(parts) and all(_stands_in(part, known) for part in parts):

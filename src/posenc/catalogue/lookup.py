@@ -77,6 +77,9 @@ ELSEWHERE = {
     "m_k": "posenc.shift_matrix(k, d_model)",
     "scaled_dot_product_attention": "posenc.attend(q, k, v, encoding, at_q)",
     "multiheadattention": "posenc.Attention(d_model, n_heads, encoding)",
+    "flash_attention": "posenc.attend(q, k, v, encoding, at_q)",
+    "sliding_window_attention": "posenc.attend(q, k, v, encoding, at_q, window=…)",
+    "alibi_slopes": "posenc.alibi_slopes(n_heads)",
 }
 
 
@@ -191,7 +194,9 @@ def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
         if option in own:
             continue
         others = [other for other in names() if other != name and option in arguments_of(other)]
-        elsewhere = f"; it is an option of {', '.join(others)}" if others else ""
+        others.sort(key=lambda other: -len(BY_NAME[other].used_by))
+        named = f"{', '.join(others[:3])} and others" if len(others) > 3 else ", ".join(others)
+        elsewhere = f"; it is an option of {named}" if others else ""
         meant = right_name(option, parameters) or elsewhere or right_name(option, SIZES)
         takes = f"takes {', '.join(own)}" if own else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
@@ -217,8 +222,12 @@ def hint(word: str) -> str:
 
 @checked
 def find(word: str) -> tuple[Found, ...]:
-    """At most three entries that a word may mean, the best first; none for a method that has no entry."""
-    return () if missing_method(word) is not None else search(word, every_term())
+    """At most three entries that a word may mean, the best first; none for a method that has no entry, nor a guess for a
+    word that means something else here."""
+    if missing_method(word) is not None:
+        return ()
+    found = search(word, every_term())
+    return () if found and found[0].guess and _elsewhere(word) else found
 
 
 @checked

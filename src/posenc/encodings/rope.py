@@ -265,6 +265,8 @@ ENTRY = Entry(
         "rotary_position_embedding",
         "roformer",
         "apply_rotary_pos_emb",
+        "apply_rotary_emb",
+        "freqs_cis",
         "rotate_half",
         "旋转位置编码",
         "旋转式位置编码",

@@ -207,6 +207,7 @@ ENTRY = Entry(
         "正弦位置编码",
         "三角函数位置编码",
         "绝对位置编码",
+        "正余弦",
         "sinusoid",
     ),
     used_by=("the original Transformer", "Marian", "Whisper (encoder)", "M2M100"),

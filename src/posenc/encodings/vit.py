@@ -37,6 +37,6 @@ ENTRY = Entry(
     positions="posenc.Positions.grid(height, width, prefix=1)",
     both_ways=True,
     formula="x + table[y, x]",
-    also_called=("learned_grid", "vit_position_embeddings", "interpolate_pos_encoding"),
+    also_called=("vision_transformer", "learned_grid", "vit_position_embeddings", "interpolate_pos_encoding"),
     used_by=("ViT", "CLIP", "DeiT", "DINOv2", "SigLIP", "PaddleOCR-VL"),
 )

@@ -52,6 +52,13 @@ POSITIVE = (
     *("low_freq_factor", "high_freq_factor", "bias_max", "cos_sin_scale", "softmax_scale", "std", "eps"),
 )
 POSITIONED = {"at": ("b", "t"), "at_q": ("b", "i"), "at_k": ("b", "j")}
+CHOICES = {
+    (
+        "half",
+        "interleaved",
+    ): "half is that of rotate_half (LLaMA and Qwen on the hub, GPT-NeoX), interleaved that of RoPE's "
+    "paper, GPT-J and Meta's own files"
+}
 REMEDIES = {
     "Positions": "Positions.arange(batch, length) makes plain ones",
     "Frequencies": "ask a family by length for at_length(n) first",
@@ -280,7 +287,9 @@ def _rule(hint: Any, name: str) -> Rule | None:
         return Rule(lambda value: isinstance(value, bool), "True or False")
     if origin is typing.Literal:
         words = f"one of {', '.join(map(repr, inner))}"
-        return Rule(lambda value: isinstance(value, str) and value in inner, words, ValueError)
+        return Rule(
+            lambda value: isinstance(value, str) and value in inner, words, ValueError, remedy=CHOICES.get(inner, "")
+        )
     if origin is not None:
         return _generic(origin, inner)
     if isinstance(hint, type):

@@ -34,6 +34,9 @@ ENCODERS = ("image", "video", "diffusion", "audio", "graph", "points")
 TABLES = ("learned", "vit", "learned_2d")
 OF: dict[Kind, str] = {"none": "none", "added": "added", "relative": "bias", "biased": "bias", "rotated": "rope",
                        "scaled": "rope", "preset": "rope"}  # fmt: skip
+OWN = dict.fromkeys(("convolutional", "conditional", "lepe"), "convolution") | {"irope": "chunks"}
+OWN |= dict.fromkeys(("fox", "bidirectional_fox", "path_fox", "stick_breaking"), "gates")
+"""Of trained encodings that need advice of their own, not that of their kind."""
 VIDEO = ("wan", "hunyuanvideo", "ltx", "cogvideox", "mochi", "cosmos", "opensora")
 """How the names of diffusion models begin that generate video."""
 EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
@@ -43,8 +46,9 @@ Rule = dict[str, Any]
 
 def own_of(word: str) -> Entry | None:
     """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own, nor is how its
-    tokens are numbered: FLUX has RoPE on axes."""
-    own = (found.entry for found in find(word) if found.term.role != "topic")
+    tokens are numbered: FLUX has RoPE on axes. A temperature stands beside what it has: Llama 4 has iRoPE."""
+    own = [found.entry for found in find(word) if found.term.role != "topic"]
+    own.sort(key=lambda entry: entry.kind == "tempered")
     return next((entry for entry in own if entry.kind != "positions"), None)
 
 
@@ -115,7 +119,7 @@ class Answers:
         """The kind of the trained model's encoding: a fixed bias has no table that ends."""
         if self.own.kind == "biased" and "parameters" not in self.own.needs:
             return "fixed"
-        return "table" if self.own.name in TABLES else OF.get(self.own.kind, "other")
+        return "table" if self.own.name in TABLES else OWN.get(self.own.name) or OF.get(self.own.kind, "other")
 
     @cached_property
     def told(self) -> dict[str, Any]:

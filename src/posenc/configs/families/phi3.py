@@ -10,6 +10,7 @@ from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.configs.spec import PositionSpec, Use
 
 
@@ -33,14 +34,15 @@ def phimoe(keys: Keys) -> PositionSpec:
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
     rotation = replace(
         use.rotation,
-        kind="configs.short_factors.short_factors_at_any_length",
+        kind=SHORT_AT_ANY_LENGTH,
         parameters=(*use.rotation.parameters, *scales),
     )
     keys.warning(
         "rope_scaling.long_factor",
         say(
-            "never used: the code computes frequencies without a length, and so with short_factor; "
-            "only long_mscale depends on length"
+            "not used by transformers, which computes the frequencies of every length with short_factor: the model is not "
+            "scaled beyond {length} positions; only long_mscale depends on the length",
+            length=dict(use.rotation.parameters)["trained_length"],
         ),
     )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))

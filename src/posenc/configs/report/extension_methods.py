@@ -14,6 +14,7 @@ from typing import Any
 
 from posenc.configs import ConfigError, Rotation
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.support.languages import Words
 
 
@@ -27,7 +28,8 @@ class NotSupported(ConfigError):
 
 def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
     """What becomes of the scaling that the file has already."""
-    kind, given = rotation.kind, dict(rotation.parameters)
+    given = dict(rotation.parameters)
+    kind = "longrope" if rotation.kind == SHORT_AT_ANY_LENGTH else rotation.kind
     if kind == settings["rope_type"] == "yarn" and "attention_factor" in given:
         return [say("The file's attention_factor was for its own factor and is left out.")]
     if kind in ("yarn", "llama3", "longrope") and kind != settings["rope_type"]:
@@ -117,6 +119,8 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
     from posenc import frequencies
 
     _alone(rotation, "longrope")
+    if rotation.kind == SHORT_AT_ANY_LENGTH:
+        raise NotSupported(say("long_factor: this family's code never uses it"))
     plain = frequencies.rotary(rotation.width, rotation.base)
     slowed = frequencies.yarn(plain, factor=factor, trained_length=trained)
     longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from posenc.configs import Layer, PositionSpec, Rotation, Use
 from posenc.configs.attached import has_attached
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Words
 
@@ -80,6 +81,8 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)
     if kind == "yarn":
         return original, _times(original, factor), by
+    if rotation.kind == SHORT_AT_ANY_LENGTH:  # long_factor, and with it the longer length, is not used
+        return original, None, UNSCALED
     if kind in ("llama3", "longrope"):
         longer = length if length is not None and length > original else None
         return original, longer or (_times(original, factor) if kind == "llama3" else None), by

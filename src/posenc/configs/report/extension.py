@@ -11,7 +11,7 @@ from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 from posenc.configs.families.qwen2_vl import text_is_flat
-from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
+from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import limit, scaling
 from posenc.configs.report.spellings import spellings, standard
 from posenc.configs.say import say
@@ -98,7 +98,6 @@ def extend(
         try:
             made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
-            why = error.words if isinstance(error, NotSupported) else error
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
@@ -111,7 +110,7 @@ def extend(
                     {},
                     now,
                     now,
-                    say("not for this family: {error}", error=why),
+                    say("not for this family: {error}", error=error.words),
                     spec.family,
                     rotation,
                     (),
@@ -172,7 +171,7 @@ def _extension(
     before = rotation.frequencies().at_length(trained)
     after = rotation_to_change(changed).frequencies().at_length(length)
     if len(before) != len(after) or any(old == 0 != new for old, new in zip(before, after, strict=True)):
-        raise NotSupported(say("rope_parameters: other pairs would turn than in this model"))
+        raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))
     return Extension(
         method,
         length,
@@ -201,4 +200,4 @@ def _changed(
         changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
         if rotation_to_change(changed) != rotation:
             return fragment, changed
-    raise NotSupported(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))
+    raise ConfigError(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))

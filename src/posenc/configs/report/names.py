@@ -108,6 +108,7 @@ KINDS = {
     "window_attention": say("attention in windows"),
     "shifted_window": say("shifted windows"),
     "neighbourhood": say("attention to neighbours"),
+    "block_sparse_attention": say("block-sparse attention"),
     "block_attention": say("attention in blocks"),
     "channel_attention": say("attention across channels"),
     "local": say("local attention"),

@@ -147,7 +147,11 @@ class Page:
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
                 )
-                yield self.say("scaling"), f"{scaling_name(rotation['kind'])}: {numbers}", ", ".join(keys)
+                yield (
+                    self.say("scaling"),
+                    f"{scaling_name(rotation['kind']).in_language(self.language)}: {numbers}",
+                    ", ".join(keys),
+                )
             if rotation["axes"]:
                 shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
                 yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""

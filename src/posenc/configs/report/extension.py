@@ -82,12 +82,8 @@ def extend(
         after = "; where the file gives the length after its linear scaling, write the one before it first"
         said = f"--extend-to: expected more than the {reached}, got {length}"
         raise ValueError(said + after if limit(spec).other else said)
-    reach = _farthest(spec)
-    if reach is not None and reach <= (usable or trained):
-        raise ValueError(
-            f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance "
-            "goes beyond those of training, and no setting of the frequencies is needed; widen the window to see further"
-        )
+    if useless := windows_suffice(spec, usable or trained):
+        raise ValueError(f"--extend-to: {useless}")
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
@@ -124,6 +120,17 @@ def extend(
         else one
         for one in made
     ]
+
+
+def windows_suffice(spec: PositionSpec, length: int) -> str:
+    """Why no longer context needs other frequencies, where windows keep every distance within `length`; "" elsewhere."""
+    reach = _farthest(spec)
+    if reach is None or reach > length:
+        return ""
+    return (
+        f"every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance goes beyond those "
+        "of training, and no setting of the frequencies is needed; widen the window to see further"
+    )
 
 
 def _farthest(spec: PositionSpec) -> int | None:

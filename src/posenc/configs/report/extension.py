@@ -89,6 +89,11 @@ def extend(
     spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
     for key in spelled:
         section = section.get(key) or {}
+    if not _reads_alone(section, spec, rotation):
+        raise ValueError(
+            "--extend-to: settings are written into the section of one part, and the file has none with the sizes of "
+            f"{path or spec.family}"
+        )
     made = []
     for method in methods:
         try:
@@ -120,6 +125,14 @@ def extend(
         else one
         for one in made
     ]
+
+
+def _reads_alone(section: Mapping[str, Any], spec: PositionSpec, rotation: Rotation) -> bool:
+    """Whether the part's section of the file, read by itself, is the part: not where defaults of the whole fill it."""
+    try:
+        return rotation_to_change(spec_of({**section, "model_type": spec.family}, defaults=True)) == rotation
+    except ValueError:
+        return False
 
 
 def windows_suffice(spec: PositionSpec, length: int) -> str:
@@ -175,8 +188,10 @@ def _extension(
     settings, note = SETTINGS[method](rotation, trained, factor)
     fragment, changed = _changed(config, spec, rotation, settings, length, trained)
     more = remarks(rotation, settings)
-    before = rotation.frequencies().at_length(trained)
-    after = rotation_to_change(changed).frequencies().at_length(length)
+    now = rotation_to_change(changed)
+    if now.width != rotation.width:
+        raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))
+    before, after = rotation.frequencies().at_length(trained), now.frequencies().at_length(length)
     if len(before) != len(after) or any(old == 0 != new for old, new in zip(before, after, strict=True)):
         raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))
     return Extension(

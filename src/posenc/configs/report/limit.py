@@ -182,8 +182,19 @@ def _rotary_failure(
             moving=moving,
             layers=layers,
         ),
-        EVALUATE if has_attached(spec) else say("posenc inspect … --extend-to N writes settings for N"),
+        say("posenc inspect … --extend-to N writes settings for N") if _settable(spec) else EVALUATE,
     )
+
+
+def _settable(spec: PositionSpec) -> bool:
+    """Whether settings of a config.json change the frequencies: not of attached encodings, GGUF, or those of the code."""
+    from_code = (
+        dict(use.said_by).get("base") == "constant of the code"
+        for layer in spec.layers
+        for use in layer.uses
+        if use.rotation
+    )
+    return not has_attached(spec) and spec.config_class != "GGUF" and not all(from_code)
 
 
 def new_angles(rotation: Rotation, made: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:

@@ -102,7 +102,7 @@ def identity(subject: Subject) -> Identity:
 
 
 def with_whole_turns(speeds: np.ndarray) -> np.ndarray:
-    """The frequencies of fast pairs, which are measured up to whole turns, on the progression of the slower half of the pairs.
+    """Frequencies of fast pairs are measured up to whole turns: these are on the progression of the slower half.
 
     As they are where that half is no progression, or the fast pairs are not on it.
     """

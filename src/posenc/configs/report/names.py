@@ -77,7 +77,17 @@ SEAMS = {
             *("ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
         ),
         ("rotate",): (
-            *("RoPE", "PrefixRoPE", "FirstHeadsRoPE", "LeRoPE", "ProjectedRoPE", "in_each_part", "tiled", "of_atoms"),
+            *(
+                "RoPE",
+                "WideRoPE",
+                "PrefixRoPE",
+                "FirstHeadsRoPE",
+                "LeRoPE",
+                "ProjectedRoPE",
+                "in_each_part",
+                "tiled",
+                "of_atoms",
+            ),
             *("PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
         ),
         ("bias",): (

@@ -22,7 +22,7 @@ from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "encodings.of_families.wide_rope.spectrum")
+UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "frequencies.wide.spectrum")
 Row = tuple[str, str, str]  # what, value, who said it
 
 

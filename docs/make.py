@@ -69,9 +69,9 @@ def summary(language: Language) -> str:
     settings = sum(setting_of(entry) is not None for entry in ENTRIES)
     methods = len(ENTRIES) - settings
     whole = (
-        f"`posenc list` 列出全部 {len(ENTRIES)} 个名称：{methods} 种方法，{settings} 种是某方法的设定。"
+        f"`posenc list --all` 列出全部 {len(ENTRIES)} 个名称：{methods} 种方法，{settings} 种是某方法的设定。"
         if zh
-        else f"`posenc list` prints all {len(ENTRIES)} names: {methods} methods and {settings} settings of one."
+        else f"`posenc list --all` prints all {len(ENTRIES)} names: {methods} methods and {settings} settings of one."
     )
     return "\n".join(lines) + f"\n\n{whole}"
 

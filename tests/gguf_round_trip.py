@@ -25,20 +25,48 @@ SAME = "the same"
 PUBLISHED = Path(__file__).parent / "published.jsonl"
 
 
-ASKED = {  # keys of published files that the converter asks for and the classes do not write
+ASKED = {  # keys of published files that the converter asks for and the classes, or published.jsonl, do not write
+    "bailing_moe_v2": {"first_k_dense_replace": 1, "moe_intermediate_size": 512, "num_shared_experts": 1,
+                       "num_experts": 256, "routed_scaling_factor": 2.5, "norm_topk_prob": True, "num_experts_per_tok": 8},
+    "bamba": {"attn_rotary_emb": 64},
     "cohere2": {"rotary_pct": 1.0},
+    "kimi_linear": {"linear_attn_config": {"full_attn_layers": [4, 8, 12, 16, 20, 24, 27], "head_dim": 128, "num_heads": 32,
+                                           "short_conv_kernel_size": 4}, "first_k_dense_replace": 1},
+    "kimi_k2": {"moe_intermediate_size": 2048, "intermediate_size": 18432},
+    "falcon_h1": {"head_dim": 128},
+    "hunyuan_v1_moe": {"moe_intermediate_size": [3072] * 32},
+    "nomic_bert": {"n_positions": 8192, "activation_function": "swiglu", "mlp_fc1_bias": False, "mlp_fc2_bias": False,
+                   "prenorm": False, "qkv_proj_bias": False, "causal": False, "rotary_emb_fraction": 1.0,
+                   "rotary_emb_interleaved": False, "rotary_emb_base": 1000, "n_inner": 3072, "layer_norm_epsilon": 1e-12,
+                   "rotary_emb_scale_base": None},
     "gpt2": {"n_ctx": 1024},
     "gpt_neox": {"rotary_pct": 0.25},
     "t5": {"decoder_start_token_id": 0},
     "minimax_m2": {"rotary_dim": 64},
-    "phi3": {"rms_norm_eps": 1e-5},
-}
+    "phi3": {"rms_norm_eps": 1e-5, "intermediate_size": 8192},
+}  # fmt: skip
 QWEN2_VL = {"rope_type": "default", "mrope_section": [16, 24, 24], "rope_theta": 1000000.0}
 QWEN3_VL = {"rope_type": "default", "mrope_section": [24, 20, 20], "mrope_interleaved": True, "rope_theta": 5000000.0}
 TEXTS = {  # what published files say of their text model, where a default of the class stands for it
+    "bamba": {"attn_layer_indices": [9, 18, 27]},
+    "dbrx": {"attn_config": {"attn_pdrop": 0.0, "clip_qkv": 8.0, "kv_n_heads": 8, "rope_theta": 500000.0},
+             "rope_parameters": {"rope_type": "default", "rope_theta": 500000.0}},
+    "dots1": {"n_shared_experts": 2, "n_routed_experts": 128, "num_experts_per_tok": 6},
+    "eurobert": {"classifier_pooling": "mean"},
     "glm4_moe": {"head_dim": 128},
+    "glm4v": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12],
+                                  "partial_rotary_factor": 0.5}, "head_dim": 128},
+    "glm4v_moe": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [8, 12, 12],
+                                      "partial_rotary_factor": 0.5}, "head_dim": 128},
     "glm_ocr": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000, "mrope_section": [16, 24, 24],
                                     "partial_rotary_factor": 1.0}, "head_dim": 128},
+    "gemma4_unified": {"moe_intermediate_size": None},
+    "gemma4_unified_assistant": {"moe_intermediate_size": None},
+    "hunyuan_v1_moe": {"moe_topk": [8] * 32, "num_shared_expert": [1] * 32},
+    "kimi_linear": {"layer_types": ["full_attention" if n + 1 in (4, 8, 12, 16, 20, 24, 27) else "linear_attention"
+                                    for n in range(27)]},
+    "lfm2_moe": {"layer_types": ["full_attention" if n in (2, 6, 10, 14, 18, 21) else "conv" for n in range(24)],
+                 "num_hidden_layers": 24},
     "paddleocr_vl": {"rope_parameters": {**QWEN2_VL, "rope_theta": 500000.0}},
     "qwen2_5_vl": {"rope_parameters": QWEN2_VL},
     "qwen2_vl": {"rope_parameters": QWEN2_VL},
@@ -97,8 +125,11 @@ def converted(config: dict[str, Any], folder: Path) -> Path:
     from conversion import get_model_class
 
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    (folder / "tokenizer.json").write_text('{"model": {"type": "WordPiece"}}', encoding="utf-8")
     path = folder / "model.gguf"
-    made = get_model_class(config["architectures"][0])(folder, gguf.LlamaFileType.MOSTLY_F16, path)
+    kind = get_model_class(config["architectures"][0])
+    kind.no_mtp = True  # as with --no-mtp: layers that predict further tokens are counted in the weights
+    made = kind(folder, gguf.LlamaFileType.MOSTLY_F16, path)
     made = getattr(made, "impl", made)
     made.set_gguf_parameters()
     for name, factors in made.generate_extra_tensors():

@@ -333,7 +333,7 @@ def test_an_error_is_short_and_says_where_all_names_are(word):
     with pytest.raises(ValueError, match="unknown encoding") as error:
         posenc.create(word)
     said = str(error.value)
-    assert said.endswith("posenc list shows all names")
+    assert said.endswith("posenc list --all shows all names")
     assert len(re.findall(r'create\("|positions_by\("', said)) <= 3
     assert len(said) < 300
 

@@ -9,12 +9,16 @@ import pytest
 
 from posenc.configs import ConfigError, read_config
 from posenc.configs.family import reader_paths
+from posenc.configs.report.extension import extend, extensible
+from posenc.configs.report.labels import SCALINGS
+from posenc.configs.report.names import kind
 from posenc.configs.report.report import report
 from test_inspect_published import MODELS, whole
 
 CHINESE = re.compile(r"[\u3400-\u9fff]")
 WORD = re.compile(r"[A-Za-z]{2,}")
 KEYS = re.compile(r"[\w.]*_[\w.]*|\d+(\.\d+)?|·|/|\+|,|-|ln|yarn|longrope|factor|√")
+REFUSED = "译not for this family: "
 CODE = ("values_from",)  # how frequencies are made, as an expression of Python
 
 pytestmark = pytest.mark.usefixtures("marked_as_chinese")
@@ -50,3 +54,29 @@ def test_every_sentence_about_published_files_is_chinese():
     for model in MODELS:
         found = report(read_config(whole(model["config"])), 10**6, "zh")
         assert [one for one in sentences(found) if not CHINESE.search(one)] == [], model["name"]
+
+
+def reasons(config: dict[str, Any]) -> list[str]:
+    """Why methods do not suit a model, in Chinese; [] where no method is tried."""
+    spec = read_config(config, defaults=True)
+    try:
+        path, part = extensible(spec)
+        made = extend(config, part, 8 * (part.trained_length or 1), path=path)
+    except ValueError:
+        return []
+    return [note.partition(REFUSED)[2] for one in made if REFUSED in (note := one.note.zh)]
+
+
+def test_every_reason_against_a_method_is_chinese():
+    files = [whole(model["config"]) for model in MODELS] + [{"model_type": name} for name in reader_paths() if read(name)]
+    given = {why for config in files for why in reasons(config)}
+    assert len(given) > 10
+    assert [why for why in given if not CHINESE.search(why)] == []
+
+
+def test_names_of_scalings_and_layers_are_chinese():
+    assert all(CHINESE.search(words.zh) for words in SCALINGS.values())
+    files = [whole(model["config"]) for model in MODELS] + [{"model_type": name} for name in reader_paths() if read(name)]
+    kinds = {layer.kind for config in files for _, part in read_config(config).walk() for layer in part.layers}
+    assert len(kinds) > 20
+    assert [one for one in kinds if one != "mlp" and not CHINESE.search(kind(one).zh)] == []

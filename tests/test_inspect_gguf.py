@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import struct
 import time
 import tracemalloc
@@ -226,7 +227,7 @@ BAD = {
         start(n_keys=1) + string("a") + struct.pack("<IIQ", ARRAY, STRING, 2**20) + bytes(8 * 2**20),
         "more than 1,000,000 values",
     ),
-    "no architecture": (start(n_keys=1) + string("a") + value(1), "general.architecture is missing"),
+    "no architecture": (start(n_keys=1) + string("a") + value(1), "general.architecture: missing"),
     "dimensions": (
         start(tensors=1) + string("rope_freqs.weight") + struct.pack("<I", 2**31) + bytes(40),
         "2,147,483,648 dimensions",
@@ -469,3 +470,30 @@ def test_any_value_of_any_key_is_read_or_refused_in_one_line(tmp_path):
                     use.build()
             except ConfigError as error:
                 assert len(str(error).splitlines()) == 1  # noqa: PT017
+
+
+@pytest.mark.parametrize("given", [["llama"], ["llama"] * 5000, 5, True, 1.5])
+def test_an_architecture_that_is_no_string_is_said_to_be_none(tmp_path, given):
+    path = gguf(tmp_path / "m.gguf", keys() | {"general.architecture": given})
+    with pytest.raises(ConfigError, match=r"general\.architecture: expected a string such as 'llama', got "):
+        read_config(path)
+
+
+def test_every_error_names_its_file(tmp_path):
+    """Also those of a key and of a tensor; of several files one line each."""
+    without = {name: one for name, one in keys().items() if name != "general.architecture"}
+    bad = [
+        gguf(tmp_path / "factor.gguf", keys(), {"rope_freqs.weight": [0.0] * 64}),
+        gguf(tmp_path / "long.gguf", keys(), {"rope_factors_long.weight": [math.nan] * 64}),
+        gguf(tmp_path / "base.gguf", keys() | {"llama.rope.freq_base": "x"}),
+        gguf(tmp_path / "none.gguf", without),
+        gguf(tmp_path / "clip.gguf", keys("clip")),
+        gguf(tmp_path / "part.gguf", keys() | {"split.no": 2, "split.count": 5}),
+        tmp_path / "config.json",
+    ]
+    bad[-1].write_text('{"model_type": "llama", "hidden_size": "x"}')
+    for path in bad:
+        with pytest.raises(ConfigError, match=f"^{re.escape(str(path))}: "):
+            read_config(path)
+    said = in_process.posenc("inspect", *bad)
+    assert [line.partition(": ")[2].partition(": ")[0] for line in said.stderr.splitlines()] == [str(path) for path in bad]

@@ -30,7 +30,10 @@ def imported_by(*arguments):
     return {line.split("|")[-1].strip() for line in done.stderr.splitlines() if line.startswith("import time:")}
 
 
-@pytest.mark.parametrize("config", [PUBLISHED["Llama-2-7b-hf"], PUBLISHED["Llama-3.1-8B"], GPT2, T5, BLOOM])
+IMAGES = [{"_class_name": f"{name}Model"} for name in ("SD3Transformer2D", "LTXVideoTransformer3D", "FluxTransformer2D")]
+
+
+@pytest.mark.parametrize("config", [PUBLISHED["Llama-2-7b-hf"], PUBLISHED["Llama-3.1-8B"], GPT2, T5, BLOOM, *IMAGES])
 @pytest.mark.parametrize("options", [(), ("--json", "--length", "9000")])
 def test_a_configuration_is_read_without_torch(config, options, tmp_path):
     (tmp_path / "config.json").write_text(json.dumps(config))
@@ -54,7 +57,7 @@ def uses(config):
 
 
 def test_seams_of_a_name_are_those_of_the_encoding():
-    configs = list(PUBLISHED.values())
+    configs = [*PUBLISHED.values(), *IMAGES]
     for model_type in CONFIG_MAPPING_NAMES:
         try:
             configs.append(json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False)))

@@ -170,7 +170,7 @@ def test_a_scaling_of_one_family_is_named_in_words(tmp_path):
               "max_position_embeddings": 131072, "rope_theta": 10000.0,
               "rope_scaling": {"type": "longrope", "original_max_position_embeddings": 4096, **factors}}  # fmt: skip
     page = shown(config, tmp_path)
-    assert "scaling short factors at any length: factor 32" in page
+    assert "scaling LongRoPE with short factors at any length: factor 32" in page
     assert "configs." not in page
 
 

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import in_process
 from posenc.configs import read_config
 from posenc.configs.commands import inspect as inspect_
-from posenc.configs.report.extension import extend
+from posenc.configs.report.extension import extend, extensible
 from posenc.configs.report.limit import limit
 from posenc.configs.report.page import Page
 from posenc.configs.report.report import report
@@ -552,3 +552,27 @@ def test_no_settings_where_windows_keep_every_distance_within_training(window):
 def test_settings_where_some_distance_goes_beyond_training(window):
     config = MINISTRAL_8B | {"sliding_window": window}
     assert all(one.fragment for one in extend(config, read_config(config), 131072))
+
+
+@pytest.mark.parametrize("model_type", ["gptj", "codegen", "roformer"])
+def test_settings_are_not_promised_where_the_code_reads_none(model_type):
+    assert "--extend-to" not in limit(read_config({"model_type": model_type})).remedy.en
+    assert "--extend-to" in limit(read_config({"model_type": "llama"})).remedy.en
+
+
+@pytest.mark.parametrize("model_type", ["omniasr", "got_ocr2", "pp_chart2table", "moonshine"])
+def test_a_part_without_a_section_of_its_own_is_refused(model_type):
+    """The class fills these parts with sizes that the family of the part alone does not have."""
+    config = {"model_type": model_type}
+    path, part = extensible(read_config(config))
+    with pytest.raises(ValueError, match="settings are written into the section of one part, and the file has none"):
+        extend(config, part, 64 * part.trained_length, path=path)
+
+
+def test_a_share_of_turning_channels_that_a_method_would_lose_is_its_reason():
+    config = {"model_type": "nemotron3_5_transcribe_asr_audio"}
+    path, part = extensible(read_config(config))
+    made = extend(config, part, 64 * part.trained_length, path=path)
+    assert {one.note.en for one in made} == {
+        "not for this family: rope_parameters: other pairs would turn than in this model"
+    }

@@ -261,7 +261,7 @@ def test_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["rotary"], "unknown encoding 'rotary'; did you mean posenc.create(\"rope\", …)?; posenc list shows"),
+        (["rotary"], "unknown encoding 'rotary'; did you mean posenc.create(\"rope\", …)?; posenc list --all shows"),
         (["旋转位置编码"], 'did you mean posenc.create("rope", …)?'),
         (["rope", "--what", "bias"], f"'bias' does not suit rope; it is for {', '.join(methods_of('bias'))}. rope"),
         (["rope", "--what", "picture"], "'picture' is no picture. rope has heatmap, waves, clock, wavelengths, angles"),

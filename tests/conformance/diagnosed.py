@@ -103,7 +103,7 @@ DIAGNOSES = {
     "OnlyQueriesTurn": "one side",
     "DecodesAtZero": "decode offset",
     "KeysCountedFromZero": "position ignored",
-    "SoftmaxOverQueries": "softmax scale",
+    "SoftmaxOverQueries": "softmax axis",
     "BiasScaledToo": "slopes",
     "BiasLostInDecode": "decode offset",
     "LinearForgotten": "base",

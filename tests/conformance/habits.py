@@ -189,6 +189,20 @@ class Turns(Rope):
         return super().frequencies(d) / (2 * torch.pi)
 
 
+class PositionsMultiplied(Rope):
+    """Linear scaling the wrong way: positions times 8, so that fast pairs turn by more than half a turn a position."""
+
+    def frequencies(self, d):
+        return super().frequencies(d) * 8
+
+
+class AllFrequenciesOne(Rope):
+    """//, an integer division, in the exponent."""
+
+    def frequencies(self, d):
+        return 10000.0 ** -(torch.arange(0, d, 2, dtype=torch.float32) // d)
+
+
 class FrequenciesReversed(Rope):
     def frequencies(self, d):
         return super().frequencies(d).flip(0)
@@ -269,6 +283,13 @@ class SlopesHalved(Alibi):
         return torch.tensor(slopes_of(8), dtype=torch.float32) / 2
 
 
+class DistanceSquared(Alibi):
+    """So steep that far keys lie where masks do."""
+
+    def distance(self, q, k):
+        return super().distance(q, k) ** 2
+
+
 class RewardsDistance(Alibi):
     def __call__(self, q, k):
         return -super().__call__(q, k)
@@ -295,6 +316,13 @@ def t5_bucket_numbers_swapped(q, k):
 class ScaledByWidth(Causal):
     def scale(self, d):
         return 1.0 / d
+
+
+class ScaleMultiplied(Causal):
+    """Times √d in place of divided by it: float32 does not hold the differences of such logits."""
+
+    def scale(self, d):
+        return d**0.5
 
 
 class ScaleIsNan(Causal):
@@ -405,6 +433,8 @@ HABITS = {
         (ROTATES, HalfExponent, {}, "unusual", "base"),
         (ROTATES, Degrees, {}, "unusual", "scaling"),
         (ROTATES, Turns, {}, "unusual", "scaling"),
+        (ROTATES, PositionsMultiplied, {}, "unusual", "scaling"),
+        (ROTATES, AllFrequenciesOne, {}, "unusual", "frequencies"),
         (ROTATES, FrequenciesReversed, {}, "unusual", "reversed"),
         (ROTATES, UnknownFrequencies, {}, "unusual", "frequencies"),
         (ROTATES, PositionsOverLength, {}, "failed", "length state"),
@@ -419,6 +449,7 @@ HABITS = {
         (EMBEDS, SinusoidByIndex, {}, "failed", "position ignored"),
         (BIASES, SlopesReversed, {}, "unusual", "slopes"),
         (BIASES, SlopesHalved, {}, "unusual", "slopes"),
+        (BIASES, DistanceSquared, {}, "unusual", "kind"),
         (BIASES, RewardsDistance, {}, "failed", "bias sign"),
         (BIASES, HidesItself, {}, "failed", "hides itself"),
         (BIASES, T5OtherSign, {}, "unusual", "bucket sign"),
@@ -426,6 +457,7 @@ HABITS = {
         (BIASES, BiasOverLength, {}, "failed", "bias cache"),
         (BIASES, key_bias_both_ways, {"future_slope": "falls"}, "failed", "bias sign"),
         (ATTENDS, ScaledByWidth, {}, "unusual", "softmax_scale"),
+        (ATTENDS, ScaleMultiplied, {}, "failed", "softmax scale"),
         (ATTENDS, ScaleIsNan, {}, "failed", "not finite"),
         (ATTENDS, NotItself, {}, "failed", "hides itself"),
         (ATTENDS, HeadsInTurns, {}, "failed", "heads"),

@@ -61,7 +61,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"model_type": "laguna", "rope_parameters": {"rope_type": "default"} | BASE}, "an object for each kind"),
     ({"model_type": "zaya", "layer_types": ["full_attention"] * 40, "rope_parameters": TWO}, "hybrid or hybrid_sliding"),
     ({"model_type": "phi3", "rope_scaling": {"type": "llama3", "factor": 2.0}} | BASE, "expected longrope or default"),
-    ({"model_type": "phimoe", "rope_scaling": {"type": "linear", "factor": 2.0}} | BASE, "scales by nothing else"),
+    ({"model_type": "phimoe", "rope_scaling": {"type": "linear", "factor": 2.0}} | BASE, "expected longrope or default"),
     ({"model_type": "phimoe", "rope_scaling": {**LONGROPE, "long_mscale": None}} | BASE, "long_mscale"),
     ({"model_type": "solar_open", "partial_rotary_factor": 0.5} | BASE, "expected 1"),
     ({"model_type": "gemma4_text", "rope_parameters": TWO, "per_layer_config": {"5": {"head_dim": 64}}}, "head_dim is"),

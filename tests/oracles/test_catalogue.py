@@ -249,10 +249,10 @@ def test_no_hint_misleads():
 
 def test_a_near_miss_is_recognised_and_nonsense_is_not():
     with pytest.raises(
-        ValueError, match=r"unknown encoding 'sinusodal'; a guess: posenc.create\(\"sinusoidal\", …\); posenc list shows"
+        ValueError, match=r"encoding 'sinusodal'; a guess: posenc.create\(\"sinusoidal\", …\); posenc list --all shows"
     ):
         create("sinusodal", d_model=4)
-    with pytest.raises(ValueError, match=r"^name: unknown encoding 'qqqq'; posenc list shows all names$"):
+    with pytest.raises(ValueError, match=r"^name: unknown encoding 'qqqq'; posenc list --all shows all names$"):
         create("qqqq")
     with pytest.raises(AttributeError, match=r"module 'posenc' has no attribute 'qqqq'$"):
         posenc.qqqq  # noqa: B018

@@ -299,7 +299,17 @@ def shapes(model: Any) -> dict[int, tuple[int, int]]:
 
 
 def rotary(subject: Subject) -> str:
-    answer = attached(subject, lambda heads, width: posenc.create("rope", d_head=width, base=50.0, layout="half"))
+    """RoPE in the model's layout: the other is refused before anything is attached, with the layout to give."""
+
+    def of(layout: str) -> str:
+        return attached(subject, lambda heads, width: posenc.create("rope", d_head=width, base=50.0, layout=layout))
+
+    try:
+        answer = of("half")
+    except ValueError as error:
+        if not str(error).endswith("; create it with layout='interleaved'"):
+            raise
+        answer = of("interleaved")
     if answer == "yes":
         own_encoding(subject)
         no_position(subject)

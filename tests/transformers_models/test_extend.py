@@ -9,6 +9,8 @@ import transformers
 import posenc
 import posenc.transformers as pt
 from families.harness import config_of
+from posenc.configs import spec_of
+from posenc.configs.report.extension import extend
 
 transformers.logging.set_verbosity_error()
 IDS = torch.randint(3, 30, (2, 90), generator=torch.Generator().manual_seed(0))
@@ -224,3 +226,17 @@ def test_a_softmax_scale_changed_by_hand_is_not_overwritten():
     with pytest.raises(pt.Unsupported, match=r"layers\.0\.self_attn\.scaling is 0\.3"):
         pt.extend(model, 256)
     assert model.config.rope_parameters["factor"] == 4.0
+
+
+@pytest.mark.parametrize(("window", "suffices"), [(16, True), (32, True), (33, False), (None, False)])
+def test_windows_that_suffice_are_refused_with_the_command_s_sentence(window, suffices):
+    """No distance beyond those of training is met, so that other frequencies would change near tokens for nothing."""
+    model = model_of("mistral", sliding_window=window)
+    if not suffices:
+        pt.extend(model, 128)
+        return
+    with pytest.raises(ValueError, match="window") as command:
+        extend(model.config.to_dict(), spec_of(model.config.to_dict()), 128)
+    with pytest.raises(pt.Unsupported) as function:
+        pt.extend(model, 128)
+    assert str(command.value).removeprefix("--extend-to: ") == str(function.value).removeprefix("model: ")

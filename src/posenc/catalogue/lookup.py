@@ -172,7 +172,7 @@ def _missing(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, An
 
 def _entry(name: str) -> Entry:
     if name not in names():
-        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; posenc list shows all names")
+        raise ValueError(f"name: unknown encoding {name!r}{hint(name)}; posenc list --all shows all names")
     return BY_NAME[name]
 
 

@@ -114,7 +114,7 @@ def a_shift_does_not_matter_to_attention(subject: Subject, shift: int) -> Measur
     return _compared(subject, subject(q, k, v, at + shift, at + shift), out, shift + 9, f"shifted by {shift}")
 
 
-@law("attention", bug="softmax scale", must_run=True, inputs=({"length": 6},))
+@law("attention", bug="softmax axis", must_run=True, inputs=({"length": 6},))
 def weights_sum_to_one(subject: Subject, length: int) -> Measured:
     """Values of ones give ones."""
     if "averages_values" not in subject.traits:

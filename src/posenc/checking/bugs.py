@@ -207,6 +207,11 @@ BUGS: dict[str, Bug] = {
         "NVIDIA/TensorRT-Model-Connect/pull/32 onnxruntime/mobius/pull/548 vllm-project/vllm/pull/48351",
         say("name the softmax scale and the scale of cosines and sines separately, and test both"),
     ),
+    "softmax axis": _bug(
+        say("the weights of a query do not sum to one: the softmax runs over another axis, or weights change after it"),
+        "",
+        say("take the softmax over the keys, and mask the logits before it, not the weights after it"),
+    ),
     "bias ignored": _bug(
         say("a bias that is handed over is dropped without a word"),
         "huggingface/transformers/pull/47014",

@@ -23,7 +23,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("part of the head", "all_channels_are_given_back"),
         ("strides", "inputs_are_not_written"),
         ("wrong axis", "heads_turn_alike"),
-        ("softmax scale", "weights_sum_to_one"),
+        ("softmax axis", "weights_sum_to_one"),
         ("future", "the_future_does_not_matter"),
         ("causal alignment", "last_queries_equal_the_whole hidden_keys_are_those_after_the_query"),
         ("position ignored", "order_does_not_matter"),
@@ -39,6 +39,7 @@ CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
         ("cos of cos", "position_0_does_not_turn"),
     )
 )
+STEEP = {"gradients_are_finite_differences", "autocast_does_not_matter"}  # broken by logits that are much too large
 EXPECTED = "is_what_is_expected"
 LATE = ("products_depend_on_distance_only", EXPECTED, "default_dtype_does_not_matter")  # named where nothing else fails
 
@@ -87,6 +88,8 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
         return "not finite"
     if known.bug:
         return known.bug
+    if failed <= STEEP and "softmax_scale" in {one.fact for one in known.differences}:
+        return "softmax scale"
     try:
         if subject.seam == "rotate" and "sizes_are_not_confused" in failed and _rows_over_heads(subject):
             return "rows over heads"

@@ -52,10 +52,7 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     to read.
     """
     found, absent = _whole(Path(path), gguf_file.read_gguf(Path(path)))
-    architecture = found.keys.get("general.architecture")
-    if not isinstance(architecture, str):
-        raise ConfigError(f"{path}: general.architecture is missing; it names the keys of the others")
-    _check(architecture, f"{path}: general.architecture")
+    architecture = _architecture(found)
     start = f"{architecture}."
     keys = Keys({name.removeprefix(start): value for name, value in found.keys.items()}, architecture, architecture)
     keys.facts = dict(NO_CLASS)
@@ -100,7 +97,7 @@ def _whole(path: Path, first: GGUF) -> tuple[GGUF, int]:
     if not isinstance(count, int) or not isinstance(number, int) or count < 2:
         return first, 0
     if number > 0:
-        raise ConfigError(f"{path}: part {number + 1} of {count}; give the first, which has the metadata")
+        raise ConfigError(f"part {number + 1} of {count}; give the first, which has the metadata")
     start, ending = path.name.partition("-00001-of-")[::2]
     others = sorted(path.parent.glob(f"{glob.escape(start)}-*-of-{glob.escape(ending)}"))[:MOST_PARTS] if ending else []
     factors = dict(first.factors)
@@ -110,7 +107,15 @@ def _whole(path: Path, first: GGUF) -> tuple[GGUF, int]:
     return replace(first, factors=factors), max(0, count - max(1, len(others)))
 
 
-def _check(architecture: str, where: str) -> None:
+def _architecture(found: GGUF) -> str:
+    """The architecture that the file names. Raises ConfigError for one whose positions are not known."""
+    where = "general.architecture"
+    if where not in found.keys:
+        raise ConfigError(f"{where}: missing; it names the keys of the others")
+    architecture = found.keys[where]
+    if not isinstance(architecture, str):
+        got = "a long list" if architecture is None else repr(architecture)
+        raise ConfigError(f"{where}: expected a string such as 'llama', got {got[:60]}")
     if architecture in llama_cpp.REFUSED:
         raise ConfigError(f"{where}: {architecture!r} is not read: {llama_cpp.REFUSED[architecture]}")
     known = (
@@ -127,6 +132,7 @@ def _check(architecture: str, where: str) -> None:
             f"{where}: {architecture[:60]!r} is not known; which channels form a pair depends on llama.cpp's code for it: "
             "give the config.json of the model"
         )
+    return architecture
 
 
 def _finished(spec: PositionSpec, keys: Keys) -> PositionSpec:

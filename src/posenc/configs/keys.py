@@ -77,8 +77,9 @@ class Keys:
                 return self.facts["defaults"][key]
         self.read |= dict.fromkeys(null)
         if default is MISSING:
-            owner = self.facts["class"] or self.family
-            raise ConfigError(f"{self.where(name)}: missing, and {owner} has no default for it")
+            owner, where = self.facts["class"] or self.family, self.where(name)
+            without = say("{where}: missing, and {owner} has no default for it", where=where, owner=owner)
+            raise ConfigError(without if owner else say("{where}: missing", where=where))
         self.origins[name] = "not in the file"
         return default
 

@@ -15,6 +15,7 @@ from posenc.configs.family import read_section
 from posenc.configs.keys import Keys
 from posenc.configs.spec import PositionSpec
 from posenc.support.checked import checked
+from posenc.support.languages import Words, joined
 
 
 @checked
@@ -43,8 +44,17 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
 @checked
 def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool = True) -> PositionSpec:
     """`read_config` for what shows the remarks itself: no warning."""
-    if not isinstance(config, Mapping) and gguf.is_gguf(Path(config)):
-        return gguf.spec_of_gguf(config)
+    if isinstance(config, Mapping) or config == "-":
+        return _spec(config, defaults)
+    try:
+        return gguf.spec_of_gguf(config) if gguf.is_gguf(Path(config)) else _spec(config, defaults)
+    except ConfigError as error:
+        if error.words.en.startswith(str(config)):
+            raise
+        raise ConfigError(joined((Words(str(config)), error.words), ": ", "：")) from error
+
+
+def _spec(config: str | PathLike[str] | Mapping[str, Any], defaults: bool) -> PositionSpec:
     found, entry = attached.own(source.load(config))
     model_type = source.family(found)
     if not isinstance(model_type, str):

@@ -273,7 +273,10 @@ def _check_parameters(
         if settings.get(key) is None and not (
             kind in ("yarn", "dynamic") and settings.get("alpha", MISSING) is not MISSING
         ):
-            raise ConfigError(f"{where}.{key}: missing; {kind} needs {', '.join(NEEDED[kind])}")
+            needed = ", ".join(NEEDED[kind])
+            raise ConfigError(
+                say("{where}.{key}: missing; {kind} needs {needed}", where=where, key=key, kind=kind, needed=needed)
+            )
     for key, value in settings.items():
         if key in takes and key not in ("short_factor", "long_factor", "truncate") and value is not None:
             unset = key in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow") and value == 0  # 0 counts as missing

@@ -10,6 +10,8 @@ from posenc.configs.spec import Rotation
 from posenc.frequencies import Arithmetic, Frequencies, LongRoPE
 from posenc.support import checks
 
+SHORT_AT_ANY_LENGTH = "configs.short_factors.short_factors_at_any_length"  # as the kind of a Rotation
+
 
 def short_factors_at_any_length(
     width: int, base: float, *, arithmetic: Arithmetic, short_mscale: float, long_mscale: float, **parameters: Any

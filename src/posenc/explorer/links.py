@@ -72,7 +72,7 @@ def _view(name: str) -> str:
     entry = lookup.BY_NAME.get(view)
     if entry is None:
         raise Refused(
-            f"{view!r} is no view, encoding or row of the notes; views are {', '.join(views.PAGES)}; posenc list has the "
-            f"encodings, posenc walk the rows"
+            f"{view!r} is no view, encoding or row of the notes; views are {', '.join(views.PAGES)}; posenc list --all has "
+            f"the encodings, posenc walk the rows"
         )
     return f"compare?first=nope&second={view}" if entry.in_a_row else f"encoding?name={view}"

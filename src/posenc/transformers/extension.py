@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from posenc.configs.report.extension import pretrained_length, rotation_to_change
+from posenc.configs.report.extension import pretrained_length, rotation_to_change, windows_suffice
 from posenc.configs.report.extension_methods import METHODS, SETTINGS
+from posenc.configs.report.limit import scaling
 from posenc.configs.report.spellings import spellings
 from posenc.support import checks
 from posenc.transformers.bound_forward import ATTACHED, owner_of, rotations
@@ -37,7 +38,8 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
 
     Raises ValueError for a length that is not longer, an unknown method or option, a model that is scaled by a method which
     does not record the trained length, and one whose rotary layers all have an encoding attached; Unsupported for a model
-    that does not rotate or whose code does not read such settings. The model is then as it was.
+    that does not rotate, whose windows keep every distance within those of training, or whose code does not read such
+    settings. The model is then as it was.
     """
     from posenc.configs import ConfigError, spec_of
 
@@ -65,6 +67,8 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         raise ValueError(f"model: the configuration of this {name} does not give max_position_embeddings")
     if length <= spec.trained_length:
         raise ValueError(f"length: expected more than the {spec.trained_length} positions of this {name}, got {length}")
+    if useless := windows_suffice(spec, scaling(spec)[1] or trained):
+        raise Unsupported(f"model: {useless}")
     if rotation.kind == "proportional":
         raise Unsupported(f"model: this {name} has rope_type 'proportional', which transformers combines with no scaling")
     if rotation.kind not in ("rotary", "partial") and "trained_length" not in dict(rotation.parameters):

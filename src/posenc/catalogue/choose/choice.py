@@ -96,7 +96,7 @@ class Answers:
                 raise ValueError(f"{name}: expected a whole number from 1, got {got!r}")
         if self.of and own_of(self.of) is None:
             raise ValueError(
-                f"of: no model and no encoding is called {self.of!r}{hint(self.of)}; posenc list shows all names"
+                f"of: no model and no encoding is called {self.of!r}{hint(self.of)}; posenc list --all shows all names"
             )
 
     @property

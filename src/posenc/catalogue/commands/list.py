@@ -69,7 +69,7 @@ def command(
         found = find(word)
         if not found:
             raise typer.BadParameter(
-                f"no encoding is called {word!r}{hint(word)}; posenc list shows all names", param_hint="WORD"
+                f"no encoding is called {word!r}{hint(word)}; posenc list --all shows all names", param_hint="WORD"
             )
         chosen = [found[0].entry]
         _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, found, language)
@@ -92,6 +92,7 @@ def command(
         console.print(running(language), markup=False)
 
 
+LINES = 2  # of names in each group, so that the list without --all fits a terminal of 24 rows and 80 columns
 HEADINGS = (say("name"), say("adds"), say("year"), say("parameters", context="column"), say("what holds"), say("used by"))
 
 
@@ -150,24 +151,19 @@ def traits(row: dict[str, Any], language: Language) -> str:
 
 
 def _print_names(console: Any, groups: dict[str, list[dict[str, Any]]], language: Language) -> None:
-    """One screen: the groups, how many each has, and their names."""
+    """One screen: the groups, how many each has, and the first of their names."""
     from rich.table import Table
 
-    from posenc.terminal.wrapped import Wrapped
+    from posenc.terminal.shortened import Shortened
 
     table = Table.grid(padding=(0, 1))
     table.add_column(max_width=16, style="bold")
     table.add_column(justify="right")
     for heading, rows in groups.items():
-        shown = [
-            row["name"] + (f" ({', '.join(one['name'] for one in settings)})" if settings else "")
-            for row, settings in with_settings(rows)
-        ]
-        table.add_row(heading.partition(":")[0], str(len(rows)), Wrapped(", ".join(shown)))
+        ordered = sorted(rows, key=lambda row: row["setting_of"] is not None)  # methods, then settings of one
+        table.add_row(heading.partition(":")[0], str(len(rows)), Shortened([row["name"] for row in ordered], LINES))
     console.print(table)
-    more = say(
-        "In brackets: settings of a method. posenc list KIND, NAME or --all shows more; posenc show NAME draws a picture."
-    )
+    more = say("posenc list KIND, NAME or --all shows more.")
     says = counted([row for rows in groups.values() for row in rows])
     console.print(f"{says.in_language(language)} {more.in_language(language)}")
 

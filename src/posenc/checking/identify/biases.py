@@ -16,6 +16,7 @@ from posenc.encodings.alibi import alibi_slopes
 from posenc.encodings.t5 import bucket_starts
 
 KEYS = 300
+NEAR = 16  # distances in a row that show a curve
 ALIBI = "ALiBi, Press et al. 2021"
 T5_SIZES = ((32, 128), (32, 256), (64, 128), (64, 256), (16, 128), (320, 800))
 
@@ -37,6 +38,12 @@ def of_curves(row: Callable[[int], Tensor], keys: int) -> Identity:
     """From a function that gives the bias [h, j] of one query over keys 0 … keys - 1."""
     last = row(keys - 1)
     if not bool(torch.isfinite(last).all()):
+        near = int(torch.isfinite(last).all(0).flip(0).long().cumprod(0).sum())  # distances that every head sees
+        if near >= NEAR:
+            far = Difference("hides", say("keys from distance {near} on are hidden, or below -10 000", near=near))
+            found = of_curves(lambda i: row(i)[:, :near], near)
+            sentence = f"{found.sentence}; keys from distance {near} on are hidden"
+            return replace(found, convention=None, sentence=sentence, differences=(*found.differences, far))
         own = bool(torch.isfinite(last[:, :-1]).all())
         hidden = Difference("hides", say("the token itself is hidden") if own else say("keys before the query are hidden"))
         sentence = "the token itself is hidden" if own else "keys at or before the query are hidden"

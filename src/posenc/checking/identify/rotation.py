@@ -84,6 +84,7 @@ def identity(subject: Subject) -> Identity:
         return Identity({}, None, "channels do not turn in pairs", "RoPE", (pairs,), bug)
     facts: dict[str, Any] = {"d_head": subject.width, "rotary_dim": 2 * len(found.pairs)}
     facts |= _layout(found.pairs, subject.width)
+    found = found._replace(frequencies=with_whole_turns(found.frequencies))
     speeds = found.frequencies
     forward = speeds[np.abs(speeds) > 0]
     facts["sign"] = "positive" if (forward > 0).all() else "negative" if (forward < 0).all() else "mixed"
@@ -98,6 +99,21 @@ def identity(subject: Subject) -> Identity:
         facts["reversed"] = True
     facts["arithmetic"] = _arithmetic(subject, found)
     return _named(facts, bug)
+
+
+def with_whole_turns(speeds: np.ndarray) -> np.ndarray:
+    """Frequencies of fast pairs are measured up to whole turns: these are on the progression of the slower half.
+
+    As they are where that half is no progression, or the fast pairs are not on it.
+    """
+    slow = speeds[len(speeds) // 2 :]
+    if len(slow) < 3 or not ((slow > 0).all() or (slow < 0).all()):
+        return speeds
+    index = np.arange(len(speeds))
+    line = np.polyfit(index[-len(slow) :], np.log(np.abs(slow)), 1)
+    foretold = np.sign(slow[0]) * np.exp(np.polyval(line, index))
+    turned = speeds + 2 * math.pi * np.round((foretold - speeds) / (2 * math.pi))
+    return turned if np.allclose(turned, foretold, rtol=1e-3, atol=0) else speeds
 
 
 def counts_by_itself(subject: Subject) -> bool:

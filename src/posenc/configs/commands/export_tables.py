@@ -17,7 +17,7 @@ FORMATS = ("npz", "safetensors", "c")
 def command(
     length: Annotated[int, typer.Option(min=1, help="Positions 0 … length-1.", show_default=False)],
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="An encoding by name; posenc list shows them.", show_default=False)
+        str, typer.Argument(metavar="NAME", help="An encoding by name; posenc list --all shows them.", show_default=False)
     ] = "",
     config: Annotated[
         Path | None,
@@ -90,7 +90,9 @@ def _named(name: str, length: int, given: dict[str, Any]) -> PositionalEncoding:
     from posenc.catalogue.lookup import BY_NAME, create, hint, names
 
     if name not in names():
-        raise typer.BadParameter(f"unknown encoding {name!r}{hint(name)}; posenc list shows all names", param_hint="NAME")
+        raise typer.BadParameter(
+            f"unknown encoding {name!r}{hint(name)}; posenc list --all shows all names", param_hint="NAME"
+        )
     if "parameters" in BY_NAME[name].needs:
         raise typer.BadParameter(
             f"{name} is learned: there is no table before training; load your parameters in Python and call "

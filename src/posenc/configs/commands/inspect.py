@@ -153,7 +153,7 @@ def read(config: str) -> tuple[dict[str, Any], PositionSpec]:
     from posenc.configs import gguf, source, spec_of
 
     if gguf.is_gguf(Path(config)):
-        return {}, gguf.spec_of_gguf(config)
+        return {}, spec_of(config)
     found = source.load(config)
     return found, spec_of(found if config == "-" else config)
 

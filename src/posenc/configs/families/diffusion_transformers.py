@@ -108,7 +108,7 @@ def LTXVideoTransformer3DModel(keys: Keys) -> PositionSpec:
     )
     spec = _without_rotation(keys, (28, 0), (32, 64), where)
     width = keys.whole("num_attention_heads", 32) * keys.whole("attention_head_dim", 64)
-    rotation = Rotation(width, 10000.0, "encodings.of_families.wide_rope.spectrum")
+    rotation = Rotation(width, 10000.0, "frequencies.wide.spectrum")
     said = (("d_head", keys.said_by("attention_head_dim")), ("n_heads", keys.said_by("num_attention_heads")))
     arguments = (("d_head", spec.d_head), ("n_heads", spec.n_heads), ("frequencies", rotation))
     layer = Layer((Use("encodings.of_families.wide_rope.WideRoPE", arguments, said),), causal=False)

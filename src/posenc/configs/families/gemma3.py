@@ -68,8 +68,12 @@ def per_kind(
     """The rotation of each kind that occurs. Raises ConfigError unless rope_parameters has one object for each."""
     if not is_nested(keys, known):
         raise ConfigError(
-            f"{keys.where('rope_parameters')}: expected an object for each kind ({', '.join(known)}); "
-            f"{keys.facts['class']} reads nothing else"
+            say(
+                "{where}: expected an object for each kind ({known}); {of} reads nothing else",
+                where=keys.where("rope_parameters"),
+                known=", ".join(known),
+                of=keys.facts["class"],
+            )
         )
     if keys.table("rope_scaling"):
         raise ConfigError(f"{keys.where('rope_scaling')}: {keys.facts['class']} knows rope_parameters only; move it there")

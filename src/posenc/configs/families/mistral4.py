@@ -37,8 +37,13 @@ def mistral4(keys: Keys) -> PositionSpec:
     scale, length = settings.get("llama_4_scaling_beta"), settings.get("original_max_position_embeddings")
     if not (isinstance(scale, (int, float)) and isinstance(length, int) and scale > 0 and length > 0):
         raise ConfigError(
-            f"{keys.where('rope_parameters')}: the code multiplies queries by llama_4_scaling_beta and "
-            f"original_max_position_embeddings and needs both, got {scale!r} and {length!r}"
+            say(
+                "{where}: the code multiplies queries by llama_4_scaling_beta and original_max_position_embeddings and "
+                "needs both, got {scale!r} and {length!r}",
+                where=keys.where("rope_parameters"),
+                scale=scale,
+                length=length,
+            )
         )
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
     said_by = (
@@ -154,7 +159,10 @@ def ministral3(keys: Keys) -> PositionSpec:
     for key, value in (("llama_4_scaling_beta", scale), ("original_max_position_embeddings", step)):
         if value is None:
             raise ConfigError(
-                f"{inner.where(key)}: missing; the code scales queries by it in every layer, and fails without it"
+                say(
+                    "{where}: missing; the code scales queries by it in every layer, and fails without it",
+                    where=inner.where(key),
+                )
             )
     also = ("llama_4_scaling_beta", "max_position_embeddings", "original_max_position_embeddings")
     use = rope(keys, d_head=head_width(keys), also_read=also)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.llama import same_kind
@@ -10,6 +11,7 @@ from posenc.configs.family import decoder, family, head_width
 from posenc.configs.keys import Keys
 from posenc.configs.rotary import rope
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.configs.spec import PositionSpec, Use
 
 
@@ -28,19 +30,16 @@ def phimoe(keys: Keys) -> PositionSpec:
     if kind == "default" or use is None or use.rotation is None:
         return decoder(keys, use, kinds=window_kinds(keys))
     if use.rotation.kind != "longrope":
-        raise ConfigError(f"{keys.where('rope_scaling')}: expected longrope, got {kind!r}; Phimoe scales by nothing else")
+        raise only_longrope(keys.where("rope_scaling"), kind, "Phimoe")
     inner = Keys(settings, "", keys.where("rope_scaling"))
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
-    rotation = replace(
-        use.rotation,
-        kind="configs.short_factors.short_factors_at_any_length",
-        parameters=(*use.rotation.parameters, *scales),
-    )
+    rotation = replace(use.rotation, kind=SHORT_AT_ANY_LENGTH, parameters=(*use.rotation.parameters, *scales))
     keys.warning(
         "rope_scaling.long_factor",
         say(
-            "never used: the code computes frequencies without a length, and so with short_factor; "
-            "only long_mscale depends on length"
+            "not used by transformers, which computes the frequencies of every length with short_factor: the model is not "
+            "scaled beyond {length} positions; only long_mscale depends on the length",
+            length=dict(use.rotation.parameters)["trained_length"],
         ),
     )
     use = replace(use, arguments=tuple((dict(use.arguments) | {"frequencies": rotation}).items()))
@@ -60,11 +59,16 @@ def longrope(keys: Keys) -> Use | None:
         keys.warning(f"{where}.rope_type", say("yarn is read as longrope, its old name here"))
         keys = keys.replaced({where: {**settings, "rope_type": "longrope", "type": None}})
     elif kind not in ("default", "longrope", "su"):
-        raise ConfigError(
-            f"{keys.where(where)}.rope_type: expected longrope or default, got {kind!r}; "
-            f"{keys.facts['class']} takes nothing else"
-        )
+        raise only_longrope(f"{keys.where(where)}.rope_type", kind, keys.facts["class"])
     return rope(keys, d_head=head_width(keys), partial=True)
+
+
+def only_longrope(where: str, kind: Any, of: str) -> ConfigError:
+    """The error for another scaling, at the key `where` of the class `of`."""
+    sentence = say(
+        "{where}: expected longrope or default, got {kind!r}; {of} takes nothing else", where=where, kind=kind, of=of
+    )
+    return ConfigError(sentence)
 
 
 def window_kinds(keys: Keys) -> list[str]:

@@ -36,7 +36,10 @@ Dealing = Callable[[Keys, str, tuple[int, ...], int], Maps]
 def bands(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
     """Contiguous sections: sizes[0] pairs of time, then sizes[1] of rows, then sizes[2] of columns."""
     if sum(sizes) != pairs:
-        raise ConfigError(f"{where}: expected sections that sum to {pairs} pairs, got {list(sizes)}")
+        said = say(
+            "{where}: expected sections that sum to {pairs} pairs, got {sizes}", where=where, pairs=pairs, sizes=list(sizes)
+        )
+        raise ConfigError(said)
     return (("sections", (("sizes", sizes),)),)
 
 

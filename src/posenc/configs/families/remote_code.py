@@ -265,7 +265,8 @@ def _phi3small_rotation(keys: Keys) -> Use | None:
         return rope(keys.replaced(linear), d_head=head_width(keys))
     use = rope(keys, d_head=head_width(keys), also_read=("short_mscale", "long_mscale"))
     if use is None or use.rotation is None or use.rotation.kind != "longrope":
-        raise ConfigError(f"{keys.where('rope_scaling')}.type: expected 'su', the only one of Phi-3-small's code")
+        where = keys.where("rope_scaling")
+        raise ConfigError(say("{where}.type: expected 'su'; Phi-3-small's code has no other", where=where))
     inner = Keys(settings, "", keys.where("rope_scaling"))
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
     made = replace(use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales))

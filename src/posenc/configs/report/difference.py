@@ -217,7 +217,7 @@ def _pairs(frequencies: Frequencies) -> str:
 def _unlike(a: Rotation, b: Rotation) -> str:
     """The parameters in which two rotations differ: "base 10,000 against 500,000; factor 8 against 32"."""
     mine, theirs = (
-        {"base": r.base, "scaling": scaling_name(r.kind), "width": r.width, **dict(r.parameters)} for r in (a, b)
+        {"base": r.base, "scaling": scaling_name(r.kind).en, "width": r.width, **dict(r.parameters)} for r in (a, b)
     )
     return (
         "; ".join(

@@ -11,7 +11,7 @@ from typing import Any
 
 from posenc.configs import ConfigError, PositionSpec, Rotation, spec_of
 from posenc.configs.families.qwen2_vl import text_is_flat
-from posenc.configs.report.extension_methods import METHODS, SETTINGS, NotSupported, remarks
+from posenc.configs.report.extension_methods import METHODS, SETTINGS, remarks
 from posenc.configs.report.limit import limit, scaling
 from posenc.configs.report.spellings import spellings, standard
 from posenc.configs.say import say
@@ -82,23 +82,23 @@ def extend(
         after = "; where the file gives the length after its linear scaling, write the one before it first"
         said = f"--extend-to: expected more than the {reached}, got {length}"
         raise ValueError(said + after if limit(spec).other else said)
-    reach = _farthest(spec)
-    if reach is not None and reach <= (usable or trained):
-        raise ValueError(
-            f"--extend-to: every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance "
-            "goes beyond those of training, and no setting of the frequencies is needed; widen the window to see further"
-        )
+    if useless := windows_suffice(spec, usable or trained):
+        raise ValueError(f"--extend-to: {useless}")
     section: Mapping[str, Any] = config
     inside = [key for key in path.split(".") if key]
     spelled = [] if text_is_flat(config) else inside  # in the file; transformers 5 moves it to where it belongs
     for key in spelled:
         section = section.get(key) or {}
+    if not _reads_alone(section, spec, rotation):
+        raise ValueError(
+            "--extend-to: settings are written into the section of one part, and the file has none with the sizes of "
+            f"{path or spec.family}"
+        )
     made = []
     for method in methods:
         try:
             made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
-            why = error.words if isinstance(error, NotSupported) else error
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
@@ -111,7 +111,7 @@ def extend(
                     {},
                     now,
                     now,
-                    say("not for this family: {error}", error=why),
+                    say("not for this family: {error}", error=error.words),
                     spec.family,
                     rotation,
                     (),
@@ -125,6 +125,25 @@ def extend(
         else one
         for one in made
     ]
+
+
+def _reads_alone(section: Mapping[str, Any], spec: PositionSpec, rotation: Rotation) -> bool:
+    """Whether the part's section of the file, read by itself, is the part: not where defaults of the whole fill it."""
+    try:
+        return rotation_to_change(spec_of({**section, "model_type": spec.family}, defaults=True)) == rotation
+    except ValueError:
+        return False
+
+
+def windows_suffice(spec: PositionSpec, length: int) -> str:
+    """Why no longer context needs other frequencies, where windows keep every distance within `length`; "" elsewhere."""
+    reach = _farthest(spec)
+    if reach is None or reach > length:
+        return ""
+    return (
+        f"every layer of {spec.family} that rotates has a window, of at most {reach} tokens: no distance goes beyond those "
+        "of training, and no setting of the frequencies is needed; widen the window to see further"
+    )
 
 
 def _farthest(spec: PositionSpec) -> int | None:
@@ -169,10 +188,12 @@ def _extension(
     settings, note = SETTINGS[method](rotation, trained, factor)
     fragment, changed = _changed(config, spec, rotation, settings, length, trained)
     more = remarks(rotation, settings)
-    before = rotation.frequencies().at_length(trained)
-    after = rotation_to_change(changed).frequencies().at_length(length)
+    now = rotation_to_change(changed)
+    if now.width != rotation.width:
+        raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))
+    before, after = rotation.frequencies().at_length(trained), now.frequencies().at_length(length)
     if len(before) != len(after) or any(old == 0 != new for old, new in zip(before, after, strict=True)):
-        raise NotSupported(say("rope_parameters: other pairs would turn than in this model"))
+        raise ConfigError(say("rope_parameters: other pairs would turn than in this model"))
     return Extension(
         method,
         length,
@@ -201,4 +222,4 @@ def _changed(
         changed = spec_of({**config, "model_type": spec.family, **fragment}, defaults=True)
         if rotation_to_change(changed) != rotation:
             return fragment, changed
-    raise NotSupported(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))
+    raise ConfigError(say("rope_parameters: {family}'s code does not read such settings", family=spec.family))

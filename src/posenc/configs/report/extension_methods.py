@@ -14,20 +14,14 @@ from typing import Any
 
 from posenc.configs import ConfigError, Rotation
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.support.languages import Words
-
-
-class NotSupported(ConfigError):
-    """A method that a family's code does not support; `words` says why."""
-
-    def __init__(self, words: Words) -> None:
-        super().__init__(words.en)
-        self.words = words
 
 
 def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
     """What becomes of the scaling that the file has already."""
-    kind, given = rotation.kind, dict(rotation.parameters)
+    given = dict(rotation.parameters)
+    kind = "longrope" if rotation.kind == SHORT_AT_ANY_LENGTH else rotation.kind
     if kind == settings["rope_type"] == "yarn" and "attention_factor" in given:
         return [say("The file's attention_factor was for its own factor and is left out.")]
     if kind in ("yarn", "llama3", "longrope") and kind != settings["rope_type"]:
@@ -64,9 +58,9 @@ def _ntk(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any
 
 
 def _alone(rotation: Rotation, method: str) -> None:
-    """Raises NotSupported where transformers would replace frequencies that the model was trained with."""
+    """Raises ConfigError where transformers would replace frequencies that the model was trained with."""
     if rotation.kind == "linear":
-        raise NotSupported(
+        raise ConfigError(
             say(
                 "rope_type: the model was trained with linear scaling ×{factor:g}, which transformers cannot combine with "
                 "{method}; use linear or ntk",
@@ -75,7 +69,7 @@ def _alone(rotation: Rotation, method: str) -> None:
             )
         )
     if rotation.kind == "proportional":
-        raise NotSupported(
+        raise ConfigError(
             say(
                 "rope_type: of the model's proportional frequencies some are zero, and {method} would set those pairs "
                 "turning; use linear or ntk",
@@ -117,6 +111,8 @@ def _longrope(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str
     from posenc import frequencies
 
     _alone(rotation, "longrope")
+    if rotation.kind == SHORT_AT_ANY_LENGTH:
+        raise ConfigError(say("long_factor: this family's code never uses it"))
     plain = frequencies.rotary(rotation.width, rotation.base)
     slowed = frequencies.yarn(plain, factor=factor, trained_length=trained)
     longer = [round(a / b, 6) for a, b in zip(plain, slowed, strict=True)]

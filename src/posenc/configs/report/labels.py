@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
+from posenc.support.languages import Words
 
 LABELS = {
     "trained": say("trained on {0:,} positions"),
@@ -94,7 +96,14 @@ LABELS = {
 }
 
 
-def scaling_name(kind: str) -> str:
-    """The name of a scaling for readers: of a function of another module its words, "short factors at any length"."""
-    module, _, name = kind.rpartition(".")
-    return name.replace("_", " ") if module else name
+SCALINGS = {
+    "configs.gguf.divided": say("a factor for each pair"),
+    SHORT_AT_ANY_LENGTH: say("LongRoPE with short factors at any length"),
+    "configs.short_factors.with_scales": say("LongRoPE with a scale for each set of factors"),
+    "configs.short_factors.mixed_ntk": say("mixed NTK"),
+}
+
+
+def scaling_name(kind: str) -> Words:
+    """The name of a scaling for readers: that of its setting, or words for the function that computes it."""
+    return SCALINGS.get(kind, Words(kind.rpartition(".")[2].replace("_", " ")))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from posenc.configs import Layer, PositionSpec, Rotation, Use
 from posenc.configs.attached import has_attached
 from posenc.configs.say import say
+from posenc.configs.short_factors import SHORT_AT_ANY_LENGTH
 from posenc.frequencies import Frequencies
 from posenc.support.languages import Words
 
@@ -80,6 +81,8 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)
     if kind == "yarn":
         return original, _times(original, factor), by
+    if rotation.kind == SHORT_AT_ANY_LENGTH:  # long_factor, and with it the longer length, is not used
+        return original, None, UNSCALED
     if kind in ("llama3", "longrope"):
         longer = length if length is not None and length > original else None
         return original, longer or (_times(original, factor) if kind == "llama3" else None), by
@@ -179,8 +182,19 @@ def _rotary_failure(
             moving=moving,
             layers=layers,
         ),
-        EVALUATE if has_attached(spec) else say("posenc inspect … --extend-to N writes settings for N"),
+        say("posenc inspect … --extend-to N writes settings for N") if _settable(spec) else EVALUATE,
     )
+
+
+def _settable(spec: PositionSpec) -> bool:
+    """Whether settings of a config.json change the frequencies: not of attached encodings, GGUF, or those of the code."""
+    from_code = (
+        dict(use.said_by).get("base") == "constant of the code"
+        for layer in spec.layers
+        for use in layer.uses
+        if use.rotation
+    )
+    return not has_attached(spec) and spec.config_class != "GGUF" and not all(from_code)
 
 
 def new_angles(rotation: Rotation, made: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:

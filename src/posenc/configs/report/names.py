@@ -77,7 +77,17 @@ SEAMS = {
             *("ScaledSinusoidal", "Convolutional", "Conditional", "TimedRotation"),
         ),
         ("rotate",): (
-            *("RoPE", "PrefixRoPE", "FirstHeadsRoPE", "LeRoPE", "ProjectedRoPE", "in_each_part", "tiled", "of_atoms"),
+            *(
+                "RoPE",
+                "WideRoPE",
+                "PrefixRoPE",
+                "FirstHeadsRoPE",
+                "LeRoPE",
+                "ProjectedRoPE",
+                "in_each_part",
+                "tiled",
+                "of_atoms",
+            ),
             *("PowerTemperature", "FloorLogTemperature", "LearnedTemperature"),
         ),
         ("bias",): (
@@ -108,6 +118,7 @@ KINDS = {
     "window_attention": say("attention in windows"),
     "shifted_window": say("shifted windows"),
     "neighbourhood": say("attention to neighbours"),
+    "block_sparse_attention": say("block-sparse attention"),
     "block_attention": say("attention in blocks"),
     "channel_attention": say("attention across channels"),
     "local": say("local attention"),

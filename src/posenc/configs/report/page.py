@@ -22,7 +22,7 @@ from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
 COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan"}
-UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "encodings.of_families.wide_rope.spectrum")
+UNSCALED = ("rotary", GIVEN, "configs.by_axis.by_axis", "frequencies.wide.spectrum")
 Row = tuple[str, str, str]  # what, value, who said it
 
 
@@ -147,7 +147,11 @@ class Page:
                 keys = sorted(
                     {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
                 )
-                yield self.say("scaling"), f"{scaling_name(rotation['kind'])}: {numbers}", ", ".join(keys)
+                yield (
+                    self.say("scaling"),
+                    f"{scaling_name(rotation['kind']).in_language(self.language)}: {numbers}",
+                    ", ".join(keys),
+                )
             if rotation["axes"]:
                 shares = [str(rotation["axes"].count(axis)) for axis in range(max(rotation["axes"]) + 1)]
                 yield self.say("axes"), self.say("axes are", len(shares), ", ".join(shares)), ""

@@ -56,13 +56,13 @@ def distinct_uses(spec: PositionSpec) -> list[Use]:
 
 
 def listed(numbers: list[int], most: int = 8) -> str:
-    """Numbers in few words: runs as 0–5, steps as "every 4th"."""
+    """Numbers in few words: runs as 0–5, steps as 3, 7, … 47."""
     if len(numbers) > 2:
         steps = {b - a for a, b in itertools.pairwise(numbers)}
         if steps == {1}:
             return f"{numbers[0]}–{numbers[-1]}"
         if len(steps) == 1:
-            return f"{numbers[0]}, {numbers[1]}, … {numbers[-1]} (every {_ordinal(steps.pop())})"
+            return f"{numbers[0]}, {numbers[1]}, … {numbers[-1]}"
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -71,10 +71,6 @@ def listed(numbers: list[int], most: int = 8) -> str:
             runs.append([number])
     named = [f"{run[0]}–{run[-1]}" if len(run) > 2 else ", ".join(map(str, run)) for run in runs]
     return ", ".join(named[:most]) + (f", … {numbers[-1]}" if len(named) > most else "")
-
-
-def _ordinal(n: int) -> str:
-    return f"{n}{'th' if 10 <= n % 100 < 20 else {1: 'st', 2: 'nd', 3: 'rd'}.get(n % 10, 'th')}"
 
 
 def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Remark]:

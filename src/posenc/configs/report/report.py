@@ -150,7 +150,9 @@ def acts(use: Use) -> tuple[tuple[str, ...], str]:
 def _in_range(arguments: dict[str, Any]) -> bool:
     """Whether no constructor refuses these axes and buckets of distances."""
     buckets, far = (_numbers(arguments.get(name)) for name in ("n_buckets", "max_distance"))
-    return arguments.get("axes", 1) == 1 and (not buckets or 4 <= min(buckets) <= max(buckets) <= min(far or buckets))
+    axes = arguments.get("axes", 1)
+    shared = axes == 1 or ("d_model" in arguments and arguments["d_model"] % (4 * axes) == 0)
+    return shared and (not buckets or 4 <= min(buckets) <= max(buckets) <= min(far or buckets))
 
 
 def _numbers(value: Any) -> tuple[int, ...]:

@@ -9,14 +9,14 @@ Legend: b batch, h heads, t tokens, d d_head, n pairs of an axis.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
-from posenc.frequencies import Arithmetic, Frequencies
+from posenc.frequencies import Frequencies
+from posenc.frequencies.wide import spectrum as spectrum
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
@@ -71,23 +71,3 @@ class WideRoPE(PositionalEncoding):
         f = self.frequencies
         part = Frequencies(f.values[pairs], axes=f.axes[pairs], values_from=f"{f.values_from}, heads {start} … {stop - 1}")
         return WideRoPE(self.d_head, stop - start, part)
-
-
-@checked
-def spectrum(width: int, base: float = 10000.0, *, axes: int = 3, arithmetic: Arithmetic = "float64") -> Frequencies:
-    """LTX-Video's frequencies for queries of `width` channels in all heads, `axes` coordinates in turn; in fp64 for either
-    `arithmetic`.
-
-    Raises ValueError for a width with fewer than two pairs for each axis.
-    """
-    n = width // (2 * axes)
-    if n < 2:
-        raise ValueError(f"width: expected at least {4 * axes} channels for {axes} axes, got {width}")
-    still = width // 2 - n * axes
-    values = [math.pi / 2 * base ** (k / (n - 1)) for k in range(n) for _ in range(axes)]
-    turns = [axis for _ in range(n) for axis in range(axes)]
-    return Frequencies(
-        (0.0,) * still + tuple(values),
-        axes=(0,) * still + tuple(turns),
-        values_from=f"spectrum(width={width}, base={base:g})",
-    )

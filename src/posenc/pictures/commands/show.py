@@ -23,7 +23,7 @@ HEADS = "Number of heads; d_head is d_model / n_heads. Default: 1 for rotary enc
 
 
 def command(
-    method: Annotated[str, typer.Argument(help="An encoding by name; posenc list shows them.", show_default=False)],
+    method: Annotated[str, typer.Argument(help="An encoding by name; posenc list --all shows them.", show_default=False)],
     what: Annotated[
         str | None, typer.Option(help="Which picture; the encoding's first if left out.", show_default=False)
     ] = None,
@@ -96,7 +96,7 @@ def _check(method: str, out: Path | None, force: bool, base: float | None, lag: 
 
     if method not in names():
         raise typer.BadParameter(
-            f"unknown encoding {method!r}{hint(method)}; posenc list shows all names", param_hint="METHOD"
+            f"unknown encoding {method!r}{hint(method)}; posenc list --all shows all names", param_hint="METHOD"
         )
     if not BY_NAME[method].in_a_row:
         raise typer.BadParameter(

@@ -58,7 +58,7 @@ def loaded(case: Case, device: str, dtype: torch.dtype) -> Any:
     config = LlamaConfig(
         vocab_size=VOCABULARY, hidden_size=d_model, intermediate_size=8 * d_model // 3, num_hidden_layers=case.layers,
         num_attention_heads=case.heads, num_key_value_heads=case.kv_heads, max_position_embeddings=8192,
-        rope_theta=100_000.0, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 100_000.0}, tie_word_embeddings=True,
     )  # fmt: skip
     torch.manual_seed(0)
     return LlamaForCausalLM(config).eval().requires_grad_(False).to(device, dtype)

@@ -76,7 +76,7 @@ class Decoder(nn.Module):
                 nn.init.normal_(parameter, std=0.02)
         self.to(device, dtype)
         for number, block in enumerate(self.blocks):
-            block.encoding = self.encoding.at_layer(number)  # type: ignore[assignment]
+            block.encoding = self.encoding.at_layer(number)
 
     @cached_property
     def caches(self) -> list[object]:

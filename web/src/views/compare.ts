@@ -45,8 +45,8 @@ export const view: View = {
   name: "compare",
   title: both("Side by side", "并排比较"),
   idea: both(
-    "The same word stands everywhere, so each map shows position alone: what an encoding adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
-    "每个位置都是同一个词，所以每张图只画出位置本身：一种编码给每对位置的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
+    "One word everywhere: each map shows what position alone adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
+    "处处是同一个词：每张图只画出位置给每对词的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
   ),
   notice: [
     both(

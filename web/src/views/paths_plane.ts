@@ -59,9 +59,12 @@ export function planeOf(stage: Stage) {
     const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && list.slice(0, index).every((other) => apart(n, other) > 26) && apart(n, p) > 30 && apart(n, q) > 30);
     const [[px, py], [qx, qy]] = [spots[p]!, spots[q]!];
     const cosine = layer(array(data, "similarity"), at).values[p * rows + q]!;
-    const middle: [number, number] = [(px + qx) / 2, (py + qy) / 2];
+    // Its cosine beside the middle of the line, upwards and as far as its half width and height reach.
+    const [along, across] = [(qx - px) / apart(p, q), (qy - py) / apart(p, q)].map((part) => (qx < px ? -part : part)) as [number, number];
+    const clear = 38 * Math.abs(across) + 9 * along + 2;
+    const beside: [number, number] = [(px + qx) / 2 + clear * across, (py + qy) / 2 - clear * along + 5];
     const chord = apart(p, q) < 70 ? [] : [s("line", { class: "chord", x1: px, y1: py, x2: qx, y2: qy }),
-      s("text", { class: "chord", x: middle[0], y: middle[1] - 7, "text-anchor": "middle", "data-role": "chord", "data-value": cosine }, `cos ${shown(cosine, 2)}`)];
+      s("text", { class: "chord", x: beside[0].toFixed(1), y: beside[1].toFixed(1), "text-anchor": "middle", "data-role": "chord", "data-value": cosine }, `cos ${shown(cosine, 2)}`)];
     figure.replaceChildren(s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
       s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
       s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",

@@ -1,6 +1,6 @@
 // What each encoding adds to the same scores: small maps with one cursor; of two, their difference, lines and properties.
 
-import { encodingColour } from "../colours";
+import { colour, encodingColour, isDark } from "../colours";
 import { array, type Data, type Numbers } from "../data";
 import { type Child, fill, h, refill } from "../dom";
 import { lineChart } from "../parts/chart";
@@ -151,7 +151,7 @@ export const view: View = {
       panels.forEach((one, m) => (one.element.hidden = m >= about.length));
       about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], cut.limit, m === a || m === b));
       key.draw("diverging", cut.limit, ends(cut.limit));
-      refill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
+      refill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added. Strip: all pairs as far apart", " →：加上的量。色条：相隔同样远的各对")));
       drawHeads(stage, heads, n, head);
 
       const without = here(cut.plain);
@@ -197,11 +197,12 @@ interface Panel {
   draw(about: About, numbers: Numbers, cursor: [number, number], limit: number, chosen: boolean): void;
 }
 
-/** A map with its name above and its number at the cursor. */
+/** A map with its name above, its number at the cursor, and below it the pairs on the cursor's diagonal, which are equally far
+    apart: one colour where only the distance counts. */
 function panel(maps: Linked): Panel {
   const map = maps.tile();
-  const [title, value] = [h("h2", {}), h("output", {})];
-  const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element);
+  const [title, value, strip] = [h("h2", {}), h("output", {}), h("canvas", { class: "diagonal", height: 1, "aria-hidden": "true" })];
+  const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element, strip);
   return {
     element,
     draw(about, numbers, cursor, limit, chosen) {
@@ -212,8 +213,21 @@ function panel(maps: Linked): Panel {
       Object.assign(value.dataset, { method: about.name, value: String(found) });
       value.textContent = shown(found, 2);
       map.draw({ numbers, cursor, limit });
+      drawDiagonal(strip, numbers, cursor[0] - cursor[1], limit, isDark(element));
     },
   };
+}
+
+function drawDiagonal(strip: HTMLCanvasElement, { shape, values }: Numbers, distance: number, limit: number, dark: boolean): void {
+  const size = shape[1]!;
+  const [row, column, count] = [Math.max(distance, 0), Math.max(-distance, 0), size - Math.abs(distance)];
+  strip.width = count;
+  const pen = strip.getContext("2d")!;
+  for (let n = 0; n < count; n++) {
+    const value = values[(row + n) * size + column + n]!;
+    pen.fillStyle = Number.isNaN(value) ? "transparent" : colour("diverging", value, limit, dark);
+    pen.fillRect(n, 0, 1, 1);
+  }
 }
 
 /** Radio buttons with the keys of such; built anew only when their number changes. */

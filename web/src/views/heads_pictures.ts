@@ -51,7 +51,7 @@ const UPRIGHT = 26;
 function laid(words: string[], below: (i: number) => string[] = () => []): Places {
   let width = 0;
   const x = words.map((word, i) => {
-    const own = Math.max(widthOf(word) * 18 + 14, ...below(i).map((text) => widthOf(text) * 15 + 10), 28);
+    const own = Math.max(widthOf(word) * 18 + 8, ...below(i).map((text) => widthOf(text) * 15 + 8), 20);
     width += own;
     return width - own / 2;
   });

@@ -16,7 +16,8 @@ def rows_table(language: Language) -> str:
     for row in ROWS.values():
         title = row.title.in_language(language).replace("|", "\\|")
         commands = " ".join(f"`{command}`" for command in dict.fromkeys((f"posenc walk {row.name}", row.command)))
-        lines.append(
+        explored = f"`posenc explore {row.name}` `#{row.name}`"
+        lines.append(f"| {row.name} | {title} | {' '.join(row.notes)} | {commands} | {explored} |")
             f"| {row.name} | {title} | {' '.join(row.notes)} | {commands} | `posenc explore {row.name}` `#{row.name}` |"
         )
     return "\n".join(lines)

@@ -291,7 +291,7 @@ def longer() -> Figures:
 
 
 def stars() -> Figures:
-    """The note's four encodings, with its words and stars and our measures beside them; its emoji as signs that every font has."""
+    """The note's four encodings, with its words and stars and our measures beside them. Its emoji are signs of any font here."""
     said = {
         "sinusoidal": ("理论无限", "★★★"),
         "learned": ("✗ 有限", "★★★"),

@@ -18,6 +18,4 @@ def rows_table(language: Language) -> str:
         commands = " ".join(f"`{command}`" for command in dict.fromkeys((f"posenc walk {row.name}", row.command)))
         explored = f"`posenc explore {row.name}` `#{row.name}`"
         lines.append(f"| {row.name} | {title} | {' '.join(row.notes)} | {commands} | {explored} |")
-            f"| {row.name} | {title} | {' '.join(row.notes)} | {commands} | `posenc explore {row.name}` `#{row.name}` |"
-        )
     return "\n".join(lines)

@@ -63,8 +63,8 @@ COUNTED = """async ([where, how, bursts, moves]) => {
 def test_a_view_is_drawn_at_most_once_a_frame_however_many_moves_are_made(opened: Opened, address: str) -> None:
     where, how = MOVED[address]
     drawn = opened(address).evaluate(COUNTED, [where, how, BURSTS, MOVES])
-    # Usually one drawing in the frame of the moves and one in the next. None in the first where something else (an answer that
-    # arrived, the window's address) had the view drawn a moment before.
+    # Usually one drawing in the frame of the moves and one in the next. None in the first where something else (an answer
+    # that arrived, the window's address) had the view drawn a moment before.
     assert all(within <= 1 and total >= 1 for within, total in drawn), drawn
 
 

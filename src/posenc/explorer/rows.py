@@ -291,7 +291,7 @@ def longer() -> Figures:
 
 
 def stars() -> Figures:
-    """The note's four encodings, with its words and stars and our measures beside them. Its emoji are signs of any font here."""
+    """The note's four encodings: its words and stars, and our measures. Its emoji became signs of every font."""
     said = {
         "sinusoidal": ("理论无限", "★★★"),
         "learned": ("✗ 有限", "★★★"),

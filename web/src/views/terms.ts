@@ -30,7 +30,7 @@ const STAGES: Words[] = [
 ];
 
 /** What each term is called at each step; the words change where the term does. */
-const [CC, CP, PC, PP] = [both("word · word", "词 · 词"), both("word · position", "词 · 位置"), both("position · word", "位置 · 词"), both("position · position", "位置 · 位置")];
+const [CC, CP, PC, PP] = [both("word · word", "词 · 词"), both("word · position", "词 · 位置"), both("position · word", "位置 · 词"), both("position · position", "位置 · 位置")];
 const CD = both("word · distance", "词 · 距离");
 const NAMES: Words[][] = [
   [CC, CP, PC, PP], [CC, CD, PC, both("position · distance", "位置 · 距离")], [CC, CD, both("u · word", "u · 词"), both("position · distance", "位置 · 距离")], [CC, CD, both("u · word", "u · 词"), both("v · distance", "v · 距离")],
@@ -172,7 +172,7 @@ export const view: View = {
         one.tile.draw({ numbers: term(k), cursor: [i, j], limit });
         valued(one.value, here(term(k).values));
         if (named === near && namedOf === data) return;
-        refill(one.title, t(NAMES[near]![k]!));
+        refill(one.title, t(NAMES[near]![k]!).replace(" ·", "\u00a0·"));
         refill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
         const [constant, still] = [measured.along_diagonals[k]! < ROUNDING, measured.moved[k]! < ROUNDING];
         refill(one.notes,

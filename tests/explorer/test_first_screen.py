@@ -38,7 +38,7 @@ def test_the_point_of_a_view_is_on_the_first_screen_of_a_telephone(opened: Opene
     assert {selector: boxes for selector, boxes in found.items() if boxes} == {}
 
 
-@pytest.mark.parametrize("name", ["S5", "S7", "S13", "S15"])
+@pytest.mark.parametrize("name", ["S1", "S4", "S7", "S13", "S15", "S16", "S17"])
 def test_the_figures_of_a_row_are_whole_on_a_telephone(opened: Opened, name: str) -> None:
     page = opened("table", lang="zh", width=WIDTH, height=HEIGHT, still=True)
     page.evaluate("name => { location.hash = name; }", name)
@@ -60,8 +60,7 @@ def test_all_controls_stand_in_one_line_on_a_desktop(opened: Opened, name: str) 
 def test_a_strip_has_one_colour_where_only_the_distance_counts(opened: Opened) -> None:
     """The pairs on the cursor's diagonal, which are equally far apart: RoPE and ALiBi against what is added to words."""
     page = opened("compare")
-    colours = """(strip) => new Set(new Uint32Array(strip.getContext("2d")
-      .getImageData(0, 0, strip.width, 1).data.buffer)).size"""
+    colours = "(strip) => new Set(strip.style.background.match(/rgb\\([^)]*\\)/g)).size"
     found = {
         panel.locator("h2").inner_text(): panel.locator(".diagonal").evaluate(colours)
         for panel in page.locator(".panel").all()

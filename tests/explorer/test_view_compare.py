@@ -146,7 +146,7 @@ def of(data, head: int, i: int, j: int) -> dict[str, float]:
 def test_one_cursor_for_all_maps_by_a_hovering_mouse_and_by_keys(opened):
     page = opened("compare?causal=true&first=rope&second=alibi")
     data = asked(causal=True, first="rope", second="alibi")
-    maps = page.locator(".panel canvas:not(.diagonal)")
+    maps = page.locator(".panel canvas")
     expect(maps).to_have_count(10)
     box = maps.nth(5).bounding_box()
     page.mouse.move(box["x"] + box["width"] * 3.5 / 24, box["y"] + box["height"] * 20.5 / 24)  # no button is pressed
@@ -173,7 +173,7 @@ def test_equal_numbers_have_equal_colours_in_every_map(opened):
     """One scale: where two maps have the same number, the pixel is the same."""
     page = opened("compare?i=0&j=23", still=True)
     found = page.evaluate(
-        """() => [...document.querySelectorAll(".panel canvas:not(.diagonal)")].map((one) => {
+        """() => [...document.querySelectorAll(".panel canvas")].map((one) => {
           const size = one.width / 24;
           return [...one.getContext("2d").getImageData(size * 3.5, size * 3.5, 1, 1).data];
         })"""

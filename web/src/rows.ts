@@ -78,9 +78,9 @@ function written({ name, title, says, notes, commands, figures }: Facts, names: 
   const at = names.indexOf(name);
   const beside = (to: string | undefined, rel: string, sign: string) => (to ? h("a", { href: `#${to}`, rel }, rel === "prev" ? `${sign} ${to}` : `${to} ${sign}`) : h("span", {}));
   const tables = (one: Figures): HTMLElement[] => [
-    h("table", { class: "plain numbers" },
+    h("table", { class: one.columns.length > 7 ? "plain numbers many" : "plain numbers" },
       h("thead", {}, h("tr", {}, h("td", {}), ...one.columns.map((head) => h("th", { scope: "col" }, t(head))))),
-      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", { class: cell.length > SENTENCE ? "sentence" : "" }, cell)))))),
+      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell, n) => h("td", { class: cell.length > SENTENCE ? "sentence" : "", "data-head": t(one.columns[n]!) }, cell)))))),
     ...(one.then ? tables(one.then) : []),
   ];
   const said = h("div", {},

@@ -201,7 +201,7 @@ interface Panel {
     apart: one colour where only the distance counts. */
 function panel(maps: Linked): Panel {
   const map = maps.tile();
-  const [title, value, strip] = [h("h2", {}), h("output", {}), h("canvas", { class: "diagonal", height: 1, "aria-hidden": "true" })];
+  const [title, value, strip] = [h("h2", {}), h("output", {}), h("div", { class: "diagonal", "aria-hidden": "true" })];
   const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element, strip);
   return {
     element,
@@ -213,21 +213,20 @@ function panel(maps: Linked): Panel {
       Object.assign(value.dataset, { method: about.name, value: String(found) });
       value.textContent = shown(found, 2);
       map.draw({ numbers, cursor, limit });
-      drawDiagonal(strip, numbers, cursor[0] - cursor[1], limit, isDark(element));
+      strip.style.background = diagonal(numbers, cursor[0] - cursor[1], limit, isDark(element));
     },
   };
 }
 
-function drawDiagonal(strip: HTMLCanvasElement, { shape, values }: Numbers, distance: number, limit: number, dark: boolean): void {
+/** The colours of one diagonal, side by side. */
+function diagonal({ shape, values }: Numbers, distance: number, limit: number, dark: boolean): string {
   const size = shape[1]!;
   const [row, column, count] = [Math.max(distance, 0), Math.max(-distance, 0), size - Math.abs(distance)];
-  strip.width = count;
-  const pen = strip.getContext("2d")!;
-  for (let n = 0; n < count; n++) {
+  const stops = Array.from({ length: count }, (_, n) => {
     const value = values[(row + n) * size + column + n]!;
-    pen.fillStyle = Number.isNaN(value) ? "transparent" : colour("diverging", value, limit, dark);
-    pen.fillRect(n, 0, 1, 1);
-  }
+    return `${Number.isNaN(value) ? "transparent" : colour("diverging", value, limit, dark)} ${(100 * n) / count}% ${(100 * (n + 1)) / count}%`;
+  });
+  return `linear-gradient(to right, ${stops.join(", ")})`;
 }
 
 /** Radio buttons with the keys of such; built anew only when their number changes. */

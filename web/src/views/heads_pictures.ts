@@ -88,6 +88,11 @@ function alike(one: Reading, other: Reading): boolean {
   return one.words === other.words && one.answers === other.answers && one.beside === other.beside && one.chances === other.chances && Array.from(one.weights).every((weight, at) => weight === other.weights[at]);
 }
 
+/** As short as it can be: one stands beside the other. */
+function share(value: number): string {
+  return `${shown(100 * value, 0)}%`;
+}
+
 function percent(value: number): string {
   return `${shown(100 * value, 0)} %`;
 }
@@ -107,10 +112,9 @@ function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Readin
   const sideBySide = laid(words, (i) => [meaning(words[i]!), ...(asked.includes(i) ? [full(answers[i]!), full(beside[i]!)] : [])]);
   const tall = sideBySide.width * SMALLEST > room;
   const { x, width } = tall ? upright(words) : sideBySide;
-  const written = words.map((word) => (tall && meaning(word) ? `${word} ${meaning(word)}` : word));
   /** Upright, the number of the answer's position stands for it. */
   const answer = (word: string) => (tall && words.includes(word) ? `→ ${words.indexOf(word)}` : full(word));
-  const most = tall ? Math.max(...written.map((word) => widthOf(word) * 17 + 12)) : 30;
+  const most = tall ? Math.max(...words.map((word) => widthOf(word) * 17 + (meaning(word) ? widthOf(meaning(word)) * 14 + 6 : 0) + 12)) : 30;
   const [base, t, down] = [tall ? 58 : 84, words.length, tall ? most - 30 : glossed ? 17 : 0];
   const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
     const weight = weights[i * t + j]!;
@@ -124,20 +128,21 @@ function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Readin
     return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
       ...(tall ? [
         s("rect", { x: x[i]! - 12, y: base + 2, width: 24, height: most, rx: 7 }),
-        s("text", { class: "word upright", x: x[i], y: base + 9 }, written[i]!)] : [
+        s("text", { class: "word upright", x: x[i], y: base + 9 }, word),
+        s("text", { class: "gloss upright", x: x[i], y: base + 15 + widthOf(word) * 17 }, meaning(word))] : [
         s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
         s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word)]),
       glossed && !tall ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, meaning(word)) : null,
       s("text", { class: "index", x: x[i], y: base + down + 48, "text-anchor": "middle" }, i),
       isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answer(answers[i]!)) : null,
-      isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
+      isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, share(chances[i]!)) : null);
   });
   return scaled(s("svg", { viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
 }
 
 function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
   const [english, chinese] = [words.slice(0, translated! - 1), words.slice(translated)];
-  const [above, below] = [laid(english), laid(chinese)];
+  const [above, below] = [laid(english), laid(chinese, () => ["100%"])];
   const width = Math.max(above.width, below.width);
   const [top, bottom, t] = [34, 158, words.length];
   const at = (i: number) => (i < english.length ? above.x[i]! + (width - above.width) / 2 : below.x[i - translated!]! + (width - below.width) / 2);
@@ -151,7 +156,7 @@ function lines({ words, weights, asked, translated, chances, ofAll }: Reading, c
     s("rect", { x: at(i) - Math.max(widthOf(text) * 9 + 6, 16), y: y - 22, width: Math.max(widthOf(text) * 18 + 12, 32), height: 30, rx: 7 }),
     s("text", { class: "word", x: at(i), y, "text-anchor": "middle" }, text),
     s("text", { class: "index", x: at(i), y: query === undefined ? y - 24 : y + 24, "text-anchor": "middle" }, i),
-    query === undefined ? null : s("text", { class: "chance", x: at(i), y: y + 41, "text-anchor": "middle", "data-role": "answer", "data-value": chances[query]! }, percent(chances[query]!)));
+    query === undefined ? null : s("text", { class: "chance", x: at(i), y: y + 41, "text-anchor": "middle", "data-role": "answer", "data-value": chances[query]! }, share(chances[query]!)));
   return scaled(s("svg", { viewBox: `0 0 ${width} ${bottom + 48}`, "aria-hidden": "true" }, ...drawn,
     ...english.map((text, i) => word(text, i, top)), ...chinese.map((text, n) => word(text, translated! + n, bottom, translated! + n - 1))), width);
 }

@@ -157,7 +157,7 @@ export const view: View = {
         `Two models of the lab's study (seed ${facts.seed}): ${facts.size["n_layers"]} layers, d_model ${facts.size["d_model"]}, ${facts.size["n_heads"]} heads, ${facts.training.steps} steps of ${facts.training.rows} × ${facts.trained} bytes of generated tales, English and Chinese, ${facts.date}. Training loss at the end: ALiBi ${shown(final[0]!, 2)}, RoPE ${shown(final[1]!, 2)} bits a byte. YaRN has the RoPE model's weights. Always the most probable byte is written. Trained by `,
         `两个模型来自实验室的研究（随机种子 ${facts.seed}）：${facts.size["n_layers"]} 层，d_model ${facts.size["d_model"]}，${facts.size["n_heads"]} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} × ${facts.trained} 字节的中英文生成故事，${facts.date}。结束时的训练损失：ALiBi ${shown(final[0]!, 2)}、RoPE ${shown(final[1]!, 2)} 比特／字节。YaRN 用的是 RoPE 模型的权重。每次写出概率最大的字节。训练命令：`)),
         h("code", {}, facts.command), t(both("; their records are ", "；记录：")), h("code", {}, Object.entries(facts.keys).map(([name, key]) => `results/study/trials/language_model-${name}-s${facts.seed}-${key}.parquet`).join(", ")), t(both(", made by ", "，由 ")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", " 得出。")));
-      stage.announce(`${spoken}${t(both(". ", "。"))}${NAMES.map((name, model) => `${name}: ${shown(loss.values[model * count + at]!, 2)}`).join(", ")}`);
+      stage.announce(`${spoken}${t(both(". ", "。"))}${NAMES.map((name, model) => `${name}: ${shown(loss.values[model * count + at]!)}`).join(", ")}`);
       stage.code(`loss[:, ${at}].tolist()  # ${NAMES.map((_, model) => loss.values[model * count + at]!).join(", ")}`);
     };
   },

@@ -128,8 +128,7 @@ function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Readin
     return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
       ...(tall ? [
         s("rect", { x: x[i]! - 12, y: base + 2, width: 24, height: most, rx: 7 }),
-        s("text", { class: "word upright", x: x[i], y: base + 9 }, word),
-        s("text", { class: "gloss upright", x: x[i], y: base + 15 + widthOf(word) * 17 }, meaning(word))] : [
+        standing("word", word, x[i]!, base + 9), standing("gloss", meaning(word), x[i]!, base + 15 + widthOf(word) * 17)] : [
         s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
         s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word)]),
       glossed && !tall ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, meaning(word)) : null,
@@ -137,7 +136,14 @@ function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Readin
       isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answer(answers[i]!)) : null,
       isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, share(chances[i]!)) : null);
   });
-  return scaled(s("svg", { viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+  return scaled(s("svg", { class: tall ? "tall" : "", viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+}
+
+/** A word from top to bottom: Latin letters on their side, Chinese characters one below the other. */
+function standing(name: string, word: string, x: number, y: number): SVGElement {
+  return /[\u2e80-\uffef]/.test(word)
+    ? s("text", { class: name, "text-anchor": "middle" }, ...[...word].map((letter, n) => s("tspan", { x, y: y + 13 + 17 * n }, letter)))
+    : s("text", { class: name, transform: `translate(${x} ${y}) rotate(90)`, "dominant-baseline": "central" }, word);
 }
 
 function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {

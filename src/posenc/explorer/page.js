@@ -645,7 +645,7 @@ main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="ex
 .posenc button { cursor: pointer; } .posenc button:hover { border-color: var(--muted); }
 .posenc button.primary, .posenc button[aria-pressed="true"].choice { background: var(--accent); color: var(--on-accent); border-color: var(--accent); }
 .posenc button:disabled, .posenc select:disabled { opacity: .55; cursor: default; }
-.posenc input[type="number"] { width: 5.8em; } .posenc input[type="text"] { width: 12em; }
+.posenc input[type="number"] { width: 6em; } .posenc input[type="text"] { width: 12em; }
 /* A sentence takes what its line has left. */
 .control-row > .controls:has(.sentence) { flex: 1 1 0; } .controls > :has(.sentence) { flex: 1 1 24em; max-width: 40em; } .controls .typed label { flex: 1; } .posenc .controls .sentence { flex: 1; width: 0; min-width: 6em; }
 .posenc textarea { width: 100%; font-family: ui-monospace, Menlo, Consolas, monospace; font-size: 13px; resize: vertical; }
@@ -753,7 +753,7 @@ main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="ex
   .bar { padding: 6px 12px; flex-wrap: nowrap; gap: 8px; } .posenc :is(.languages, summary) .long { display: none; } .bar .space { display: none; } .bar select { flex: 1; max-width: none; } .bar [data-role="theme"] { flex: none; width: 78px; padding: 5px 4px; } .bar .languages { flex: none; } .posenc main { padding: 14px 12px 24px; } .posenc footer { padding: 0 12px 24px; }
   .stage { padding: 12px 10px; margin-top: 6px; } .card { padding: 14px 12px; } .lead { font-size: 15px; line-height: 1.45; } .view-title .count { display: none; }
   .window td { min-width: 39px; padding: 4px 1px; font-size: 11.5px; } .posenc .window th { padding: 4px 3px; } .formula { font-size: 16px; }
-  .control-row { gap: 4px 10px; } .control-row > .controls { flex: 1 1 0; } .posenc:lang(en) .control-row > .controls:has(.cut:not([hidden])) { flex-basis: 100%; } .controls label:has(input[type="text"]), .controls .typed { flex: 1 1 100%; } .controls .typed { flex-wrap: nowrap; } .posenc .cut button { padding: 3px 5px; } .posenc .controls input[type="text"] { flex: 1; width: 0; } .controls label.slider { flex-basis: 100%; } .posenc .controls .slider input[type="range"] { flex: 1; width: 0; min-width: 60px; } .posenc input[type="number"] { width: 5.6em; } .more .slider > span { min-width: 6em; }
+  .control-row { gap: 4px 10px; } .control-row > .controls { flex: 1 1 0; } .posenc:lang(en) .control-row > .controls:has(.cut:not([hidden])) { flex-basis: 100%; } .controls label:has(input[type="text"]), .controls .typed { flex: 1 1 100%; } .controls .typed { flex-wrap: nowrap; } .posenc .cut button { padding: 3px 5px; } .posenc .controls input[type="text"] { flex: 1; width: 0; } .controls label.slider { flex-basis: 100%; } .posenc .controls .slider input[type="range"] { flex: 1; width: 0; min-width: 60px; } .more .slider > span { min-width: 6em; }
   .onward { grid-template-columns: 1fr 1fr; } .onward .take { grid-row: 2; grid-column: 1 / -1; justify-content: center; }
 }
 @media (prefers-reduced-motion: reduce) { .posenc * { transition: none !important; animation: none !important; } }

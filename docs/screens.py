@@ -50,7 +50,8 @@ first drawing and the time of a frame in every view.
 按 Tab 键会出现通往各幅图的导航栏。
 每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
 没有视图展示的编码，`posenc explore swin` 会打开它的页面。
-下面的图由 `python docs/screens.py` 生成；`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移、首次绘制时间和帧时间。
+下面的图由 `python docs/screens.py` 生成；
+`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移、首次绘制时间和帧时间。
 
 """,
 }

@@ -101,7 +101,7 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
         ("How many held-out sentences are right?", "留出的句子答对了多少？", "[data-role^=right]"),
     ),
     "compare": (
-        ("Which encodings see only the distance?", "哪些编码只看距离？", ".panel canvas"),
+        ("Which encodings see only the distance?", "哪些编码只看距离？", ".panel .diagonal"),
         ("What does each add at the marked cell?", "在标出的格子上，各加多少？", ".panel output"),
         ("Which head is shown?", "显示的是哪个头？", ".heads [aria-checked=true]"),
     ),

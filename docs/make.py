@@ -14,6 +14,7 @@ from claims_page import claims_table
 from envelopes import picture
 from far_context_table import far_context_table
 from PIL import Image
+from rows_table import rows_table
 from scores_table import scores_table
 from servers_table import servers_table
 from which_backend import table
@@ -41,6 +42,8 @@ def pages() -> dict[Path, str]:
         made[HERE / f"backends{suffix}"] = with_table(HERE / f"backends{suffix}", table(language))
         recipes = HERE / f"recipes{suffix}"
         made[recipes] = with_table(recipes, scores_table(language))
+        notes = HERE / f"from-the-notes{suffix}"
+        made[notes] = with_table(notes, rows_table(language))
         measured = HERE / f"results{suffix}"
         made[measured] = with_table(measured, far_context_table(language))
         made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))

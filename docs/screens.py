@@ -35,8 +35,8 @@ with a link as that page stands;
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
 that leads to every drawing. Every encoding has a page with its formula, a program, limits, options and costs: the
 comparison links to it, and `posenc explore swin` opens it where no view shows the encoding. The pictures below are made
-by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift and the time to the
-first drawing of every view.
+by `python docs/screens.py`; `python tools/explorer_figures.py` measures accessibility, layout shift, the time to the
+first drawing and the time of a frame in every view.
 
 """,
     "zh": """# 探索器
@@ -50,7 +50,8 @@ first drawing of every view.
 按 Tab 键会出现通往各幅图的导航栏。
 每种编码都有一页，给出公式、程序、局限、选项和代价。并排比较链接到它；
 没有视图展示的编码，`posenc explore swin` 会打开它的页面。
-下面的图由 `python docs/screens.py` 生成；`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移和首次绘制时间。
+下面的图由 `python docs/screens.py` 生成；
+`python tools/explorer_figures.py` 测量每个视图的无障碍、布局偏移、首次绘制时间和帧时间。
 
 """,
 }

@@ -14,12 +14,13 @@ TOOL = runpy.run_path(str(ROOT / "tools/explorer_figures.py"))
 
 
 def test_each_figure_has_a_limit():
-    """The command fails for one violation, one large shift, or one slow drawing, and for nothing else."""
+    """The command fails for one violation, one large shift, one slow drawing or slow frames, and for nothing else."""
     figures = TOOL["Figures"]
-    assert figures([], TOOL["MOST_SHIFT"], 0.49).too_large() == []
-    assert figures(["label: <input>"], 0, 0.1).too_large() == ["label: <input>"]
-    assert figures([], 0.11, 0.1).too_large() == ["layout shift 0.110"]
-    assert figures([], 0, 0.5).too_large() == ["first drawing after 0.50 s"]
+    assert figures([], TOOL["MOST_SHIFT"], 0.49, TOOL["MOST_FRAME"]).too_large() == []
+    assert figures(["label: <input>"], 0, 0.1, 17).too_large() == ["label: <input>"]
+    assert figures([], 0.11, 0.1, 17).too_large() == ["layout shift 0.110"]
+    assert figures([], 0, 0.5, 17).too_large() == ["first drawing after 0.50 s"]
+    assert figures([], 0, 0.1, 20.1).too_large() == ["frames of 20.1 ms"]
 
 
 @pytest.mark.acceptance

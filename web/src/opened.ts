@@ -173,7 +173,7 @@ export function openView(view: View, main: HTMLElement, frame: Frame, arranged: 
     more.draw(state);
     rest.hidden = [...more.element.children].every((one) => (one as HTMLElement).hidden);
   }
-  const rest = h("details", { class: "more" }, h("summary", {}, t({ en: "More settings", zh: "更多设置" })), more.element);
+  const rest = h("details", { class: "more" }, h("summary", {}, t({ en: "More", zh: "更多" }), h("span", { class: "long" }, t({ en: " settings", zh: "设置" }))), more.element);
   const code = codeCard(t);
   const place_ = h("div", { class: `stage view-${view.name}` });
   const formula = h("section", { class: "card formula-card", "aria-label": t({ en: "Formula", zh: "公式" }) });

@@ -6,6 +6,8 @@ import { fill, h, s } from "./dom";
 import type { Source } from "./source";
 import { both, type Words } from "./words";
 
+/** A cell longer than this is a sentence, not a figure. */
+const SENTENCE = 40;
 const ROW = /^\/?(S\d+)(?:\?(.*))?$/;
 
 /** An address that reads #S8 as that of the row's view; `row` says which row it is. */
@@ -61,10 +63,12 @@ interface Asked {
 /** What the notes describe in one row: its example, its figures, its command, and the rows beside it. */
 export function rowCard(name: string, asked: Asked): HTMLElement {
   const { t, source } = asked;
-  const card = h("aside", { class: "card row-card", "data-row": name, "aria-label": t(both(`Row ${name} of the founding notes`, `最初笔记的第 ${name} 行`)), "aria-busy": "true" });
+  const card = h("aside", { class: "card row-card", "data-row": name, "aria-label": t(both(`Row ${name} of the founding notes`, `最初笔记的第 ${name} 行`)), "aria-busy": "true" }, h("p", { class: "row-title" }, h("b", {}, name), " ", t(both("computing its figures …", "正在计算它的数值……"))));
   source.ask("row", { name }).then(({ facts }) => {
-    card.classList.toggle("wide", (facts as unknown as Facts).figures.columns.length > 8);
-    fill(card, ...written(facts as unknown as Facts, Object.keys(source.rows), asked));
+    const said = facts as unknown as Facts;
+    const { columns, rows } = said.figures;
+    card.classList.toggle("wide", columns.length > 8 || rows.some(({ cells }) => cells.some((cell) => cell.length > SENTENCE)));
+    fill(card, ...written(said, Object.keys(source.rows), asked));
     card.removeAttribute("aria-busy");
   }, asked.failed);
   return card;
@@ -74,9 +78,9 @@ function written({ name, title, says, notes, commands, figures }: Facts, names: 
   const at = names.indexOf(name);
   const beside = (to: string | undefined, rel: string, sign: string) => (to ? h("a", { href: `#${to}`, rel }, rel === "prev" ? `${sign} ${to}` : `${to} ${sign}`) : h("span", {}));
   const tables = (one: Figures): HTMLElement[] => [
-    h("table", { class: "plain numbers" },
+    h("table", { class: one.columns.length > 7 ? "plain numbers many" : "plain numbers" },
       h("thead", {}, h("tr", {}, h("td", {}), ...one.columns.map((head) => h("th", { scope: "col" }, t(head))))),
-      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell) => h("td", {}, cell)))))),
+      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell, n) => h("td", { class: cell.length > SENTENCE ? "sentence" : "", "data-head": t(one.columns[n]!) }, cell)))))),
     ...(one.then ? tables(one.then) : []),
   ];
   const said = h("div", {},

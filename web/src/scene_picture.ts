@@ -122,7 +122,7 @@ function token(pick: () => void): Token {
           cell.style.fill = finite ? colour(row.map, value, row.limit, dark) : "var(--grid)";
           cell.dataset["value"] = String(value);
           moved(number, row.x + (index + 0.5) * row.width, row.y + row.height / 2 + 4);
-          number.style.fontSize = `${Math.min(12.5, row.width * 0.31)}px`;
+          number.style.fontSize = `${Math.min(12.5, row.width * 0.28)}px`;
           number.style.fill = finite ? inkOn(row.map, value, row.limit, dark) : "var(--muted)";
         }
         number.textContent = row?.say && finite ? row.say(value) : "";

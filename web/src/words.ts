@@ -61,5 +61,5 @@ export const SPLIT: Words = both(
 
 /** About how wide a word is, in widths of a Chinese character. */
 export function widthOf(word: string): number {
-  return [...word].reduce((sum, letter) => sum + (/[\u2e80-\uffef]/.test(letter) ? 1 : 0.58), 0);
+  return [...word].reduce((sum, letter) => sum + (/[\u2e80-\uffef]/.test(letter) ? 1 : /[mwMW]/.test(letter) ? 0.9 : 0.58), 0);
 }

@@ -291,12 +291,12 @@ def longer() -> Figures:
 
 
 def stars() -> Figures:
-    """The note's four encodings, with its words and stars and our measures beside them."""
+    """The note's four encodings: its words and stars, and our measures. Its emoji became signs of every font."""
     said = {
-        "sinusoidal": ("理论无限", "⭐⭐⭐"),
-        "learned": ("❌ 有限", "⭐⭐⭐"),
-        "rope": ("✅ 良好", "⭐⭐"),
-        "alibi": ("✅ 最佳", "⭐⭐⭐"),
+        "sinusoidal": ("理论无限", "★★★"),
+        "learned": ("✗ 有限", "★★★"),
+        "rope": ("✓ 良好", "★★"),
+        "alibi": ("✓ 最佳", "★★★"),
     }
     found = {row["name"]: row for row in measured_table.table(said)["rows"]}
     rows = []

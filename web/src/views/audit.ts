@@ -74,7 +74,7 @@ export const view: View = {
     const drop = fileZone(stage, trouble);
     let worst: [number, number] | null = null;
     const worstButton = h("button", { type: "button", "data-role": "worst", click: () => worst && pick(...worst) }, stage.t(both("Go to the largest difference", "移到差值最大处")));
-    stage.root.append(maps, verdict, h("div", { class: "give" }, drop, back), trouble, findings, h("div", { class: "under" }, excerpt, worstButton));
+    stage.root.append(verdict, maps, findings, h("div", { class: "give" }, drop, back), trouble, h("div", { class: "under" }, excerpt, worstButton));
     let gap: Numbers | null = null;
     let gapOf: Data | null = null;
     let told: Data | null = null;

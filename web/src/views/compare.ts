@@ -1,6 +1,6 @@
 // What each encoding adds to the same scores: small maps with one cursor; of two, their difference, lines and properties.
 
-import { encodingColour } from "../colours";
+import { colour, encodingColour, isDark } from "../colours";
 import { array, type Data, type Numbers } from "../data";
 import { type Child, fill, h, refill } from "../dom";
 import { lineChart } from "../parts/chart";
@@ -45,8 +45,8 @@ export const view: View = {
   name: "compare",
   title: both("Side by side", "并排比较"),
   idea: both(
-    "The same word stands everywhere, so each map shows position alone: what an encoding adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
-    "每个位置都是同一个词，所以每张图只画出位置本身：一种编码给每对位置的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
+    "One word everywhere: each map shows what position alone adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
+    "处处是同一个词：每张图只画出位置给每对词的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
   ),
   notice: [
     both(
@@ -151,7 +151,7 @@ export const view: View = {
       panels.forEach((one, m) => (one.element.hidden = m >= about.length));
       about.forEach((one, m) => panels[m]!.draw(one, cut.maps[m]!, [i, j], cut.limit, m === a || m === b));
       key.draw("diverging", cut.limit, ends(cut.limit));
-      refill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added", " →：加上的量")));
+      refill(where, t(both("query ", "查询 ")), h("b", { class: "position" }, i), t(both(" ↓, key ", " ↓，键 ")), h("b", { class: "channel" }, j), t(both(" →: what is added. Strip: all pairs as far apart", " →：加上的量。色条：相隔同样远的各对")));
       drawHeads(stage, heads, n, head);
 
       const without = here(cut.plain);
@@ -197,11 +197,12 @@ interface Panel {
   draw(about: About, numbers: Numbers, cursor: [number, number], limit: number, chosen: boolean): void;
 }
 
-/** A map with its name above and its number at the cursor. */
+/** A map with its name above, its number at the cursor, and below it the pairs on the cursor's diagonal, which are equally far
+    apart: one colour where only the distance counts. */
 function panel(maps: Linked): Panel {
   const map = maps.tile();
-  const [title, value] = [h("h2", {}), h("output", {})];
-  const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element);
+  const [title, value, strip] = [h("h2", {}), h("output", {}), h("div", { class: "diagonal", "aria-hidden": "true" })];
+  const element = h("div", { class: "panel" }, h("div", { class: "head-line" }, title, value), map.element, strip);
   return {
     element,
     draw(about, numbers, cursor, limit, chosen) {
@@ -212,8 +213,20 @@ function panel(maps: Linked): Panel {
       Object.assign(value.dataset, { method: about.name, value: String(found) });
       value.textContent = shown(found, 2);
       map.draw({ numbers, cursor, limit });
+      strip.style.background = diagonal(numbers, cursor[0] - cursor[1], limit, isDark(element));
     },
   };
+}
+
+/** The colours of one diagonal, side by side. */
+function diagonal({ shape, values }: Numbers, distance: number, limit: number, dark: boolean): string {
+  const size = shape[1]!;
+  const [row, column, count] = [Math.max(distance, 0), Math.max(-distance, 0), size - Math.abs(distance)];
+  const stops = Array.from({ length: count }, (_, n) => {
+    const value = values[(row + n) * size + column + n]!;
+    return `${Number.isNaN(value) ? "transparent" : colour("diverging", value, limit, dark)} ${(100 * n) / count}% ${(100 * (n + 1)) / count}%`;
+  });
+  return `linear-gradient(to right, ${stops.join(", ")})`;
 }
 
 /** Radio buttons with the keys of such; built anew only when their number changes. */

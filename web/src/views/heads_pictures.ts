@@ -38,11 +38,20 @@ const GLOSS: Record<string, string> = {
 /** Weights that are not drawn: below this, and where the largest of all heads is shown. */
 const [FAINTEST, FAINTEST_OF_ALL] = [0.05, 0.4];
 
+interface Places {
+  x: number[];
+  width: number;
+}
+
+/** Words that stand upright, where they do not fit side by side. */
+const upright = (words: string[]): Places => ({ x: words.map((_, i) => (i + 0.5) * UPRIGHT), width: words.length * UPRIGHT });
+const UPRIGHT = 26;
+
 /** Words from left to right: the middle of each, and the width of all. `below` is what is written under each word. */
-function laid(words: string[], below: (i: number) => string[] = () => []): { x: number[]; width: number } {
+function laid(words: string[], below: (i: number) => string[] = () => []): Places {
   let width = 0;
   const x = words.map((word, i) => {
-    const own = Math.max(widthOf(word) * 18 + 14, ...below(i).map((text) => widthOf(text) * 15 + 10), 28);
+    const own = Math.max(widthOf(word) * 18 + 8, ...below(i).map((text) => widthOf(text) * 15 + 8), 20);
     width += own;
     return width - own / 2;
   });
@@ -69,7 +78,7 @@ export function sentenceOf(stage: Stage, label: { en: string; zh: string }, pick
   function draw(reading: Reading, chosen: number): void {
     const same = last?.chosen === chosen && alike(last.reading, reading);
     last = { reading, chosen };
-    if (!same) fill(element, reading.translated === undefined ? arcs(reading, chosen, pick, stage.language === "en") : lines(reading, chosen, pick));
+    if (!same) fill(element, reading.translated === undefined ? arcs(reading, chosen, pick, stage.language === "en", element.parentElement!.clientWidth) : lines(reading, chosen, pick));
   }
   return { element, draw };
 }
@@ -79,44 +88,67 @@ function alike(one: Reading, other: Reading): boolean {
   return one.words === other.words && one.answers === other.answers && one.beside === other.beside && one.chances === other.chances && Array.from(one.weights).every((weight, at) => weight === other.weights[at]);
 }
 
+/** As short as it can be: one stands beside the other. */
+function share(value: number): string {
+  return `${shown(100 * value, 0)}%`;
+}
+
 function percent(value: number): string {
   return `${shown(100 * value, 0)} %`;
 }
 
+/** A picture is not drawn smaller than this. */
+const SMALLEST = 0.62;
+
 function scaled(picture: SVGElement, width: number): SVGElement {
-  picture.style.minWidth = `${Math.round(width * 0.62)}px`;
+  picture.style.minWidth = `${Math.round(width * SMALLEST)}px`;
   picture.style.maxWidth = `${Math.round(width * 1.25)}px`;
   return picture;
 }
 
-function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean): SVGElement {
+function arcs({ words, answers, beside, chances, weights, asked, ofAll }: Reading, chosen: number, pick: (query: number) => void, glossed: boolean, room: number): SVGElement {
   const meaning = (word: string) => (glossed && GLOSS[word]) || "";
-  const answer = (word: string) => `→ ${meaning(word) || word}`;
-  const { x, width } = laid(words, (i) => [meaning(words[i]!), ...(asked.includes(i) ? [answer(answers[i]!), answer(beside[i]!)] : [])]);
-  const [base, t, down] = [84, words.length, glossed ? 17 : 0];
+  const full = (word: string) => `→ ${meaning(word) || word}`;
+  const sideBySide = laid(words, (i) => [meaning(words[i]!), ...(asked.includes(i) ? [full(answers[i]!), full(beside[i]!)] : [])]);
+  const tall = sideBySide.width * SMALLEST > room;
+  const { x, width } = tall ? upright(words) : sideBySide;
+  /** Upright, the number of the answer's position stands for it. */
+  const answer = (word: string) => (tall && words.includes(word) ? `→ ${words.indexOf(word)}` : full(word));
+  const most = tall ? Math.max(...words.map((word) => widthOf(word) * 17 + (meaning(word) ? widthOf(meaning(word)) * 14 + 6 : 0) + 12)) : 30;
+  const [base, t, down] = [tall ? 58 : 84, words.length, tall ? most - 30 : glossed ? 17 : 0];
   const drawn = [...asked.filter((i) => i !== chosen), chosen].flatMap((i) => words.flatMap((_, j) => {
     const weight = weights[i * t + j]!;
     if (weight < (ofAll ? FAINTEST_OF_ALL : FAINTEST)) return [];
-    const rise = 18 + 62 * Math.min(Math.abs(x[i]! - x[j]!) / 260, 1);
+    const rise = tall ? 18 + 54 * Math.min(Math.abs(i - j) / 10, 1) : 18 + 62 * Math.min(Math.abs(x[i]! - x[j]!) / 260, 1);
     const path = i === j ? `M${x[i]! - 7} ${base}c-6 -26 20 -26 14 0` : `M${x[i]} ${base}C${x[i]} ${base - rise} ${x[j]} ${base - rise} ${x[j]} ${base}`;
     return [s("path", { class: i === chosen ? "arc chosen" : "arc", d: path, "stroke-opacity": weight.toFixed(3), "stroke-width": (1 + 4 * weight).toFixed(1), "data-query": i, "data-key": j, "data-value": weight })];
   }));
   const texts = words.map((word, i) => {
     const isAsked = asked.includes(i);
     return s("g", { class: `word-of${i === chosen ? " chosen" : ""}${isAsked ? " asked" : ""}`, click: isAsked ? () => pick(i) : undefined },
-      s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
-      s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word),
-      glossed ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, meaning(word)) : null,
+      ...(tall ? [
+        s("rect", { x: x[i]! - 12, y: base + 2, width: 24, height: most, rx: 7 }),
+        standing("word", word, x[i]!, base + 9), standing("gloss", meaning(word), x[i]!, base + 15 + widthOf(word) * 17)] : [
+        s("rect", { x: x[i]! - Math.max(widthOf(word) * 9 + 6, 16), y: base + 2, width: Math.max(widthOf(word) * 18 + 12, 32), height: 30, rx: 7 }),
+        s("text", { class: "word", x: x[i], y: base + 23, "text-anchor": "middle" }, word)]),
+      glossed && !tall ? s("text", { class: "gloss", x: x[i], y: base + 45, "text-anchor": "middle" }, meaning(word)) : null,
       s("text", { class: "index", x: x[i], y: base + down + 48, "text-anchor": "middle" }, i),
       isAsked ? s("text", { class: "answer", x: x[i], y: base + down + 68, "text-anchor": "middle", "data-role": "answer", "data-value": chances[i]! }, answer(answers[i]!)) : null,
-      isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, percent(chances[i]!)) : null);
+      isAsked ? s("text", { class: "chance", x: x[i], y: base + down + 85, "text-anchor": "middle" }, share(chances[i]!)) : null);
   });
-  return scaled(s("svg", { viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+  return scaled(s("svg", { class: tall ? "tall" : "", viewBox: `0 0 ${width} ${base + down + 92}`, "aria-hidden": "true" }, ...drawn, ...texts), width);
+}
+
+/** A word from top to bottom: Latin letters on their side, Chinese characters one below the other. */
+function standing(name: string, word: string, x: number, y: number): SVGElement {
+  return /[\u2e80-\uffef]/.test(word)
+    ? s("text", { class: name, "text-anchor": "middle" }, ...[...word].map((letter, n) => s("tspan", { x, y: y + 13 + 17 * n }, letter)))
+    : s("text", { class: name, transform: `translate(${x} ${y}) rotate(90)`, "dominant-baseline": "central" }, word);
 }
 
 function lines({ words, weights, asked, translated, chances, ofAll }: Reading, chosen: number, pick: (query: number) => void): SVGElement {
   const [english, chinese] = [words.slice(0, translated! - 1), words.slice(translated)];
-  const [above, below] = [laid(english), laid(chinese)];
+  const [above, below] = [laid(english), laid(chinese, () => ["100%"])];
   const width = Math.max(above.width, below.width);
   const [top, bottom, t] = [34, 158, words.length];
   const at = (i: number) => (i < english.length ? above.x[i]! + (width - above.width) / 2 : below.x[i - translated!]! + (width - below.width) / 2);
@@ -130,7 +162,7 @@ function lines({ words, weights, asked, translated, chances, ofAll }: Reading, c
     s("rect", { x: at(i) - Math.max(widthOf(text) * 9 + 6, 16), y: y - 22, width: Math.max(widthOf(text) * 18 + 12, 32), height: 30, rx: 7 }),
     s("text", { class: "word", x: at(i), y, "text-anchor": "middle" }, text),
     s("text", { class: "index", x: at(i), y: query === undefined ? y - 24 : y + 24, "text-anchor": "middle" }, i),
-    query === undefined ? null : s("text", { class: "chance", x: at(i), y: y + 41, "text-anchor": "middle", "data-role": "answer", "data-value": chances[query]! }, percent(chances[query]!)));
+    query === undefined ? null : s("text", { class: "chance", x: at(i), y: y + 41, "text-anchor": "middle", "data-role": "answer", "data-value": chances[query]! }, share(chances[query]!)));
   return scaled(s("svg", { viewBox: `0 0 ${width} ${bottom + 48}`, "aria-hidden": "true" }, ...drawn,
     ...english.map((text, i) => word(text, i, top)), ...chinese.map((text, n) => word(text, translated! + n, bottom, translated! + n - 1))), width);
 }

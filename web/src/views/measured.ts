@@ -66,7 +66,7 @@ export const view: View = {
 
       drawn = () => {
         const width = Math.max(figure.clientWidth, 280);
-        const left = width < 560 ? 140 : 190;
+        const left = width < 560 ? 156 : 190;
         const all = Array.from(seeds!.values).filter(Number.isFinite);
         const x = scale(Math.min(...all) - 0.05, Math.max(...all) + 0.05, left, width - 16);
         const height = TOP + rows.length * TALL + BOTTOM;

@@ -85,7 +85,7 @@ export const view: View = {
       scrubber.hidden = trained.hidden = !facts["trained"];
       picture.classList.toggle("still", !facts["trained"]);
       plane.draw(data, at, p, q);
-      map.draw({ numbers: similarity, cursor: [p, q] });
+      map.draw({ numbers: similarity, cursor: [p, q], ends: ["cos = −1", "cos = 1"] });
       const cosine = similarity.values[p * rows + q]!;
       if (facts["trained"]) {
         play.draw({ ...state, snapshot: at });

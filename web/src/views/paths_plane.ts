@@ -59,9 +59,12 @@ export function planeOf(stage: Stage) {
     const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && list.slice(0, index).every((other) => apart(n, other) > 26) && apart(n, p) > 30 && apart(n, q) > 30);
     const [[px, py], [qx, qy]] = [spots[p]!, spots[q]!];
     const cosine = layer(array(data, "similarity"), at).values[p * rows + q]!;
-    const middle: [number, number] = [(px + qx) / 2, (py + qy) / 2];
+    // Its cosine beside the middle of the line, upwards and as far as its half width and height reach.
+    const [along, across] = [(qx - px) / apart(p, q), (qy - py) / apart(p, q)].map((part) => (qx < px ? -part : part)) as [number, number];
+    const clear = 46 * Math.abs(across) + 9 * along + 2;
+    const beside: [number, number] = [(px + qx) / 2 + clear * across, (py + qy) / 2 - clear * along + 5];
     const chord = apart(p, q) < 70 ? [] : [s("line", { class: "chord", x1: px, y1: py, x2: qx, y2: qy }),
-      s("text", { class: "chord", x: middle[0], y: middle[1] - 7, "text-anchor": "middle", "data-role": "chord", "data-value": cosine }, `cos ${shown(cosine, 2)}`)];
+      s("text", { class: "chord", x: beside[0].toFixed(1), y: beside[1].toFixed(1), "text-anchor": "middle", "data-role": "chord", "data-value": cosine }, `cos = ${shown(cosine, 2)}`)];
     figure.replaceChildren(s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
       s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
       s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",
@@ -70,7 +73,7 @@ export function planeOf(stage: Stage) {
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
       ...(p === q ? [] : [named(q, "other", [px, py])]), named(p, "here", p === q ? [px, py + 1] : [qx, qy])));
     const share = array(data, "shown").values[at]!;
-    refill(word, t(both("This plane shows ", "这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
+    refill(word, t(both("A dot is the row of one position, a line joins neighbours. This plane shows ", "一个点是一个位置的行，线连着相邻的位置。这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
       t(both(" of the variance of the rows", "")),
       t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
       data.facts["trained"] ? t(both(" Every step is projected to the plane of the last step, at the same scale.", "各步都投影到最后一步的平面，比例相同。")) : "");

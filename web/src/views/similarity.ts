@@ -10,11 +10,12 @@ import { type Child, fill, h, refill } from "../dom";
 import { lineChart, type Series } from "../parts/chart";
 import { formula, put, sub, sup, v } from "../parts/formula";
 import { predict } from "../parts/predict";
+import type { State } from "../source";
 import { number, own, type Stage, type View } from "../view";
 import { both, shown, type Words } from "../words";
 import styles from "./similarity.css";
 
-const OWN = { k: own.whole(6, -512, 512), p: own.whole(96, 0, 1536), revealed: own.yes(false), said: own.choice("film", "film", "car"), word: own.whole(3, 0, 8) };
+const OWN = { k: own.whole(3, -512, 512), p: own.whole(96, 0, 1536), revealed: own.yes(false), said: own.choice("film", "film", "car"), word: own.whole(3, 0, 8) };
 /** The sentences of the founding notes, on the line of distances. */
 const SENTENCES: Record<string, Words> = {
   film: both("this film is boring but the acting is brilliant", "这部 电影 很 无聊 但 演员 表演 精彩"), car: both("the red car is parked outside the building", "红色的 汽车 停在 建筑物 外面"),
@@ -107,10 +108,21 @@ export const view: View = {
     const sliding = h("div", { class: "split sliding" },
       h("div", {}, h("h2", {}, t(both("Drag p: the curve moves along, unchanged", "拖动 p：曲线整条平移，形状不变"))), byPosition.element, same),
       h("div", {}, h("h2", {}, t(both("Pair by pair at the cursor", "光标处逐对来看"))), byPair.element));
-    const onTheLine = h("div", { class: "line-of-words", role: "group", "aria-label": t(both("A sentence on the line of distances; choose the word that looks", "距离轴上的一句话；选一个词作查询")) });
+    const onTheLine = h("div", {
+      class: "line-of-words", tabindex: 0, role: "application", "aria-roledescription": t(both("sentence", "句子")),
+      "aria-label": t(both("A sentence on the line of distances. Left and right choose the word that looks.", "距离轴上的一句话。左右方向键选择作查询的词。")),
+      keydown: (event: KeyboardEvent) => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        if (!by || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        stage.set({ word: Math.min(Math.max(lookingAt(stage.state()) + by, 0), wordsOf(stage.state()).length - 1) });
+      },
+    });
     stage.root.append(onTheLine, byDistance.element, waiting, question, below, sliding);
     let own_: Turned | null = null;
-    let before: { k: number; p: number; data: Data } | null = null;
+    let before: { k: number; p: number; word: number; data: Data } | null = null;
+    const wordsOf = (state: State) => t(SENTENCES[state["said"] as string]!).split(" ");
+    const lookingAt = (state: State) => Math.min(number(state, "word"), wordsOf(state).length - 1);
 
     return (data, state) => {
       const kind = state["kind"] as Kind;
@@ -127,7 +139,8 @@ export const view: View = {
       const [from, to] = open ? [0, 2 * reach + 1] : [reach - NEAR, reach + NEAR + 1];
       lags = array(data, "lags").values.subarray(from, to);
 
-      drawLine(stage, onTheLine, t(SENTENCES[state["said"] as string]!).split(" "), number(state, "word"), k, (lag) => curve[lag + reach]! / norm);
+      const [words, word] = [wordsOf(state), lookingAt(state)];
+      drawLine(stage, onTheLine, words, word, k, (lag) => curve[lag + reach]! / norm);
 
       // The page's own: the query at every position, the key at p and at two others.
       if (own_?.data !== data) own_ = turned(data, last);
@@ -150,8 +163,8 @@ export const view: View = {
         for (const { place, colour, scores } of [...humps].reverse())
           series.push({ name: `p = ${place}`, x: lags, y: Array.from(lags, (lag) => (scores[place + lag] ?? NaN) / norm), colour, dashed: true });
       const rises = Object.entries(data.facts["rises"] as Record<string, number | null>);
-      const word = (rise: number) => (rises.length === 1 ? `${rise} → ${rise + 1}` : "");
-      const marks = rises.flatMap(([, rise]) => (rise === null ? [] : [{ x: rise, word: word(rise) }]));
+      const mark = (rise: number) => (rises.length === 1 ? `${rise} → ${rise + 1}` : "");
+      const marks = rises.flatMap(([, rise]) => (rise === null ? [] : [{ x: rise, word: mark(rise) }]));
       byDistance.draw({ series, cursor: k + reach - from, marks: open ? marks : [] });
 
       if (open) {
@@ -170,7 +183,8 @@ export const view: View = {
       refill(stage.formula, formula(...lines(stage, kind, { k, p, value, norm, data, reach })));
       if (before && before.p !== p) stage.announce(`p = ${p}: ${t(both("the curve stays", "曲线不变"))}, ${shown(worst)}`);
       else if (before && before.k !== k) stage.announce(`${t(both("distance", "距离"))} ${k}: ${shown(value / norm)}`);
-      before = { k, p, data };
+      else if (before && before.word !== word) stage.announce(`${words[word]}: ${t(both("one position away", "相隔一个位置"))} ${shown(curve[1 + reach]! / norm, 2)}`);
+      before = { k, p, word, data };
       const table = `table = posenc.sinusoidal_table(${Math.max(p, p + k) + 1}, ${d}, base=${state["base"]}, dtype=torch.float64)`;
       const rows = kind === "sinusoidal" && p + k >= 0 ? `\n${table}\n(table[${p}] @ table[${p + k}]).item()` : "";
       stage.code(`${CURVE[kind]}[lags == ${k}].item()  # ${value}${rows}`);
@@ -179,14 +193,13 @@ export const view: View = {
 };
 
 /** Each word's score with the chosen one as a bar above it, at its distance: before it to the left, after it to the right. */
-function drawLine(stage: Stage, place: HTMLElement, words: string[], asked: number, k: number, score: (lag: number) => number): void {
+function drawLine(stage: Stage, place: HTMLElement, words: string[], chosen: number, k: number, score: (lag: number) => number): void {
   const { t } = stage;
-  const chosen = Math.min(asked, words.length - 1);
   const scores = words.map((_, index) => score(index - chosen));
   const most = Math.max(...scores.map(Math.abs));
-  if (place.childElementCount !== words.length) fill(place, ...words.map((_, index) => h("div", {}, h("span", { class: "bar-room" }, h("i", {})), h("output", {}), h("button", { type: "button", click: () => stage.set({ word: index }) }), h("small", {}))));
+  if (place.childElementCount !== words.length) fill(place, ...words.map((_, index) => h("div", { click: () => stage.set({ word: index }) }, h("span", { class: "bar-room" }, h("i", {})), h("output", {}), h("b", {}), h("small", {}))));
   [...place.children].forEach((column, index) => {
-    const [bar, output, button, small] = [column.querySelector("i")!, column.querySelector("output")!, column.querySelector("button")!, column.querySelector("small")!];
+    const [bar, output, word, small] = [column.querySelector("i")!, column.querySelector("output")!, column.querySelector("b")!, column.querySelector("small")!];
     const lag = index - chosen;
     column.className = lag === 0 ? "asking" : lag < 0 ? "before" : "after";
     column.classList.toggle("here", lag === k);
@@ -194,8 +207,7 @@ function drawLine(stage: Stage, place: HTMLElement, words: string[], asked: numb
     bar.classList.toggle("minus", scores[index]! < 0);
     output.dataset["value"] = String(scores[index]);
     output.textContent = shown(scores[index]!, 2);
-    button.textContent = words[index]!;
-    button.setAttribute("aria-pressed", String(lag === 0));
+    word.textContent = words[index]!;
     small.textContent = lag === 0 ? t(both("looks", "查询")) : lag < 0 ? t(both(`${-lag} before`, `前 ${-lag}`)) : t(both(`${lag} after`, `后 ${lag}`));
   });
 }

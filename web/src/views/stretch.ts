@@ -41,7 +41,7 @@ export const view: View = {
   name: "stretch",
   title: both("Stretch a trained model", "拉长一个训练好的模型"),
   idea: both(
-    "Two small models have read 128 bytes at a time in training: make the text longer and read what they write. RoPE meets angles that it has not seen in training, ALiBi's penalty goes on as a straight line, and YaRN changes the frequencies of the trained RoPE model.",
+    "Two models were trained on texts of 128 bytes: lengthen the text and read what they write. RoPE meets angles that it has not seen in training, ALiBi's penalty goes on as a straight line, and YaRN changes the frequencies of the trained RoPE model.",
     "两个小模型训练时每次只读 128 字节：把文本拉长，看它们写出什么。RoPE 会遇到训练中没有见过的角度，ALiBi 的惩罚照样沿直线延伸，YaRN 则修改已训练好的 RoPE 模型的频率。",
   ),
   notice: [
@@ -96,14 +96,13 @@ export const view: View = {
 
     const panels = NAMES.map((name, model) => {
       const text = h("p", { class: "written" });
-      const loss = h("p", { class: "small" });
-      const chart = lineChart(stage, {
-        label: both(`Loss of ${name} by position`, `${name} 各位置的损失`), x: both("position (bytes)", "位置（字节）"), y: both("bits a byte", "比特／字节"),
-        height: 150, pick: (index) => stage.set({ at: index }),
-      });
-      const element = h("section", { class: "writer", "data-model": model }, h("div", { class: "wrote" }, h("h2", {}, name), text), h("div", { class: "lost" }, loss, chart.element));
+      const element = h("section", { class: "writer", "data-model": model }, h("h2", {}, name), text);
       element.style.setProperty("--k", COLOURS[model]!);
-      return { element, text, loss, chart };
+      return { element, text };
+    });
+    const chart = lineChart(stage, {
+      label: both("Loss by position", "各位置的损失"), x: both("position (bytes)", "位置（字节）"), y: both("bits a byte", "比特／字节"),
+      height: window.innerWidth < 760 ? 140 : 180, pick: (index) => stage.set({ at: index }),
     });
     const prompt = h("p", { class: "prompt" });
     const from_ = h("p", { class: "small" });
@@ -115,7 +114,7 @@ export const view: View = {
     }, () => stretchTo(stage, stops, 4 * from));
     stage.root.append(
       h("div", { class: "ruler controls" }, tape, h("label", {}, h("span", { class: "away" }, t(both("length of the text", "文本的长度"))), slider), jumps), said,
-      h("div", { class: "writers" }, ...panels.map(({ element }) => element)), question,
+      h("div", { class: "writers" }, ...panels.map(({ element }) => element)), h("div", { class: "lost" }, chart.element), question,
       folded(t(both("The text before", "前面的文本")), prompt), from_);
 
     let drawn = () => {};
@@ -143,12 +142,10 @@ export const view: View = {
       const [, count] = loss.shape as [number, number];
       const at = Math.min(number(state, "at"), count - 1);
       const x = Float64Array.from([...Array.from({ length: count }, (_, n) => n + facts.near), facts.longest]);
-      panels.forEach(({ text, loss: said_, chart }, model) => {
-        const y = Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]);
-        fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, facts.texts[model]!));
-        refill(said_, h("b", { class: "name" }, NAMES[model]!), t(both(`, position ${x[at]}: `, `，位置 ${x[at]}：`)), h("b", { "data-role": `loss-${facts.models[model]}`, "data-value": y[at]! }, shown(y[at]!, 2)), t(both(" bits a byte", " 比特／字节")));
-        chart.draw({ series: [{ name: NAMES[model]!, x, y, colour: COLOURS[model]! }], cursor: at, yFrom: 0, yTo: MOST_BITS,
-          marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }] });
+      panels.forEach(({ text }, model) => fill(text, h("span", {}, tail(facts.prompt)), h("mark", {}, facts.texts[model]!)));
+      chart.draw({
+        series: NAMES.map((name, model) => ({ name, x, y: Float64Array.from([...loss.values.subarray(model * count, (model + 1) * count), NaN]), colour: COLOURS[model]! })),
+        cursor: at, yFrom: 0, yTo: MOST_BITS, marks: [{ x: facts.trained, word: t(both("trained to here", "训练到这里")) }],
       });
       prompt.textContent = facts.prompt;
       refill(stage.formula, formula(
@@ -160,7 +157,7 @@ export const view: View = {
         `Two models of the lab's study (seed ${facts.seed}): ${facts.size["n_layers"]} layers, d_model ${facts.size["d_model"]}, ${facts.size["n_heads"]} heads, ${facts.training.steps} steps of ${facts.training.rows} × ${facts.trained} bytes of generated tales, English and Chinese, ${facts.date}. Training loss at the end: ALiBi ${shown(final[0]!, 2)}, RoPE ${shown(final[1]!, 2)} bits a byte. YaRN has the RoPE model's weights. Always the most probable byte is written. Trained by `,
         `两个模型来自实验室的研究（随机种子 ${facts.seed}）：${facts.size["n_layers"]} 层，d_model ${facts.size["d_model"]}，${facts.size["n_heads"]} 个头，${facts.training.steps} 步，每步 ${facts.training.rows} × ${facts.trained} 字节的中英文生成故事，${facts.date}。结束时的训练损失：ALiBi ${shown(final[0]!, 2)}、RoPE ${shown(final[1]!, 2)} 比特／字节。YaRN 用的是 RoPE 模型的权重。每次写出概率最大的字节。训练命令：`)),
         h("code", {}, facts.command), t(both("; their records are ", "；记录：")), h("code", {}, Object.entries(facts.keys).map(([name, key]) => `results/study/trials/language_model-${name}-s${facts.seed}-${key}.parquet`).join(", ")), t(both(", made by ", "，由 ")), h("code", {}, `posenc lab run ${facts.preset}`), t(both(".", " 得出。")));
-      stage.announce(`${spoken}${t(both(". ", "。"))}${NAMES.map((name, model) => `${name}: ${shown(loss.values[model * count + at]!, 2)}`).join(", ")}`);
+      stage.announce(`${spoken}${t(both(". ", "。"))}${NAMES.map((name, model) => `${name}: ${shown(loss.values[model * count + at]!)}`).join(", ")}`);
       stage.code(`loss[:, ${at}].tolist()  # ${NAMES.map((_, model) => loss.values[model * count + at]!).join(", ")}`);
     };
   },

@@ -172,7 +172,7 @@ export const view: View = {
         one.tile.draw({ numbers: term(k), cursor: [i, j], limit });
         valued(one.value, here(term(k).values));
         if (named === near && namedOf === data) return;
-        refill(one.title, t(NAMES[near]![k]!));
+        refill(one.title, t(NAMES[near]![k]!).replace(" ·", "\u00a0·"));
         refill(one.letters, ...QUERIES[PARTS[near]![k]![0]]!(), ...KEYS[PARTS[near]![k]![1]]!());
         const [constant, still] = [measured.along_diagonals[k]! < ROUNDING, measured.moved[k]! < ROUNDING];
         refill(one.notes,

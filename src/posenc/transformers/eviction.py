@@ -21,6 +21,7 @@ from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
 from posenc.positions import integers
 from posenc.support.checks import shown
+from posenc.transformers.decoder import stacks_of
 from posenc.transformers.interface import EnterLayer
 from posenc.transformers.layer import Layer
 
@@ -62,7 +63,8 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
 
 def _attached(model: nn.Module) -> Iterator[tuple[int, Layer]]:
     """The index of every attention module with an encoding, and what it holds."""
-    for module in model.modules():
+    *_, decoder = stacks_of(model).values()  # an encoder caches nothing
+    for module in decoder.modules():
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, EnterLayer):
                 yield module.layer_idx, hook.layer  # type: ignore[misc]

@@ -15,7 +15,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from posenc.configs.attached import KEY, NAMED, PREFIX
+from posenc.configs.attached import KEY, NAMED, PREFIX, by_part
 from posenc.configs.report.remarks import listed
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
@@ -96,11 +96,12 @@ def auto_classes(saved: type) -> dict[str, str]:
 
 
 def _rows(entry: dict[str, Any]) -> str:
-    """One row for each encoding: its layers, its name, and its arguments."""
-    layers: dict[int, list[int]] = {}
-    for n, number in sorted((int(n), number) for n, number in entry["layers"].items()):
-        layers.setdefault(number, []).append(n)
-    rows = [f"| {listed(of, len(of))} | {_name(entry['encodings'][number])} |" for number, of in sorted(layers.items())]
+    """One row for each encoding of each part of the model: its layers, its name, and its arguments."""
+    rows = []
+    for part, layers in by_part(entry["layers"]).items():
+        for number in sorted(set(layers.values())):
+            of = sorted(n for n, own in layers.items() if own == number)
+            rows.append(f"| {part} {listed(of, len(of))} | {_name(entry['encodings'][number])} |".replace("|  ", "| "))
     return "\n".join(["| layers | encoding |", "|---|---|", *rows])
 
 

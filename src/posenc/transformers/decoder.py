@@ -147,7 +147,8 @@ class _Probe:
 
     NAME = f"{interface.NAME}_probe"
 
-    def __init__(self) -> None:
+    def __init__(self, indices: Mapping[nn.Module, int]) -> None:
+        self.indices = indices
         self.attention: dict[int, nn.Module] = {}
         self.shapes: dict[int, tuple[torch.Size, ...]] = {}
         self.options: dict[int, dict[str, Any]] = {}
@@ -172,8 +173,8 @@ class _Probe:
         if isinstance(kwargs.get(interface.CALL), CrossCall):
             self.crossing.append(module)
             return interface.attention(module, *args, **kwargs)
-        index = getattr(module, "layer_idx", None)
-        if isinstance(index, int):
+        index = self.indices.get(module)
+        if index is not None:
             if self.attention.setdefault(index, module) is not module:
                 self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
             told = {
@@ -202,13 +203,13 @@ class _Probe:
 
     def note(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before each module that knows the index of its layer."""
-        index = module.layer_idx
+        index = self.indices[module]
         if kwargs.get("position_embeddings") is not None:
-            self.rotated.add(index)  # type: ignore[arg-type]
+            self.rotated.add(index)
             self.tables[module] = kwargs["position_embeddings"]
         given = args[0] if args else kwargs.get("hidden_states")
         if isinstance(given, torch.Tensor):
-            self.hidden[index] = given.shape  # type: ignore[index]
+            self.hidden[index] = given.shape
 
     def look_on_rotation(self, module: nn.Module, own: Rotate) -> Rotate:
         """In the place of a rotation: keeps the queries and keys that it returns together."""
@@ -245,11 +246,11 @@ class _Probe:
         handles = [
             decoder.register_forward_pre_hook(positions, with_kwargs=True),
             *interface.carry(carriers),
-            *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in _of_layers(decoder)),
-            *interface.cross(_of_layers(decoder)),
+            *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in self.indices),
+            *interface.cross(self.indices),
         ]
         was_training, configured = model.training, implementations(decoder)
-        rotating = {module: vars(module).get("forward") for module in _of_layers(decoder) if _has_own_rotation(module)}
+        rotating = {module: vars(module).get("forward") for module in self.indices if _has_own_rotation(module)}
         try:
             model.eval()
             set_implementation(decoder, self.NAME)
@@ -294,11 +295,12 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
     if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
         raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
     carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
-    seen = _Probe()
+    known = indices(decoder)
+    seen = _Probe(known)
     seen.run(model, decoder, inputs)
     if seen.unreached:
-        carried = tuple((layer, module) for layer in layers for module in _of_layers(layer) if module is not layer)
-        seen = _Probe()
+        carried = tuple((layer, module) for layer in layers for module in layer.modules() if module in known and module is not layer)
+        seen = _Probe(known)
         seen.run(model, decoder, inputs, carried)
     name = type(decoder).__name__
     if seen.unreached:
@@ -306,6 +308,8 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
             f"model: {seen.unreached[0]} receives neither the keyword arguments of {name} nor its cos and sin, so that "
             "positions cannot reach it"
         ) from seen.error
+    if seen.error is not None and "input_ids" not in positional_names(decoder):
+        raise Unsupported(f"model: {name} takes no input_ids; attach serves models that read tokens") from seen.error
     if seen.error is not None:
         raise Unsupported(f"model: {name} does not run with another attention: {seen.error}") from seen.error
     if not seen.attention:
@@ -378,9 +382,16 @@ def _has_own_rotation(module: nn.Module) -> bool:
     return bool(rotations(module)) and owner_of(module) not in ("", ATTACHED)
 
 
-def _of_layers(module: nn.Module) -> list[nn.Module]:
-    """The modules inside that know the index of their layer."""
-    return [one for one in module.modules() if isinstance(getattr(one, "layer_idx", None), int)]
+def indices(stack: nn.Module) -> dict[nn.Module, int]:
+    """The modules inside that know the index of their layer, with it. Encoders of mBART's kind keep None there: the place
+    of the layer in the list is meant."""
+    places = {module: n for n, layer in enumerate(layers_of(stack)) for module in layer.modules()}
+    known = {module: places.get(module) if module.layer_idx is None else module.layer_idx for module in _indexed(stack)}
+    return {module: n for module, n in known.items() if isinstance(n, int)}
+
+
+def _indexed(stack: nn.Module) -> list[Any]:
+    return [module for module in stack.modules() if hasattr(module, "layer_idx")]
 
 
 def check_attention(decoder: nn.Module) -> None:

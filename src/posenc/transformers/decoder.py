@@ -324,6 +324,12 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
     if seen.same:
         raise Unsupported(f"model: {name} has several stacks of layers: {seen.same[0]} have one layer_idx")
     attention = dict(sorted(seen.attention.items()))
+    for n, module in attention.items():
+        if n in seen.both_ways and (part == "decoder" or getattr(module, "is_decoder", False)):
+            raise Unsupported(
+                f"model: {type(module).__name__} is part of a decoder, and its is_causal is False: where transformers "
+                "leaves the causal mask out, these layers would see later tokens"
+            )
     assert seen.output is not None
     found = Decoder(
         part,

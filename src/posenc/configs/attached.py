@@ -68,7 +68,8 @@ def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:
 
 
 def by_part(layers: Mapping[str, int]) -> dict[str, dict[int, int]]:
-    """{"0": 0, "1": 0} as {"": {0: 0, 1: 0}}, and {"encoder.0": 0, "decoder.0": 1} as {"encoder": {0: 0}, "decoder": {0: 1}}."""
+    """The layers of each part of the model, by number: {"0": 0, "1": 0} is {"": {0: 0, 1: 0}}, and
+    {"encoder.0": 0, "decoder.0": 1} is {"encoder": {0: 0}, "decoder": {0: 1}}."""
     found: dict[str, dict[int, int]] = {}
     for name, number in layers.items():
         part, _, n = name.rpartition(".")

@@ -102,9 +102,7 @@ def attach(
     return put(model, stacks, of_parts)
 
 
-def put(
-    model: nn.Module, stacks: Iterable[Decoder], of_parts: Mapping[str, Mapping[int, PositionalEncoding]]
-) -> nn.Module:
+def put(model: nn.Module, stacks: Iterable[Decoder], of_parts: Mapping[str, Mapping[int, PositionalEncoding]]) -> nn.Module:
     """Attaches these encodings to layers of the stacks, numbered in the order of their layers. Raises as `attach`."""
     stacks = tuple(stacks)
     before: Attached | None = getattr(model, RECORD, None)
@@ -159,10 +157,7 @@ def _shares_keys(found: Decoder) -> bool:
 
 
 def _planned(
-    model: nn.Module,
-    found: Decoder,
-    of_layers: Mapping[int, PositionalEncoding],
-    earlier: Mapping[int, PositionalEncoding],
+    model: nn.Module, found: Decoder, of_layers: Mapping[int, PositionalEncoding], earlier: Mapping[int, PositionalEncoding]
 ) -> _Plan:
     """The plan of a stack whose layers `earlier` have an encoding already. Raises as `attach`; nothing has changed then."""
     if taken := sorted(of_layers.keys() & earlier.keys()):

@@ -299,7 +299,9 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
     seen = _Probe(known)
     seen.run(model, decoder, inputs)
     if seen.unreached:
-        carried = tuple((layer, module) for layer in layers for module in layer.modules() if module in known and module is not layer)
+        carried = tuple(
+            (layer, module) for layer in layers for module in layer.modules() if module in known and module is not layer
+        )
         seen = _Probe(known)
         seen.run(model, decoder, inputs, carried)
     name = type(decoder).__name__

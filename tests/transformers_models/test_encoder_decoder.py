@@ -1,7 +1,6 @@
 """Whole encoders with a decoder (T5's and BART's kind) with an encoding attached. Tiny random models."""
 
 import itertools
-import sys
 
 import pytest
 import torch
@@ -335,14 +334,6 @@ def test_a_per_layer_has_the_layers_of_one_stack(number):
 
 
 # --- saved --------------------------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def modules(tmp_path, monkeypatch):
-    """transformers keeps the code of folders here."""
-    for module in ("transformers.dynamic_module_utils", "transformers.utils"):
-        if hasattr(sys.modules[module], "HF_MODULES_CACHE"):
-            monkeypatch.setattr(f"{module}.HF_MODULES_CACHE", str(tmp_path / "modules"))
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])

@@ -35,7 +35,7 @@ def model_of(kind, **sizes):
         config = tiny.config_of(kind)
         config.encoder.is_decoder = False
     else:
-        config = config_of(kind, **SIZES[KINDS[kind]], **sizes)
+        config = config_of(kind, **(SIZES[KINDS[kind]] | sizes))
     config.decoder_start_token_id, config.eos_token_id = 1, None
     made = transformers.AutoModelForSeq2SeqLM.from_config(config, dtype=torch.float32)
     return tiny.drawn(made.eval()).double()  # T5's kind does not scale its scores: single precision rounds by 2e-5
@@ -478,9 +478,16 @@ def test_a_part_that_is_no_model_by_itself_and_other_functions():
         pt.fast(bart)
 
 
-def test_a_cache_of_both_kinds_is_not_evicted_from():
-    model = pt.attach(model_of("t5"), alibi())
-    with torch.no_grad():
-        cache = model(input_ids=IDS, decoder_input_ids=OUT, use_cache=True).past_key_values
-    with pytest.raises(TypeError, match=r"cache: expected a dynamic cache .* got EncoderDecoderCache"):
-        pt.evict(model, cache, [0, 1])
+@pytest.mark.parametrize("name", ["alibi", "rope"])
+@torch.no_grad()
+def test_tokens_of_the_decoder_are_evicted_and_the_encoders_stay(name):
+    """One decoder layer: the next token reads what it would read if only the kept tokens had been there."""
+    model = pt.attach(model_of("t5", num_decoder_layers=1), made(name))
+    cache = model(input_ids=IDS, decoder_input_ids=OUT[:, :5], use_cache=True).past_key_values
+    keep, last = [0, 3, 4], OUT[:, 5:]
+    kept = {"encoder_outputs": (model.get_encoder()(IDS).last_hidden_state,), "past_key_values": pt.evict(model, cache, keep)}
+    found = model(decoder_input_ids=last, **kept).logits
+    near(found, logits(model, out=torch.cat([OUT[:, keep], last], dim=1))[:, -1:], 1e-6)
+    pt.attach(pt.detach(model), {"encoder": made(name)})
+    with pytest.raises(ValueError, match="nothing is attached to this T5ForConditionalGeneration"):
+        pt.evict(model, cache, [0])

@@ -1,18 +1,20 @@
 """Whole encoders with a decoder (T5's and BART's kind) with an encoding attached. Tiny random models."""
 
 import itertools
+import json
 
 import pytest
 import torch
 import transformers
 from torch.nn import functional
+from transformers.cache_utils import DynamicCache, EncoderDecoderCache
 
 import posenc
 import posenc.transformers as pt
 from families.harness import config_of
 from posenc.configs import ConfigError, read_config, spec_of
 from transformers_models import tiny
-from transformers_models.test_refused import assert_same, state
+from transformers_models.test_refused import Rounded, assert_same, state
 
 transformers.logging.set_verbosity_error()
 HEADS, WIDTH = 4, 16
@@ -279,6 +281,16 @@ def test_attention_weights_of_both_kinds_are_the_models_own(kind):
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
+def test_cross_attention_sees_every_token_where_its_modules_do_not_say_so(kind):
+    model = model_of(kind)
+    before = logits(model)
+    for name, module in model.named_modules():
+        if name.endswith(("EncDecAttention", "encoder_attn")):
+            del module.is_causal  # which transformers takes for True
+    near(logits(pt.attach(model, own(model))), before, 1e-6)
+
+
+@pytest.mark.parametrize("kind", ["t5", "bart"])
 def test_parameters_learn_under_gradient_checkpointing(kind):
     model = pt.attach(model_of(kind), {"encoder": made("t5", bidirectional=True), "decoder": made("t5")}).train()
     gradients = []
@@ -350,6 +362,7 @@ def test_a_saved_folder_is_loaded_by_auto_model(kind, tmp_path, modules):
         expected = model(input_ids=IDS, decoder_input_ids=OUT, output_hidden_states=True).decoder_hidden_states[-1]
     near(found, expected, 1e-12)
     card = (tmp_path / "README.md").read_text()
+    assert "model = AutoModelForSeq2SeqLM.from_pretrained(FOLDER" in card
     assert "| encoder 0, 1 | T5 |\n| decoder 0 | RoPE |\n| decoder 1 | ALiBi |" in card
     spec = read_config(tmp_path)
     names = {part.part: [type(part.encoding(n)).__name__ for n in range(2)] for part in spec.parts}
@@ -366,7 +379,23 @@ def test_one_part_alone_is_saved_alone(tmp_path):
     assert [type(part.encoding(0)).__name__ for part in spec.parts] == ["ALiBi", "Learned"]
 
 
-def test_an_entry_of_parts_that_there_are_not_is_refused(tmp_path):
+@pytest.mark.parametrize(("saved", "wrong"), [("t5", "has no single stack of layers"), ("llama", "has no encoder")])
+def test_a_folder_whose_entry_is_of_another_kind_of_model_is_refused(saved, wrong, tmp_path):
+    """The entry's layers are "0", … in a model of one stack, and "encoder.0", … in one of two."""
+    model = model_of("t5") if saved == "t5" else transformers.AutoModelForCausalLM.from_config(config_of("llama"))
+    pt.attach(model, alibi()).save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["posenc"]["layers"] = {"0": 0} if saved == "t5" else {"encoder.0": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=rf"posenc does not fit the model: layers: .* {wrong}"):
+        pt.from_pretrained(tmp_path)
+    config["posenc"]["layers"] = {"vision.0": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"posenc\.layers: expected keys such as '0' or 'encoder\.0', .* got 'vision\.0'"):
+        pt.from_pretrained(tmp_path)
+
+
+def test_an_entry_of_parts_that_there_are_not_is_refused():
     entry = {"format": 1, "encodings": [{"class": "posenc.encodings.nope.NoPE", "arguments": {}}]}
     llama = config_of("llama").to_dict() | {"model_type": "posenc_llama"}
     with pytest.raises(ConfigError, match=r"posenc\.layers: the model has no part 'encoder'"):
@@ -478,6 +507,14 @@ def test_a_part_that_is_no_model_by_itself_and_other_functions():
         pt.fast(bart)
 
 
+def test_a_quantised_cache_of_the_decoder_is_refused():
+    model = pt.attach(model_of("t5"), alibi())
+    rounded = DynamicCache()
+    rounded.layers = [Rounded(), Rounded()]
+    with pytest.raises(TypeError, match="rounds keys in a way that is not served"):
+        model(input_ids=IDS, decoder_input_ids=OUT, past_key_values=EncoderDecoderCache(rounded, DynamicCache()))
+
+
 @pytest.mark.parametrize("name", ["alibi", "rope"])
 @torch.no_grad()
 def test_tokens_of_the_decoder_are_evicted_and_the_encoders_stay(name):
@@ -485,7 +522,10 @@ def test_tokens_of_the_decoder_are_evicted_and_the_encoders_stay(name):
     model = pt.attach(model_of("t5", num_decoder_layers=1), made(name))
     cache = model(input_ids=IDS, decoder_input_ids=OUT[:, :5], use_cache=True).past_key_values
     keep, last = [0, 3, 4], OUT[:, 5:]
-    kept = {"encoder_outputs": (model.get_encoder()(IDS).last_hidden_state,), "past_key_values": pt.evict(model, cache, keep)}
+    kept = {
+        "encoder_outputs": (model.get_encoder()(IDS).last_hidden_state,),
+        "past_key_values": pt.evict(model, cache, keep),
+    }
     found = model(decoder_input_ids=last, **kept).logits
     near(found, logits(model, out=torch.cat([OUT[:, keep], last], dim=1))[:, -1:], 1e-6)
     pt.attach(pt.detach(model), {"encoder": made(name)})

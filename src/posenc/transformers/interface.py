@@ -73,6 +73,7 @@ def attention(
     """
     if posenc_call is None:
         raise _outside(module)
+    call: Call | CrossCall
     if isinstance(posenc_call, LayerCall):
         call, encoding, keys_are_rotated = posenc_call.call, posenc_call.encoding, posenc_call.keys_are_rotated
         query, at_q, at_k = posenc_call.rotated(query, key.shape[2])

@@ -64,7 +64,7 @@ def load(
         known = {found.part: list(found.attention) for found in stacks}
         for part, of_layers in of_parts.items():
             if part not in known:
-                raise ValueError(f"layers: expected those of the parts {list(known)}, got {part!r}")
+                raise ValueError(f"layers: {type(model).__name__} has no {part or 'single stack of layers'}")
             chosen(of_layers, known[part])
         put(model, stacks, of_parts)
     except (ValueError, TypeError) as error:

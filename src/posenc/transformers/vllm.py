@@ -78,7 +78,7 @@ def put(model: nn.Module, entry: Any, tokens: int) -> None:
     """
     encodings, by_part = restored(entry, trust_code=False)
     if by_part.keys() != {""}:
-        raise ValueError(f"{KEY}.layers: {type(model).__name__} has one stack of layers, got {', '.join(by_part)}")
+        raise ValueError(f"{KEY}.layers: {type(model).__name__} has no parts, got those of {', '.join(by_part)}")
     layers = by_part[""]
     for number, encoding in enumerate(encodings):
         if reason := why_not(encoding):

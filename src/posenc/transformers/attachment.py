@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import MethodType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from posenc.combined import PerLayer, added, leaves
@@ -50,56 +51,117 @@ class Attached:
 
     handles: list[Any]
     implementations: list[tuple[Any, str | None]]
-    layers: dict[int, int]  # layer index -> number of its encoding in PARAMETERS
+    layers: dict[str, dict[int, int]]  # part of the model -> layer index -> number of its encoding in PARAMETERS
     of_folder: bool = False  # whether the model was loaded with what is attached
 
 
-def attach(model: nn.Module, encoding: PositionalEncoding, *, layers: Iterable[int] | None = None) -> nn.Module:
+def attach(
+    model: nn.Module,
+    encoding: PositionalEncoding | Mapping[str, PositionalEncoding],
+    *,
+    layers: Iterable[int] | None = None,
+) -> nn.Module:
     """Replaces the model's own encoding by `encoding`, in every attention layer or in `layers`; returns the model.
 
         attach(model, posenc.create("alibi", n_heads=32))
         attach(model, posenc.create("nope"), layers=range(3, 32, 4))
+        attach(t5, {"encoder": posenc.create("alibi", n_heads=8), "decoder": posenc.create("nope")})
 
     The model's own rotation is switched off in these layers; its mask, window, scale, soft cap, sinks and dropout stay.
-    So is a learned table of positions (BERT, RoBERTa, GPT-2) or of biases (T5's encoder), where `layers` are all of them; a
-    Stack with the table as a `learned` encoding keeps it. An encoding that adds to the embeddings does so where that table
-    did, or else before the first layer, once: in a PerLayer it stands in the first layer. Parameters of the encoding become
-    parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run once on
-    three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
+    So is a learned table of positions (BERT, RoBERTa, GPT-2, BART) or of biases (T5), where `layers` are all of its stack;
+    a Stack with the table as a `learned` encoding keeps it. An encoding that adds to the embeddings does so where that
+    table did, or else before the first layer, once: in a PerLayer it stands in the first layer. Parameters of the encoding
+    become parameters of the model, under "posenc_encodings": `state_dict`, `to` and optimisers see them. The model is run
+    once on three tokens to find its parts. `attach` may be called again for other layers; `detach` undoes all of it.
+
+    In an encoder with a decoder (T5, BART) the encoding acts in the self-attention of both, each with its layers from 0 on;
+    {"encoder": …, "decoder": …} gives each its own, and one of the two alone leaves the other as it is. Cross-attention
+    stays as it is.
 
     Raises Unsupported for a model that cannot be served, TypeError for what is no encoding, ValueError for layers that
     there are not or that already have one, for a PerLayer of too few layers, for another number of heads, for a rotation
-    that pairs other channels than the model's own, for which its weights were trained, and for an encoding that adds to the
-    embeddings in a later layer but not in the first one. The model is then as it was.
+    that pairs other channels than the model's own, for which its weights were trained, for an encoding that adds to the
+    embeddings in a later layer but not in the first one, and for one that needs causal attention in an encoder. The model
+    is then as it was.
     """
-    if not isinstance(encoding, PositionalEncoding):
-        raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {encoding!r}")
-    before: Attached | None = getattr(model, RECORD, None)
-    found = tried(model)
-    wanted = chosen(layers, list(found.attention))
-    taken = sorted(set(wanted) & set(before.layers)) if before else []
-    if taken:
-        raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
-    return put(model, found, _of_layers(encoding, wanted))
+    parts = encoding if isinstance(encoding, Mapping) else {"": encoding}
+    for one in parts.values():
+        if not isinstance(one, PositionalEncoding):
+            raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {one!r}")
+    stacks = tried(model)
+    known = [found.part for found in stacks]
+    if isinstance(encoding, Mapping) and not (parts and parts.keys() <= set(known)):
+        expected = "one PositionalEncoding" if known == [""] else f"some of the parts {', '.join(map(repr, known))}"
+        raise ValueError(f"encoding: expected {expected} for this {type(model).__name__}, got {shown(list(parts))}")
+    of_parts = {}
+    for found in stacks:
+        if found.part in parts or "" in parts:
+            with _in_part(found):
+                wanted = chosen(layers, list(found.attention))
+                of_parts[found.part] = _of_layers(parts[found.part if found.part in parts else ""], wanted)
+    return put(model, stacks, of_parts)
 
 
-def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncoding]) -> nn.Module:
-    """Attaches these encodings, numbered in the order of their layers here. Raises as `attach`."""
+def put(model: nn.Module, stacks: Iterable[Decoder], of_parts: Mapping[str, Mapping[int, PositionalEncoding]]) -> nn.Module:
+    """Attaches these encodings to layers of the stacks, numbered in the order of their layers. Raises as `attach`."""
+    stacks = tuple(stacks)
     before: Attached | None = getattr(model, RECORD, None)
     held: Any = getattr(model, PARAMETERS, None) or nn.ModuleList()
-    earlier: dict[int, PositionalEncoding] = {n: held[number] for n, number in before.layers.items()} if before else {}
-    _check_embeddings(earlier | of_layers)
+    planned = []
+    for found in stacks:
+        if of_layers := of_parts.get(found.part):
+            known = before.layers.get(found.part, {}) if before else {}
+            with _in_part(found):
+                planned.append(_planned(model, found, of_layers, {n: held[number] for n, number in known.items()}))
+    devices = _devices(model, planned)
+
+    interface.register()
+    record = before or _opened(model, stacks, planned, held)
+    numbers: dict[int, int] = {}
+    for plan in planned:
+        of_part = record.layers.setdefault(plan.found.part, {})
+        for n, one in plan.of_layers.items():
+            if id(one) not in numbers:
+                numbers[id(one)] = len(held)
+                held.append(one.to(devices[id(one)]))
+            of_part[n] = numbers[id(one)]
+            record.handles.append(_entered(plan, n, one))
+        record.handles += _embedded(plan)
+        take_off(plan.tables)
+    _write_config(model, held, record.layers)
+    return model
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """What `put` does to one stack.
+
+    tables          the model's own, which are taken off
+    caches_rotated  whether keys may be rotated before they are cached: not where layers take the keys of others
+    in_place        layers in which the encoding takes the place of the model's rotation
+    adding          what is added to the embeddings
+    """
+
+    found: Decoder
+    of_layers: Mapping[int, PositionalEncoding]
+    tables: OwnTables
+    caches_rotated: bool
+    in_place: frozenset[int]
+    adding: PositionalEncoding | None
+
+
+def _planned(
+    model: nn.Module, found: Decoder, of_layers: Mapping[int, PositionalEncoding], earlier: Mapping[int, PositionalEncoding]
+) -> _Plan:
+    """The plan of a stack whose layers `earlier` have an encoding already. Raises as `attach`; nothing has changed then."""
+    if taken := sorted(of_layers.keys() & earlier.keys()):
+        raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
+    _check_embeddings({**earlier, **of_layers})
     tables = _taken_off(model, found, list(of_layers))
     for n, one in of_layers.items():
         check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
     check_layouts(found, of_layers)
-    device = input_device(model)
-    devices = {
-        id(one): common_device(one, [found.attention[n] for n, of_layer in of_layers.items() if of_layer is one], device)
-        for one in of_layers.values()
-    }
     shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
-
     if shares_keys and (keeping := [one for one in of_layers.values() if Layer(one).keeps_states]):
         raise Unsupported(
             f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
@@ -108,44 +170,74 @@ def put(model: nn.Module, found: Decoder, of_layers: dict[int, PositionalEncodin
     in_place = {n for n, one in of_layers.items() if not shares_keys and can_take_the_place(found, n, one)}
     for n in of_layers.keys() - in_place:
         check_later(found, n, of_layers[n])
+    first = of_layers[min(of_layers)]
+    adding = first if added(first) and not any(map(added, earlier.values())) else None
+    return _Plan(found, of_layers, tables, not shares_keys, frozenset(in_place), adding)
 
-    first = min(of_layers)
 
-    interface.register()
-    record = before or Attached([], implementations(found.module), {})
-    if before is None:
-        model.add_module(PARAMETERS, held)
-        positions = interface.GivePositions(found.names, tables.first_row, both_ways=bool(found.both_ways))
+def _devices(model: nn.Module, planned: Iterable[_Plan]) -> dict[int, torch.device]:
+    """Where each encoding belongs, by its id: it may act in several stacks."""
+    modules: dict[int, tuple[PositionalEncoding, list[nn.Module]]] = {}
+    for plan in planned:
+        for n, one in plan.of_layers.items():
+            modules.setdefault(id(one), (one, []))[1].append(plan.found.attention[n])
+    device = input_device(model)
+    return {number: common_device(one, of_one, device) for number, (one, of_one) in modules.items()}
+
+
+def _opened(model: Any, stacks: Iterable[Decoder], planned: Iterable[_Plan], held: nn.ModuleList) -> Attached:
+    """The record of a model to which nothing is attached yet, with the hooks by which positions reach every layer."""
+    model.add_module(PARAMETERS, held)
+    record = Attached([], [one for found in stacks for one in implementations(found.module)], {})
+    rows = {plan.found.part: plan.tables.first_row for plan in planned}
+    guard = RefuseOtherOwners(record)
+    for found in stacks:
+        positions = interface.GivePositions(
+            found.names, rows.get(found.part, 0), both_ways=bool(found.both_ways), across=bool(found.crossing)
+        )
         record.handles.append(found.module.register_forward_pre_hook(positions, with_kwargs=True))
         record.handles.extend(interface.carry(found.carried))
-        guard = RefuseOtherOwners(record)
+        record.handles.extend(interface.cross(found.crossing))
         found.module.add_module(GUARD, guard)
         record.handles.append(found.module.register_state_dict_pre_hook(guard.before_state_dict))
         set_implementation(found.module, interface.NAME)
-        object.__setattr__(model, RECORD, record)
-        if "save_pretrained" not in vars(model):
-            vars(model)["save_pretrained"] = MethodType(save_pretrained, model)
-    numbers: dict[int, int] = {}
-    for n, one in of_layers.items():
-        if id(one) not in numbers:
-            numbers[id(one)] = len(held)
-            held.append(one.to(devices[id(one)]))
-        module = found.attention[n]
-        _, groups, _, width = found.shapes[n][2]
-        layer = Layer(one, keys=(groups, width), caches_rotated=not shares_keys)
-        if n in in_place:
-            bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
-        record.handles.append(module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True))
-        record.layers[n] = numbers[id(one)]
-    adding = of_layers[first] if added(of_layers[first]) and not any(map(added, earlier.values())) else None
-    if tables.learned is not None:
-        hook: Any = EmbedWords(adding, tables, found.names)
-        record.handles.append(found.module.register_forward_pre_hook(hook, with_kwargs=True))
-    elif adding is not None:
-        record.handles.append(found.first.register_forward_pre_hook(interface.Embed(adding), with_kwargs=True))
-    take_off(tables)
-    _write_config(model, held, record.layers)
-    return model
+    object.__setattr__(model, RECORD, record)
+    if "save_pretrained" not in vars(model):
+        vars(model)["save_pretrained"] = MethodType(save_pretrained, model)
+    return record
+
+
+def _entered(plan: _Plan, n: int, encoding: PositionalEncoding) -> Any:
+    """Lets layer n attend with the encoding; the handle of its hook."""
+    module = plan.found.attention[n]
+    _, groups, _, width = plan.found.shapes[n][2]
+    layer = Layer(encoding, keys=(groups, width), caches_rotated=plan.caches_rotated)
+    if n in plan.in_place:
+        bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
+    return module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True)
+
+
+def _embedded(plan: _Plan) -> list[Any]:
+    """Adds what is added to the embeddings, where the model's own table was read or before the first layer; handles."""
+    found = plan.found
+    if plan.tables.learned is not None:
+        hook = EmbedWords(plan.adding, plan.tables, found.names)
+        return [found.module.register_forward_pre_hook(hook, with_kwargs=True)]
+    if plan.adding is not None:
+        return [found.first.register_forward_pre_hook(interface.Embed(plan.adding), with_kwargs=True)]
+    return []
+
+
+@contextmanager
+def _in_part(found: Decoder) -> Iterator[None]:
+    """Says in which part of an encoder with a decoder an encoding is refused, and how each is given its own."""
+    try:
+        yield
+    except (ValueError, TypeError) as error:
+        if not found.part:
+            raise
+        remedy = "" if isinstance(error, Unsupported) else "; {'encoder': …, 'decoder': …} gives each its own encoding"
+        raise type(error)(f"{error} (in the {found.part}{remedy})") from error
 
 
 def detach(model: nn.Module) -> nn.Module:
@@ -265,7 +357,7 @@ def chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
     return found
 
 
-def _write_config(model: Any, held: nn.ModuleList, layers: dict[int, int]) -> None:
+def _write_config(model: Any, held: nn.ModuleList, layers: Mapping[str, Mapping[int, int]]) -> None:
     """Sets `model.config.posenc`; without one for an encoding that a configuration cannot hold, which cannot be saved."""
     _forget_config(model)
     with suppress(TypeError):

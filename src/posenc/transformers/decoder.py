@@ -1,9 +1,9 @@
-"""The parts of a Hugging Face model that posenc hooks into: the decoder or encoder, its layers, their attention modules."""
+"""The parts of a Hugging Face model that posenc hooks into: a decoder or an encoder, or both, layers, attention modules."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from posenc.transformers import interface
 from posenc.transformers.bound_forward import ATTACHED, OBSERVED, bind, owner_of, rotations, unbind
+from posenc.transformers.positions import CrossCall
 from posenc.transformers.rotation_forms import Rotate
 from posenc.transformers.versions import warn_untested
 
@@ -31,6 +32,7 @@ class Unsupported(ValueError):
 class Decoder:
     """A model's stack of layers: the decoder of a causal model, or an encoder, which attends both ways.
 
+    part       "encoder" or "decoder" in a model that has both; empty where there is one stack
     module     the stack: what embeds tokens and runs the layers
     names      of its positional arguments
     first      its first layer
@@ -44,8 +46,11 @@ class Decoder:
     normed     layers that change the length of queries or keys after their rotation, as a norm does
     weighted   layers that change their direction, as a norm with weights does
     both_ways  layers in which tokens see later ones too
+    crossing   the modules of cross-attention, which read the encoder's output
+    inputs     what a run of the stack is given beside tokens: the encoder's output
     """
 
+    part: str
     module: nn.Module
     names: tuple[str, ...]
     first: nn.Module
@@ -58,6 +63,21 @@ class Decoder:
     normed: frozenset[int]
     weighted: frozenset[int]
     both_ways: frozenset[int]
+    crossing: tuple[nn.Module, ...]
+    inputs: Mapping[str, torch.Tensor]
+
+
+def stacks_of(model: Any) -> dict[str, nn.Module]:
+    """The stacks of a model, by part: {"encoder": …, "decoder": …}, or {"": decoder_of(model)} where there is one.
+
+    Raises Unsupported as `decoder_of`.
+    """
+    if hasattr(model, "config") and hasattr(model, "get_decoder") and _expects_a_decoder(model):
+        parts = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
+        if len({id(model), *map(id, parts.values())}) == 3 and all(hasattr(one, "config") for one in parts.values()):
+            warn_untested()
+            return parts
+    return {"": decoder_of(model)}
 
 
 def decoder_of(model: Any) -> nn.Module:
@@ -69,20 +89,25 @@ def decoder_of(model: Any) -> nn.Module:
     if not hasattr(model, "config") or not hasattr(model, "get_decoder"):
         raise Unsupported(f"model: expected a language model or an encoder of transformers, got {type(model).__name__}")
     if _expects_a_decoder(model):
-        encoder = model.get_encoder()
-        alone = hasattr(encoder, "config") and not _expects_a_decoder(encoder) and encoder.config is not model.config
-        remedy = "give its encoder alone, attach(model.get_encoder(), encoding)"
-        none = "no part of it takes another encoding, since its encoder has no configuration for an encoder alone"
-        raise Unsupported(
-            f"model: {type(model).__name__} is configured as an encoder with a decoder, whose cross-attention reads tokens "
-            f"of another sequence; {remedy if alone else none}"
-        )
+        raise Unsupported(f"model: {_why_not_one_stack(model)}")
     found: Any = model.get_decoder()
     if found is None or not isinstance(found, nn.Module):
         raise Unsupported(f"model: {type(model).__name__} names no decoder")
     if isinstance(found, nn.Linear):  # ModernBertDecoder calls its output layer so
         return model.base_model  # type: ignore[no-any-return]
     return found
+
+
+def _why_not_one_stack(model: Any) -> str:
+    """Why an encoder with a decoder, or a part of one, is not taken as one stack of layers, and what is."""
+    name, encoder = type(model).__name__, model.get_encoder()
+    if encoder is model or model.get_decoder() is model:
+        return f"{name} is configured as a part of an encoder with a decoder; attach to the whole model"
+    if not hasattr(encoder, "config"):
+        return f"{name} is an encoder with a decoder, whose configuration its {type(encoder).__name__} does not hold"
+    own = not _expects_a_decoder(encoder)
+    remedy = "give its encoder alone, model.get_encoder()" if own else "its encoder is no model by itself"
+    return f"{name} is an encoder with a decoder, where one stack of layers is expected; {remedy}"
 
 
 def _expects_a_decoder(model: Any) -> bool:
@@ -122,7 +147,8 @@ class _Probe:
 
     NAME = f"{interface.NAME}_probe"
 
-    def __init__(self) -> None:
+    def __init__(self, indices: Mapping[nn.Module, int]) -> None:
+        self.indices = indices
         self.attention: dict[int, nn.Module] = {}
         self.shapes: dict[int, tuple[torch.Size, ...]] = {}
         self.options: dict[int, dict[str, Any]] = {}
@@ -139,11 +165,16 @@ class _Probe:
         self.normed: set[int] = set()
         self.weighted: set[int] = set()
         self.both_ways: set[int] = set()
+        self.crossing: list[nn.Module] = []
+        self.output: torch.Tensor | None = None
 
     def look_on(self, module: nn.Module, *args: Any, **kwargs: Any) -> Any:
         """Records what reaches attention, then computes it."""
-        index = getattr(module, "layer_idx", None)
-        if isinstance(index, int):
+        if isinstance(kwargs.get(interface.CALL), CrossCall):
+            self.crossing.append(module)
+            return interface.attention(module, *args, **kwargs)
+        index = self.indices.get(module)
+        if index is not None:
             if self.attention.setdefault(index, module) is not module:
                 self.same.append(f"{type(self.attention[index]).__name__} and {type(module).__name__}")
             told = {
@@ -172,13 +203,13 @@ class _Probe:
 
     def note(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Before each module that knows the index of its layer."""
-        index = module.layer_idx
+        index = self.indices[module]
         if kwargs.get("position_embeddings") is not None:
-            self.rotated.add(index)  # type: ignore[arg-type]
+            self.rotated.add(index)
             self.tables[module] = kwargs["position_embeddings"]
         given = args[0] if args else kwargs.get("hidden_states")
         if isinstance(given, torch.Tensor):
-            self.hidden[index] = given.shape  # type: ignore[index]
+            self.hidden[index] = given.shape
 
     def look_on_rotation(self, module: nn.Module, own: Rotate) -> Rotate:
         """In the place of a rotation: keeps the queries and keys that it returns together."""
@@ -197,28 +228,36 @@ class _Probe:
         return rotated
 
     @torch.no_grad()
-    def run(self, model: Any, decoder: nn.Module, carriers: Iterable[tuple[nn.Module, nn.Module]] = ()) -> None:
-        """Runs the decoder and keeps its error; `carriers` are layers and attention modules as in `Decoder.carried`."""
+    def run(
+        self,
+        model: Any,
+        decoder: nn.Module,
+        inputs: Mapping[str, torch.Tensor],
+        carriers: Iterable[tuple[nn.Module, nn.Module]] = (),
+    ) -> None:
+        """Runs the decoder and keeps its output, or its error; `carriers` are layers and attention modules as in
+        `Decoder.carried`."""
         from transformers import AttentionInterface, AttentionMaskInterface
         from transformers.masking_utils import sdpa_mask
 
         AttentionInterface.register(self.NAME, self.look_on)
         AttentionMaskInterface.register(self.NAME, sdpa_mask)
-        positions = interface.GivePositions(positional_names(decoder))
+        positions = interface.GivePositions(positional_names(decoder), across=bool(inputs))
         handles = [
             decoder.register_forward_pre_hook(positions, with_kwargs=True),
             *interface.carry(carriers),
-            *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in _of_layers(decoder)),
+            *(module.register_forward_pre_hook(self.note, with_kwargs=True) for module in self.indices),
+            *interface.cross(self.indices),
         ]
         was_training, configured = model.training, implementations(decoder)
-        rotating = {module: vars(module).get("forward") for module in _of_layers(decoder) if _has_own_rotation(module)}
+        rotating = {module: vars(module).get("forward") for module in self.indices if _has_own_rotation(module)}
         try:
             model.eval()
             set_implementation(decoder, self.NAME)
             for module in rotating:
                 bind(module, {own: self.look_on_rotation(module, own) for own in rotations(module)}, OBSERVED)
             ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
-            decoder(input_ids=ids, use_cache=False)
+            self.output = decoder(input_ids=ids, use_cache=False, **inputs)[0]
         except Exception as error:  # of the model's own code
             self.error = error
         finally:
@@ -234,30 +273,45 @@ class _Probe:
             AttentionMaskInterface._global_mapping.pop(self.NAME, None)
 
 
-def tried(model: Any) -> Decoder:
-    """The parts, found by running the model on a few tokens with hooks that look on and change nothing.
+def tried(model: Any) -> tuple[Decoder, ...]:
+    """The stacks, found by running each on a few tokens with hooks that look on and change nothing: one, or an encoder and
+    a decoder, which then reads what the encoder has returned.
 
     Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where neither
-    keyword arguments of the decoder nor cos and sin reach it.
+    keyword arguments of the stack nor cos and sin reach it.
     """
-    decoder = decoder_of(model)
+    found: list[Decoder] = []
+    inputs: dict[str, torch.Tensor] = {}
+    for part, stack in stacks_of(model).items():
+        one, output = _tried(model, part, stack, inputs)
+        found.append(one)
+        inputs = {"encoder_hidden_states": output}
+    return tuple(found)
+
+
+def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch.Tensor]) -> tuple[Decoder, torch.Tensor]:
     layers = layers_of(decoder)
     check_attention(decoder)
     if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
         raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
     carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
-    seen = _Probe()
-    seen.run(model, decoder)
+    known = indices(decoder, part)
+    seen = _Probe(known)
+    seen.run(model, decoder, inputs)
     if seen.unreached:
-        carried = tuple((layer, module) for layer in layers for module in _of_layers(layer) if module is not layer)
-        seen = _Probe()
-        seen.run(model, decoder, carried)
+        carried = tuple(
+            (layer, module) for layer in layers for module in layer.modules() if module in known and module is not layer
+        )
+        seen = _Probe(known)
+        seen.run(model, decoder, inputs, carried)
     name = type(decoder).__name__
     if seen.unreached:
         raise Unsupported(
             f"model: {seen.unreached[0]} receives neither the keyword arguments of {name} nor its cos and sin, so that "
             "positions cannot reach it"
         ) from seen.error
+    if seen.error is not None and "input_ids" not in positional_names(decoder):
+        raise Unsupported(f"model: {name} takes no input_ids; attach serves models that read tokens") from seen.error
     if seen.error is not None:
         raise Unsupported(f"model: {name} does not run with another attention: {seen.error}") from seen.error
     if not seen.attention:
@@ -272,7 +326,15 @@ def tried(model: Any) -> Decoder:
     if seen.same:
         raise Unsupported(f"model: {name} has several stacks of layers: {seen.same[0]} have one layer_idx")
     attention = dict(sorted(seen.attention.items()))
-    return Decoder(
+    for n, module in attention.items():
+        if n in seen.both_ways and (part == "decoder" or getattr(module, "is_decoder", False)):
+            raise Unsupported(
+                f"model: {type(module).__name__} is part of a decoder, and its is_causal is False: where transformers "
+                "leaves the causal mask out, these layers would see later tokens"
+            )
+    assert seen.output is not None
+    found = Decoder(
+        part,
         decoder,
         positional_names(decoder),
         layers[0],
@@ -285,7 +347,10 @@ def tried(model: Any) -> Decoder:
         frozenset(seen.normed),
         frozenset(seen.weighted),
         frozenset(seen.both_ways),
+        tuple(seen.crossing),
+        inputs,
     )
+    return found, seen.output
 
 
 def _contextual(decoder: nn.Module) -> str:
@@ -325,9 +390,14 @@ def _has_own_rotation(module: nn.Module) -> bool:
     return bool(rotations(module)) and owner_of(module) not in ("", ATTACHED)
 
 
-def _of_layers(module: nn.Module) -> list[nn.Module]:
-    """The modules inside that know the index of their layer."""
-    return [one for one in module.modules() if isinstance(getattr(one, "layer_idx", None), int)]
+def indices(stack: nn.Module, part: str) -> dict[nn.Module, int]:
+    """The modules inside that know the index of their layer, with it. In the encoder of mBART's kind, which caches nothing,
+    they keep None: the place of the layer in the list is meant."""
+    layers = layers_of(stack) if part == "encoder" else ()
+    places = {module: n for n, layer in enumerate(layers) for module in layer.modules()}
+    known = {module: getattr(module, "layer_idx", "") for module in stack.modules()}
+    found = {module: places.get(module) if index is None else index for module, index in known.items()}
+    return {module: index for module, index in found.items() if isinstance(index, int)}
 
 
 def check_attention(decoder: nn.Module) -> None:

@@ -21,8 +21,10 @@ from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
 from posenc.positions import integers
 from posenc.support.checks import shown
+from posenc.transformers.decoder import stacks_of
 from posenc.transformers.interface import EnterLayer
 from posenc.transformers.layer import Layer
+from posenc.transformers.versions import of_self_attention
 
 
 def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
@@ -31,7 +33,7 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
         evict(model, cache, [*range(4), *range(n - 1000, n)])   four attention sinks and the last thousand tokens
 
     model   with an encoding attached in every layer
-    cache   what the model returned as past_key_values; its tensors are replaced
+    cache   what the model returned as past_key_values; its tensors are replaced, those of cross-attention stay
     keep    indices of cached tokens, growing, the same in every row. An attention mask given later has m + new columns.
             Keep the padding of padded rows
 
@@ -49,7 +51,7 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
     layers = dict(_attached(model))
     if not layers:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
-    held = getattr(cache, "layers", None)
+    held = getattr(of_self_attention(cache), "layers", None)
     if not held or any(type(one).__name__ != "DynamicLayer" or one.keys is None for one in held):
         kinds = sorted({type(one).__name__ for one in held or [cache]})
         raise TypeError(f"cache: expected a dynamic cache that has read tokens, without windows, got {', '.join(kinds)}")
@@ -62,7 +64,8 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
 
 def _attached(model: nn.Module) -> Iterator[tuple[int, Layer]]:
     """The index of every attention module with an encoding, and what it holds."""
-    for module in model.modules():
+    *_, decoder = stacks_of(model).values()  # an encoder caches nothing
+    for module in decoder.modules():
         for hook in module._forward_pre_hooks.values():
             if isinstance(hook, EnterLayer):
                 yield module.layer_idx, hook.layer  # type: ignore[misc]

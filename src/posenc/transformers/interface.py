@@ -25,8 +25,8 @@ from posenc.attention.options import Options
 from posenc.encoding import PositionalEncoding
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
-from posenc.transformers.positions import Call, numbers_of_tokens
-from posenc.transformers.versions import cache_of
+from posenc.transformers.positions import Call, CrossCall, numbers_of_tokens
+from posenc.transformers.versions import cache_of, of_self_attention
 
 NAME = "posenc"
 CALL = "posenc_call"  # the keyword argument that carries a Call from the decoder to attention
@@ -60,7 +60,7 @@ def attention(
     s_aux: Tensor | None = None,
     position_bias: Tensor | None = None,
     indices: Tensor | None = None,
-    posenc_call: Call | LayerCall | None = None,
+    posenc_call: Call | LayerCall | CrossCall | None = None,
     **_: Any,
 ) -> tuple[Tensor, Tensor | None]:
     """What transformers calls: q [b, h, t, d] over k, v [b, g, n, d] with the encoding of this module's layer. Beside the
@@ -73,6 +73,7 @@ def attention(
     """
     if posenc_call is None:
         raise _outside(module)
+    call: Call | CrossCall
     if isinstance(posenc_call, LayerCall):
         call, encoding, keys_are_rotated = posenc_call.call, posenc_call.encoding, posenc_call.keys_are_rotated
         query, at_q, at_k = posenc_call.rotated(query, key.shape[2])
@@ -92,7 +93,7 @@ def attention(
         mask = _selected(indices, mask, key.shape[2])
     if position_bias is not None:
         mask = _added(position_bias, mask)
-    causal = attends_causally(module, is_causal)
+    causal = attends_causally(module, is_causal) and not isinstance(call, CrossCall)
     if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
         causal = causal and "causal_only" in encoding.traits
     asked = Options(mask, other_scale(scaling, encoding, query.shape[-1]), softcap=softcap, sinks=s_aux)
@@ -162,17 +163,20 @@ class GivePositions:
     names      of the positional arguments
     first_row  what position_ids call position 0: the row of a table
     both_ways  whether tokens see later ones too; a gap in position_ids then begins no other document
+    across     whether `cross` serves the modules that read encoder_hidden_states
     """
 
-    def __init__(self, names: tuple[str, ...], first_row: int = 0, *, both_ways: bool = False) -> None:
-        self.names, self.first_row, self.both_ways = names, first_row, both_ways
+    def __init__(
+        self, names: tuple[str, ...], first_row: int = 0, *, both_ways: bool = False, across: bool = False
+    ) -> None:
+        self.names, self.first_row, self.both_ways, self.across = names, first_row, both_ways, across
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         given = dict(zip(self.names, args, strict=False)) | kwargs
         tokens = given.get("inputs_embeds") if given.get("input_ids") is None else given["input_ids"]
         if tokens is None:
             return None
-        if given.get("encoder_hidden_states") is not None:
+        if given.get("encoder_hidden_states") is not None and not self.across:
             raise TypeError(
                 f"encoder_hidden_states: this {type(module).__name__} has an encoding attached, which is not told the "
                 "positions of another sequence; call detach(model) before using cross-attention"
@@ -246,6 +250,17 @@ def _unpack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any
     return args, kwargs | {"position_embeddings": held.position_embeddings, CALL: held.call}
 
 
+def cross(modules: Iterable[nn.Module]) -> list[Any]:
+    """Hooks by which these modules take keys for those of another sequence, in calls that hand them one; their handles."""
+    return [module.register_forward_pre_hook(_cross, with_kwargs=True) for module in modules]
+
+
+def _cross(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    call = kwargs.get(CALL)
+    reads_another = any(kwargs.get(name) is not None for name in ("key_value_states", "encoder_hidden_states"))
+    return (args, kwargs | {CALL: call.across()}) if reads_another and isinstance(call, Call) else None
+
+
 class EnterLayer:
     """Pre-hook of an attention module.
 
@@ -272,7 +287,7 @@ class EnterLayer:
         if self.layer.caches_rotated:
             for name, one in kwargs.items():
                 if hasattr(type(one), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
-                    changed[name] = RotatedKeys(one, entered, name)
+                    changed[name] = RotatedKeys(of_self_attention(one), entered, name)
         return args, changed
 
 

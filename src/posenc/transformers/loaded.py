@@ -55,11 +55,18 @@ def load(
     except ValueError as error:
         raise ValueError(f"folder: {path}: {error}") from error
     model: nn.Module = kind.from_pretrained(folder, *given, config=config, **options)
-    of_layers = {n: encoding for number, encoding in enumerate(encodings) for n, own in layers.items() if own == number}
+    of_parts = {
+        part: {n: encoding for number, encoding in enumerate(encodings) for n, own in of_part.items() if own == number}
+        for part, of_part in layers.items()
+    }
     try:
-        found = tried(model)
-        chosen(of_layers, list(found.attention))
-        put(model, found, of_layers)
+        stacks = tried(model)
+        known = {found.part: list(found.attention) for found in stacks}
+        for part, of_layers in of_parts.items():
+            if part not in known:
+                raise ValueError(f"layers: {type(model).__name__} has no {part or 'single stack of layers'}")
+            chosen(of_layers, known[part])
+        put(model, stacks, of_parts)
     except (ValueError, TypeError) as error:
         raise ValueError(f"folder: {path}: {KEY} does not fit the model: {error}") from error
     getattr(model, RECORD).of_folder = True

@@ -83,8 +83,9 @@ def take_off(tables: OwnTables) -> None:
 
 def _zeros(self: nn.Embedding, rows: Any, past_key_values_length: int = 0, position_ids: Tensor | None = None) -> Tensor:
     """In the place of nn.Embedding's forward, or of BART's kind: tokens, a mask or their shape, perhaps position_ids."""
-    shape = rows if isinstance(rows, tuple) else rows.shape
-    return self.weight.new_zeros(*(shape if position_ids is None else position_ids.shape), self.embedding_dim)
+    if position_ids is not None:  # `rows` may be None then
+        rows = position_ids
+    return self.weight.new_zeros(*(rows if isinstance(rows, tuple) else rows.shape), self.embedding_dim)
 
 
 setattr(_zeros, OWNER, ATTACHED)
@@ -148,20 +149,23 @@ def _can_be_taken_off(found: Decoder, tables: OwnTables) -> bool:
     interface.register()
     handles = [
         found.first.register_forward_pre_hook(note, with_kwargs=True),
-        decoder.register_forward_pre_hook(GivePositions(names, tables.first_row), with_kwargs=True),
+        decoder.register_forward_pre_hook(
+            GivePositions(names, tables.first_row, across=bool(found.crossing)), with_kwargs=True
+        ),
+        *interface.cross(found.crossing),
     ]
     try:
         decoder.eval()
         set_implementation(decoder, interface.NAME)
-        decoder(input_ids=ids, use_cache=False)
+        decoder(input_ids=ids, use_cache=False, **found.inputs)
         take_off(tables)
         if tables.learned is not None:
             own = tables.learned.to(ids.device)
             handles.append(decoder.register_forward_pre_hook(EmbedWords(own, tables, names), with_kwargs=True))
-            decoder(input_ids=ids, use_cache=False)
+            decoder(input_ids=ids, use_cache=False, **found.inputs)
             handles.pop().remove()
         handles.append(decoder.register_forward_pre_hook(EmbedWords(None, tables, names), with_kwargs=True))
-        out = decoder(input_ids=ids, use_cache=False)[0]
+        out = decoder(input_ids=ids, use_cache=False, **found.inputs)[0]
     except Exception:  # of the model's own code
         return False
     finally:

@@ -95,6 +95,10 @@ class Call:
         queries, of_keys = self.once(keys, lambda: self._positions(keys))
         return (queries if keys == self.length else self.new), of_keys
 
+    def across(self) -> CrossCall:
+        """The same tokens where they read another sequence."""
+        return CrossCall(self.batch, self.length, self.device, self.weights)
+
     def prepared(self, at: Positions, encoding: PositionalEncoding, dtype: torch.dtype) -> Positions:
         """Some of these positions with the encoding's tables."""
         wanted = working_dtype(dtype)
@@ -119,6 +123,21 @@ class Call:
         if key not in self.made:
             self.made[key] = make()
         return self.made[key]  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class CrossCall:
+    """A call of cross-attention: every token sees all keys of another sequence, which the model's mask tells apart."""
+
+    batch: int
+    length: int
+    device: torch.device
+    weights: bool
+
+    def positions(self, keys: int) -> tuple[Positions, Positions]:
+        """Of the tokens and of the other sequence, each counted from 0; nothing reads them."""
+        queries, of_keys = (Positions.arange(self.batch, n, device=self.device) for n in (self.length, keys))
+        return queries, of_keys
 
 
 def numbers_of_tokens(position_ids: Any, past: int | Tensor) -> Tensor | None:

@@ -4,7 +4,7 @@
      "model_type": "llama",                           the model's own, since the folder has another
      "encodings": [{"class": "posenc.encodings.rope.RoPE", "arguments": {"d_head": 64, …}},
                    {"stack": [{"class": "my_package.mine:Mine", "arguments": {}}, …]}],
-     "layers": {"0": 0, "1": 0, "2": 1}}              which encoding each layer has
+     "layers": {"0": 0, "1": 0, "2": 1}}              which encoding each layer has; "encoder.0" in a model with two parts
 
 Encodings of posenc are found by themselves. The module of another is imported only where the caller trusts its code.
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import pkgutil
+import re
 import sys
 from collections.abc import Mapping
 from dataclasses import fields
@@ -21,7 +22,7 @@ from typing import Any
 from torch import nn
 
 from posenc.combined import Stack
-from posenc.configs.attached import KEY
+from posenc.configs.attached import KEY, by_part
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
 from posenc.support.checks import shown
@@ -30,11 +31,12 @@ FORMAT = 1
 OWN = ("posenc.encoding.", "posenc.encodings.")  # where posenc's encodings are
 DEEPEST = 8  # lists within lists, and stacks within stacks, whose traits take 2^depth steps
 LARGEST = {"d_model": 2**20, "d_head": 2**20, "n_heads": 2**20}  # sizes from which lists are made; others have 2**53
+LAYER = re.compile(r"((encoder|decoder)\.)?(0|[1-9][0-9]{0,8})")  # a key of the entry "layers"
 SPECIAL = {"Infinity": math.inf, "-Infinity": -math.inf}  # as transformers writes them: {"__float__": "Infinity"}
 
 
-def entry_of(model_type: str, held: nn.ModuleList, layers: dict[int, int]) -> dict[str, Any]:
-    """The entry: the encodings as classes with their arguments, and which layer has which.
+def entry_of(model_type: str, held: nn.ModuleList, layers: Mapping[str, Mapping[int, int]]) -> dict[str, Any]:
+    """The entry: the encodings as classes with their arguments, and which layer of which part has which.
 
     Raises TypeError for an encoding that could not be made again from it.
     """
@@ -42,7 +44,9 @@ def entry_of(model_type: str, held: nn.ModuleList, layers: dict[int, int]) -> di
         "format": FORMAT,
         "model_type": model_type,
         "encodings": [described(encoding) for encoding in held],
-        "layers": {str(n): number for n, number in layers.items()},
+        "layers": {
+            f"{part}.{n}" if part else str(n): number for part, of_part in layers.items() for n, number in of_part.items()
+        },
     }
 
 
@@ -85,8 +89,8 @@ def _plain(owner: str, name: str, value: Any) -> Any:
     raise TypeError(f"encoding: {owner}'s {name} is a {type(value).__name__}, which a config.json cannot hold")
 
 
-def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding], dict[int, int]]:
-    """The encodings, with fresh parameters, and the number of each layer's.
+def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding], dict[str, dict[int, int]]]:
+    """The encodings, with fresh parameters, and the number of each layer's, by part of the model.
 
     Raises ValueError, which names the place within the entry, for what `entry_of` does not write.
     """
@@ -97,16 +101,14 @@ def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding],
     encodings = [_encoding(f"{KEY}.encodings[{n}]", one, trust_code, 0) for n, one in enumerate(made)]
     if not isinstance(held["layers"], dict) or not held["layers"]:
         raise _wrong(f"{KEY}.layers", "an object with a number for each layer", held["layers"])
-    layers = {}
-    for n, number in held["layers"].items():
-        if not (n.isascii() and n.isdigit() and len(n) < 10 and n == str(int(n))):
-            raise _wrong(f"{KEY}.layers", "keys such as '0', the numbers of layers", n)
+    for name, number in held["layers"].items():
+        if not LAYER.fullmatch(name):
+            raise _wrong(f"{KEY}.layers", "keys such as '0' or 'encoder.0', the numbers of layers", name)
         if type(number) is not int or not 0 <= number < len(encodings):
-            raise _wrong(f"{KEY}.layers.{n}", f"the number of an encoding, from 0 to {len(encodings) - 1}", number)
-        layers[int(n)] = number
-    if unused := sorted(set(range(len(encodings))) - set(layers.values())):
+            raise _wrong(f"{KEY}.layers.{name}", f"the number of an encoding, from 0 to {len(encodings) - 1}", number)
+    if unused := sorted(set(range(len(encodings))) - set(held["layers"].values())):
         raise ValueError(f"{KEY}.layers: no layer has encoding {unused[0]}")
-    return encodings, layers
+    return encodings, by_part(held["layers"])
 
 
 def _encoding(where: str, made: Any, trust_code: bool, depth: int) -> PositionalEncoding:

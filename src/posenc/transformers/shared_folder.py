@@ -15,12 +15,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from posenc.configs.attached import KEY, NAMED, PREFIX
+from posenc.configs.attached import KEY, NAMED, PREFIX, by_part
 from posenc.configs.report.remarks import listed
 from posenc.configs.source import CONSTANTS
 from posenc.support import strict_json
 
 FILE = "modeling_posenc"
+USUAL = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")  # of several names, such as AutoModelForPreTraining, the card's
 SOURCE = '''"""Loads this folder with the positional encoding that is attached to it. Needs posenc: pip install posenc"""
 
 from posenc.transformers.auto_classes import config_class, model_class
@@ -64,7 +65,8 @@ def finish(folder: Path, model: Any) -> None:
     lines = (f'{name} = model_class("{name}", Config)' for name in dict.fromkeys(classes.values()))
     _write(folder / f"{FILE}.py", SOURCE.format(model_type=base, classes="\n".join(lines)))
     _write_config(path, config)
-    auto = next((name for name, one in classes.items() if one == saved.__name__), "AutoModel")
+    named = [name for name, one in classes.items() if one == saved.__name__]
+    auto = next((name for name in (*USUAL, *named) if name in named), "AutoModel")
     _write_card(folder / "README.md", CARD.format(model=saved.__name__, rows=_rows(config[KEY]), auto=auto))
 
 
@@ -96,11 +98,12 @@ def auto_classes(saved: type) -> dict[str, str]:
 
 
 def _rows(entry: dict[str, Any]) -> str:
-    """One row for each encoding: its layers, its name, and its arguments."""
-    layers: dict[int, list[int]] = {}
-    for n, number in sorted((int(n), number) for n, number in entry["layers"].items()):
-        layers.setdefault(number, []).append(n)
-    rows = [f"| {listed(of, len(of))} | {_name(entry['encodings'][number])} |" for number, of in sorted(layers.items())]
+    """One row for each encoding of each part of the model: its layers, its name, and its arguments."""
+    rows = []
+    for part, layers in sorted(by_part(entry["layers"]).items(), reverse=True):  # the encoder first
+        for number in sorted(set(layers.values())):
+            of = sorted(n for n, own in layers.items() if own == number)
+            rows.append(f"| {part} {listed(of, len(of))} | {_name(entry['encodings'][number])} |".replace("|  ", "| "))
     return "\n".join(["| layers | encoding |", "|---|---|", *rows])
 
 

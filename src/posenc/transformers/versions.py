@@ -53,8 +53,13 @@ def is_cache(name: str, value: Any) -> bool:
     return ("cache" in name or "past" in name) and not isinstance(value, PLAIN)
 
 
+def of_self_attention(cache: Any) -> Any:
+    """The cache of a decoder's own tokens: a part of the one of an encoder with a decoder, else the cache itself."""
+    return getattr(cache, "self_attention_cache", cache)
+
+
 def cache_of(decoder: Any, taken: Collection[str], given: Mapping[str, Any]) -> tuple[str, Any]:
-    """The cache that a call hands to a decoder, and its name there; ("", None) where it hands over none.
+    """The cache of a decoder's own tokens in a call, and its name there; ("", None) where there is none.
 
     taken  the names of the decoder's arguments
     given  what it is called with, by name
@@ -71,7 +76,7 @@ def cache_of(decoder: Any, taken: Collection[str], given: Mapping[str, Any]) -> 
         raise TypeError(f"{', '.join(known)}: expected one cache, got two; pass it as {name} alone")
     if not hasattr(type(cache), "get_seq_length"):
         raise _unknown(decoder, name, cache, "")
-    return name, cache
+    return name, of_self_attention(cache)
 
 
 def _unknown(decoder: Any, name: str, cache: Any, expected: str) -> TypeError:

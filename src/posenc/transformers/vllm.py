@@ -76,7 +76,10 @@ def put(model: nn.Module, entry: Any, tokens: int) -> None:
 
     Raises ValueError for an encoding that vLLM's attention has no place for, and for a layer without a rotation of its own.
     """
-    encodings, layers = restored(entry, trust_code=False)
+    encodings, by_part = restored(entry, trust_code=False)
+    if by_part.keys() != {""}:
+        raise ValueError(f"{KEY}.layers: {type(model).__name__} has no parts, got those of {', '.join(by_part)}")
+    layers = by_part[""]
     for number, encoding in enumerate(encodings):
         if reason := why_not(encoding):
             raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")

@@ -92,7 +92,7 @@ SEAMS = {
         ),
         ("bias",): (
             *("ALiBi", "FalconALiBi", "T5", "T5Axes", "GatedT5", "SegmentedT5", "DistanceTable", "WindowBias", "BoxBias"),
-            *("DecomposedBias", "TransformerXL", "SinusoidalKeys", "SinusoidalBoxes", "XLNet", "Funnel"),
+            *("DecomposedBias", "TransformerXL", "SinusoidalKeys", "SinusoidalBoxes", "XLNet", "Funnel", "DistanceBank"),
         ),
         ("rotate", "bias"): ("ContinuousWindowBias",),
     }.items()

@@ -135,8 +135,10 @@ def acts(use: Use) -> tuple[tuple[str, ...], str]:
     One is built, which imports torch, where the name does not tell the seams and where the constructor may refuse arguments
     that the family's reader does not check.
     """
-    if use.name in SEAMS and _in_range(dict(use.arguments)):
-        return SEAMS[use.name], SENTENCES[use.name].en
+    arguments = dict(use.arguments)
+    if use.name in SEAMS and _in_range(arguments):
+        scaled = ("rotate",) if "floor" in arguments else ()  # a bank of distances whose queries are scaled too
+        return (*scaled, *SEAMS[use.name]), SENTENCES[use.name].en
     import torch
 
     from posenc.encoding import SEAMS as IN_ORDER

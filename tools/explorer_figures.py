@@ -61,7 +61,7 @@ FRAMES = """async () => {
       const box = drawing.getBoundingClientRect();
       const at = { clientX: box.x + box.width * (0.5 + 0.4 * Math.sin(n / 8)), clientY: box.y + box.height * 0.5 };
       drawing.dispatchEvent(new PointerEvent(n ? "pointermove" : "pointerdown", { ...at, buttons: 1, bubbles: true }));
-    } else if (n % 6 === 0) {
+    } else if (buttons.length && n % 6 === 0) {
       buttons[(n / 6) % buttons.length].dispatchEvent(new MouseEvent("click", { bubbles: true }));
     }
   };

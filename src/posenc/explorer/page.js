@@ -22,7 +22,7 @@ function Dr(){let e=0,t=null,r=[],s=()=>{clearTimeout(e),t=null},a=()=>{s();for(
 .posenc .view-stretch .writer h2 { margin: 0 0 4px; color: var(--k); }
 .posenc .view-stretch .written { font-size: 17px; line-height: 1.5; min-height: 6em; overflow-wrap: anywhere; white-space: pre-wrap; margin: 0; color: var(--muted); }
 .view-stretch .written mark { background: color-mix(in oklab, var(--k) 15%, transparent); color: var(--ink); font-weight: 600; border-radius: 3px; }
-.view-stretch[aria-busy="true"] .written mark { opacity: .4; transition: opacity .2s .2s; }
+.view-stretch[aria-busy="true"] .written mark { opacity: .75; transition: opacity .2s .2s; }
 .view-stretch .prompt { white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (min-width: 760px) { .view-stretch .writers { grid-template-columns: repeat(3, minmax(0, 1fr)); } }
 @media (max-width: 759px) { /* slider, texts and losses in one window: each name begins its text */
@@ -796,8 +796,9 @@ main:not([data-ready]) :is(.stage, .formula-card, .pair, .onward, [data-role="ex
 .view-story .fact { scroll-margin-bottom: 72px; color: var(--ink); font-size: 15px; } .posenc .view-story .fact:empty { display: none; }
 .posenc .view-story .predict h2 { font-size: 15.5px; }
 .scene { display: block; width: 100%; overflow: visible; touch-action: manipulation; }
-.scene g, .scene rect, .scene text, .scene line { transition: transform .25s ease-out, opacity .25s, fill .25s, width .25s, height .25s; }
-.scene.stepping g, .scene.stepping rect, .scene.stepping text, .scene.stepping line { transition-duration: .8s; transition-timing-function: cubic-bezier(.5, 0, .2, 1); }
+/* Places and colours move, sizes and opacity do not: they would cost layout in every frame of a step. */
+.scene g, .scene rect, .scene text, .scene line { transition: transform .25s ease-out, fill .25s; }
+.scene.stepping g, .scene.stepping rect, .scene.stepping text, .scene.stepping line { transition-duration: .6s; transition-timing-function: cubic-bezier(.5, 0, .2, 1); }
 .scene .chip { fill: var(--sheet); stroke-width: 2.5; } .scene .lit .chip { fill: var(--position-soft); stroke-width: 4; }
 .posenc .scene text { text-anchor: middle; font-size: 13px; } .posenc .scene .word { fill: var(--ink); font-size: 24px; font-weight: 600; }
 .posenc .scene .key { fill: var(--ink); font-size: 24px; font-weight: 600; } .posenc .scene .key.upright { text-anchor: start; }

@@ -356,6 +356,11 @@ def test_models_json_is_what_its_tool_writes():
     assert json.loads(model_words.FILE.read_text("utf-8")) == model_words.types_by_entry()
 
 
+def test_a_long_row_of_digits_is_read_once():
+    """Digits that a pattern may cut in every way take as many steps as there are ways: 2^60 here."""
+    assert lookup.find("a-" + "1" * 60 + "c") == ()
+
+
 def test_each_word_of_the_table_leads_to_an_entry():
     assert set(index.words()) <= set(lookup.BY_NAME)
     for name, of_entry in index.words().items():

@@ -74,7 +74,7 @@ LIMIT = 3
 LAST = 100
 """Added to the place of a model that uses an entry in part: Qwen (the first), before it had another."""
 VERSION = re.compile(
-    r"(?<=[\u3400-\u9fff])[\d.]+$|[-_ ]((\d+(\.\d+)?x?)+[bmk]|tiny|mini|small|medium|base|large|huge"
+    r"(?<=[\u3400-\u9fff])[\d.]+$|[-_ ](\d[\d.x]*[bmk]|tiny|mini|small|medium|base|large|huge"
     r"|x+l|dev|schnell|instruct|chat|hf|it|(un)?cased)(?![a-z0-9]).*",
     re.IGNORECASE | re.DOTALL,
 )

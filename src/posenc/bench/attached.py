@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.bench.contest import Contest, Entry, Made, made
-from posenc.bench.gate import largest_error, rounding
+from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
 VOCABULARY = 4096  # of 49 152: the head is no part of what is compared
@@ -36,11 +36,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     def allowed(_: str, exact: Sequence[Tensor]) -> list[float]:
         """Four times the error of the model alone, and a few roundings for the order of sums."""
-        alone = logits(unchanged).results()
-        return [
-            4 * largest_error(one, true) + 16 * rounding(torch.float32) * true.abs().max().item()
-            for one, true in zip(alone, exact, strict=True)
-        ]
+        return limits(logits(unchanged).results(), exact, times=4, roundings=16)
 
     changes = {"fast": fast} if case.name.startswith("compiled") else {"fast": fast, "its own RoPE attached": attached}
     return Contest(

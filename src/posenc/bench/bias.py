@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from posenc.bench import truth
 from posenc.bench.contest import Contest, Entry, Made, Unavailable
-from posenc.bench.gate import largest_error, rounding
+from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
@@ -199,10 +199,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         else:
             usual = explicit(inputs, rows(), torch.float32)
             usual = [usual[0].to(inputs.dtype), *usual[1:]]
-        return [
-            2 * largest_error(one, true) + rounding(inputs.dtype) * true.abs().max().item()
-            for one, true in zip(usual, exact, strict=True)
-        ]
+        return limits(usual, exact, times=2, roundings=1, dtype=inputs.dtype)
 
     def floor() -> Made:
         return _timed(inputs, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), rows)

@@ -42,6 +42,16 @@ def largest_error(got: Tensor, exact: Tensor) -> float:
     return worst
 
 
+def limits(
+    usual: Sequence[Tensor], exact: Sequence[Tensor], *, times: int, roundings: int, dtype: torch.dtype = torch.float32
+) -> list[float]:
+    """The limits of results: `times` the error of usual code, and some roundings of the largest, for the order of sums."""
+    return [
+        times * largest_error(one, true) + roundings * rounding(dtype) * true.abs().max().item()
+        for one, true in zip(usual, exact, strict=True)
+    ]
+
+
 def rounding(dtype: torch.dtype) -> float:
     """The largest relative error of one rounding: 2^-24 for float32, 2^-8 for bfloat16."""
     return torch.finfo(dtype).eps / 2

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from posenc.bench.contest import Contest, Entry, Made
-from posenc.bench.gate import largest_error, rounding
+from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
 ENCODINGS = ("rope", "sinusoidal", "xpos", "shaw", "transformer_xl", "cope", "floater")
@@ -47,11 +47,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     def allowed(name: str, exactly: Sequence[Tensor]) -> list[float]:
         """Twice the error of the reference backend in float32, and a few roundings for the order of sums."""
-        usual = exact(name, torch.float32)
-        return [
-            2 * largest_error(one, true) + 8 * rounding(torch.float32) * true.abs().max().item()
-            for one, true in zip(usual, exactly, strict=True)
-        ]
+        return limits(exact(name, torch.float32), exactly, times=2, roundings=8)
 
     return Contest(
         Entry("nope", "torch", lambda: make("nope")),
@@ -74,6 +70,20 @@ def left_out(case: Case) -> set[str]:
 
 def _width(case: Case) -> int:
     return case.heads * case.width
+
+
+def drawn_cache(encoding: Any, case: Case, x: Tensor) -> Any:
+    """Drawn keys, rotated as the encoding does, and drawn values, where `x` is and of its dtype."""
+    from posenc.attention.module import AFTER_ROTATION, KeyValueCache
+    from posenc.positions import Positions
+
+    source, shape = torch.Generator().manual_seed(2), (case.batch, case.kv_heads, case.cached, case.width)
+    k, v = (torch.randn(shape, generator=source).to(x) for _ in "kv")
+    at = Positions.arange(case.batch, case.cached, device=x.device)
+    if x.dtype == torch.float32 and encoding.seams & AFTER_ROTATION:  # as decoded tokens leave them
+        at = encoding.prepare(at)
+    with torch.no_grad():
+        return KeyValueCache(encoding.rotate(k, at, "key"), v, at)
 
 
 class Layers:
@@ -103,20 +113,8 @@ class Layers:
 
     @cached_property
     def caches(self) -> list[Any]:
-        """Drawn keys, rotated as the encoding does, and drawn values; None for each layer where nothing is cached."""
-        from posenc.attention.module import AFTER_ROTATION, KeyValueCache
-        from posenc.positions import Positions
-
-        case, encoding = self.case, self.encoding
-        if not case.cached:
-            return [None] * case.layers
-        source, shape = torch.Generator().manual_seed(2), (case.batch, case.kv_heads, case.cached, case.width)
-        k, v = (torch.randn(shape, generator=source).to(self.device, self.dtype) for _ in "kv")
-        at = Positions.arange(case.batch, case.cached, device=self.device)
-        if self.dtype == torch.float32 and encoding.seams & AFTER_ROTATION:  # as decoded tokens leave them
-            at = encoding.prepare(at)
-        with torch.no_grad():
-            return [KeyValueCache(encoding.rotate(k, at, "key"), v, at)] * case.layers
+        """Drawn ones; None for each layer where nothing is cached."""
+        return [drawn_cache(self.encoding, self.case, self.x) if self.case.cached else None] * self.case.layers
 
     def at(self) -> Any:
         """Positions of the new tokens."""

@@ -15,7 +15,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.bench.contest import Contest, Entry, Made
-from posenc.bench.gate import largest_error, rounding
+from posenc.bench.gate import limits
+from posenc.bench.layer import drawn_cache
 from posenc.bench.plan import Case
 
 ENCODINGS = ("rope", "alibi", "t5", "sinusoidal", "xpos", "shaw", "transformer_xl", "cope")
@@ -35,11 +36,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
         """Four times the error of the reference backend in float32, and a few roundings for the order of sums."""
-        usual = results(name, torch.float32, "reference")
-        return [
-            4 * largest_error(one, true) + 16 * rounding(torch.float32) * true.abs().max().item()
-            for one, true in zip(usual, exact, strict=True)
-        ]
+        return limits(results(name, torch.float32, "reference"), exact, times=4, roundings=16)
 
     return Contest(
         Entry("nope", "torch", lambda: make("nope")),
@@ -81,17 +78,7 @@ class Decoder(nn.Module):
     @cached_property
     def caches(self) -> list[object]:
         """Drawn keys and values, as decoded tokens leave them."""
-        from posenc.attention.module import AFTER_ROTATION, KeyValueCache
-        from posenc.positions import Positions
-
-        case, source = self.case, torch.Generator().manual_seed(2)
-        shape = (case.batch, case.heads, case.cached, case.width)
-        k, v = (torch.randn(shape, generator=source).to(self.x) for _ in "kv")
-        at = Positions.arange(case.batch, case.cached, device=self.x.device)
-        if self.x.dtype == torch.float32 and self.encoding.seams & AFTER_ROTATION:
-            at = self.encoding.prepare(at)
-        with torch.no_grad():
-            return [KeyValueCache(self.encoding.rotate(k, at, "key"), v, at)] * case.layers
+        return [drawn_cache(self.encoding, self.case, self.x)] * self.case.layers
 
     @torch.no_grad()
     def token(self, impl: str = "auto") -> Tensor:

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.bench.contest import Contest, Entry, Made
-from posenc.bench.gate import largest_error, rounding
+from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
 IMPORTS = {
@@ -77,11 +77,7 @@ def steps(case: Case, device: str) -> Contest:
 
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
         """The allowed error: twice that of the reference backend in float32, plus a few roundings for the order of sums."""
-        usual = gradients(name, torch.float32, "reference")
-        return [
-            2 * largest_error(one, true) + 4 * rounding(torch.float32) * true.abs().max().item()
-            for one, true in zip(usual, exact, strict=True)
-        ]
+        return limits(gradients(name, torch.float32, "reference"), exact, times=2, roundings=4)
 
     names = [name for name in lookup.FOUNDATION if name != "nope"]
     return Contest(

@@ -16,7 +16,7 @@ AXIS = {"en": "length, in trained lengths", "zh": "长度（训练长度的倍�
 UNIT = {"en": "bits a byte", "zh": "比特/字节"}
 
 
-AFTER = {"linear": "interpolation", "ntk": "ntk", "yarn": "yarn"}
+AFTER = {"linear": "interpolation", "ntk": "ntk", "yarn": "yarn", "self_extend": "self_extend"}
 """Entries whose frequencies were put into the trained RoPE, by their names in the study."""
 
 CHANGED = {"en": "Put into the trained RoPE, which was not trained further. ", "zh": "换入训练好的 RoPE，不再训练。"}
@@ -56,7 +56,7 @@ def curve(name: str, language: Language) -> str:
     for bits in range(bottom, top + 1):
         parts.append(f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(bits):.1f}" y2="{y(bits):.1f}"/>')
         parts.append(f'<text x="{LEFT - 6}" y="{y(bits) + 4:.1f}" text-anchor="end">{bits}</text>')
-    for factor in (1, 2, 4, 8):
+    for factor in (1, 2, 4, 8, 16):
         parts.append(f'<text x="{x(factor):.1f}" y="{HEIGHT - BOTTOM + 16}" text-anchor="middle">{factor}×</text>')
     middle, axes = (LEFT + WIDTH - RIGHT) / 2, f"{AXIS[language]} · {UNIT[language]}"
     parts.append(f'<text x="{middle}" y="{HEIGHT - 4}" text-anchor="middle">{axes}</text>')
@@ -80,9 +80,13 @@ def _numbers(arm: dict[str, Any], factors: list[float], language: Language) -> s
 
 
 def _caption(arm: dict[str, Any], factors: list[float], task: dict[str, Any], language: Language) -> str:
-    study = measured.digest()
+    study = measured.experiment(TASK)
     why = next((cell["why"][language] for cell in arm["cells"] if "why" in cell), "")
-    numbers, seeds, size = _numbers(arm, factors, language), len(study["seeds"]), study["size"]
+    numbers, seeds, size = (
+        _numbers(arm, factors, language),
+        max(len(cell.get("seeds", ())) for cell in arm["cells"]),
+        study["size"],
+    )
     model = f"{size['n_layers']} × {size['d_model']}"
     changed = "" if "converged" in arm else CHANGED[language]
     if language == "zh":

@@ -32,7 +32,7 @@ SHOWN = {
     "S12": ("wavelengths", ["6.28", "60,611"]),
     "S13": ("precision", ["6.03e-05", "710", "0.0444", "1885", "0.645", "63", "3.71", "769 / 4096"]),
     "S14": ("attention", ["猫 0", "1.1415", "0.1403", "0.6998", "1.0950", "0.7093", "0.2839", "0.5987", "0.4801"]),
-    "S15": ("measured", ["ALiBi", "64 = 1×", "512 = 8×"]),
+    "S15": ("measured", ["ALiBi", "128 = 1×", "2048 = 16×"]),
     "S16": ("measured", ["★★★", "理论无限", "ALiBi"]),
     "S17": ("heads", ["这部电影很无聊，但演员表演精彩", "红色的汽车停在建筑物外面。", "RoPE", "建筑物", "building 81 %"]),
     "S18": ("paths", ["2000"]),
@@ -81,12 +81,14 @@ def test_every_row_of_the_notes_is_here():
 def test_row_15_draws_its_measured_curves(opened):
     text = Path(posenc.__file__).with_name("catalogue").joinpath("measured.json").read_text("utf-8")
     task = next(one for one in json.loads(text)["tasks"] if one["name"] == "language_model")
+    arms = [arm for arm in task["arms"] if len(arm["cells"][0]["seeds"]) == 5]
+    assert {"learned", "rope", "alibi"} < {arm["name"] for arm in arms}
     page = opened("S15", width=1440, height=900)
     drawn = page.locator(".row-curves")
-    expect(drawn.locator("polyline")).to_have_count(len(task["arms"]))
+    expect(drawn.locator("polyline")).to_have_count(len(arms))
     assert drawn.bounding_box()["y"] + drawn.bounding_box()["height"] <= 900
     lines = [line.get_attribute("points").split() for line in drawn.locator("polyline").all()]
-    bits = [[cell["mean"] for cell in arm["cells"] if "mean" in cell] for arm in task["arms"]]
+    bits = [[cell["mean"] for cell in arm["cells"] if "mean" in cell] for arm in arms]
     assert list(map(len, lines)) == list(map(len, bits))
     measured = [one for curve in bits for one in curve]
     heights = [float(point.split(",")[1]) for line in lines for point in line]

@@ -17,7 +17,8 @@ from posenc.explorer import views
 from posenc.explorer.parameters import Refused
 from posenc.lab import extract
 
-STANDARD = Path(__file__).parent.parent.parent / "results" / "standard"
+RESULTS = Path(__file__).parent.parent.parent / "results"
+FOLDERS = [RESULTS / name for name in ("study", "study-tasks", "chains")]
 LLAMA = {
     "model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32, "num_hidden_layers": 2, "vocab_size": 100,
     "max_position_embeddings": 131072, "rope_theta": 500000.0,
@@ -91,16 +92,22 @@ def test_what_is_no_such_file_is_refused_in_words(config, said):
 
 
 def test_the_digest_is_what_the_results_say():
-    assert extract.made(STANDARD) == measured.digest()
-    assert measured.FILE.stat().st_size < 60_000
+    assert extract.made(*FOLDERS) == measured.digest()
+    assert measured.FILE.stat().st_size < 65_000
 
 
 def test_curves_are_those_of_the_report():
-    """Every seed of every cell, from the report's table."""
-    with (STANDARD / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["value"]]
+    """Every seed of every cell, from the reports' tables."""
+    rows = []
+    for folder in FOLDERS:
+        with (folder / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
+            rows += [row for row in csv.DictReader(file) if row["value"]]
     modes = {"same targets", "random positions"}  # the second is how arms with random positions are scored
-    rows = [row for row in rows if row["mode"] in modes and (row["mode"] == "random positions") == ("+" in row["encoding"])]
+    rows = [
+        row
+        for row in rows
+        if row["mode"] in modes and (row["mode"] == "random positions") == row["encoding"].endswith("+randomized")
+    ]
     kept = {(row["task"], row["encoding"], row["setting"], row["length"], row["seed"]): float(row["value"]) for row in rows}
     checked = 0
     for task in measured.digest()["tasks"]:
@@ -111,20 +118,30 @@ def test_curves_are_those_of_the_report():
             for a, n in np.argwhere(np.isfinite(curves.mean)):
                 one, length = arms[a]["name"], str(task["lengths"][n])
                 who = (one, "trained") if arms is task["arms"] else ("rope", {"none": "trained"}.get(one, one))
-                seeds = [kept.get((task["name"], *who, length, str(seed))) for seed in range(3)]
-                if None not in seeds:
-                    np.testing.assert_allclose(curves.seeds[a, :, n], seeds, atol=1e-5)
-                    assert curves.mean[a, n] == pytest.approx(sum(seeds) / 3, abs=1e-5)
-                    checked += 1
+                seeds = [kept[key] for seed in range(5) if (key := (task["name"], *who, length, str(seed))) in kept]
+                shown = curves.seeds[a, :, n]
+                np.testing.assert_allclose(shown[np.isfinite(shown)], seeds, atol=1e-5)
+                assert curves.mean[a, n] == pytest.approx(sum(seeds) / len(seeds), abs=1e-5)
+                checked += 1
     assert checked > 300
 
 
+def test_far_context_is_that_of_the_report():
+    """The share of what the best prediction gains, as the page of the results prints it."""
+    page = (RESULTS / "chains" / "README.md").read_text("utf-8")
+    printed = dict(re.findall(r"^\| ([^|]+?)(?: ↓)? \|.*\| (-?\d+) % \|$", page, re.MULTILINE))
+    used = measured.far_context_used("chains")
+    titles = {arm["name"]: arm["title"]["en"] for arm in measured.task("chains")["arms"]}
+    assert len(used) == 15
+    for name, share in used.items():
+        assert float(printed[titles[name]]) == round(100 * share), name
+
+
 def test_what_has_no_number_has_words():
-    arms = {arm["name"]: arm for arm in measured.task("masked_language_model")["arms"]}
+    arms = {arm["name"]: arm for arm in measured.task("recall")["arms"]}
     assert arms["nope"]["why"]["en"] == "not learnt at this budget"
-    assert arms["cope"]["cells"][0]["why"]["en"] == "cannot: causal only"
     assert {arm["name"]: arm for arm in measured.task("language_model")["arms"]}["learned"]["cells"][1]["why"]["en"] == (
-        "cannot: table ends at 64"
+        "cannot: table ends at 128"
     )
     for task in measured.digest()["tasks"]:
         mean = measured.curves(task["name"]).mean
@@ -132,8 +149,11 @@ def test_what_has_no_number_has_words():
             assert [math.isnan(x) for x in mean[a]] == ["why" in cell for cell in arm["cells"]]
 
 
-def test_no_interval_is_reserved_of_three_seeds():
-    assert np.isnan(measured.curves("language_model").low).all()
+def test_intervals_of_bits_need_five_seeds_and_those_of_shares_are_wilsons():
+    found = measured.curves("language_model")
+    five = np.isfinite(found.seeds).sum(1) == 5
+    assert 0 < five.sum() < five.size
+    assert (np.isfinite(found.low) == five).all()
     low, high = (np.asarray(part) for part in measured.curves("copy")[2:])
     z, n = 1.959964, 3 * 256
     arm = [one["name"] for one in measured.task("copy")["arms"]].index("alibi")
@@ -201,7 +221,7 @@ def test_the_measured_curves_wait_for_a_guess(opened):
         arm["title"]["en"]: arm["cells"][5]["mean"] for arm in shown if arm["name"] in ("rope", "alibi", "t5", "sinusoidal")
     }
     assert {name: values[name] for name in wanted} == wanted
-    assert "cannot: table ends at 64" in page.inner_text(".unjudged [data-arm=learned]")
+    assert "cannot: table ends at 128" in page.inner_text(".unjudged [data-arm=learned]")
     page.click("[data-arm=cope][aria-pressed=false]")
     expect(page.locator("button[data-arm=cope]")).to_have_attribute("aria-pressed", "true")
     expect(page.locator(".answers .legend:visible")).to_contain_text("CoPE")
@@ -213,6 +233,8 @@ def test_a_link_restores_task_and_comparison(opened):
     assert cells == pytest.approx([arm["cells"][4]["mean"] for arm in measured.task("language_model")["after"]], abs=1e-9)
     page.locator(".answers select").first.select_option(label="copy")
     page.wait_for_url(re.compile("task=copy"))
-    expect(page.locator(".unjudged")).to_contain_text("NoPE 91.0 % at 8, from 10 on: not learnt at this budget")
-    page.locator(".answers select").first.select_option(label="masked language model")
-    expect(page.locator(".unjudged")).to_contain_text("FLOATER 4.34 bits at 64, from 72 on: not learnt at this budget")
+    expect(page.locator(".unjudged")).to_contain_text(
+        "RoPE + random positions 93.0 % at 8, from 10 on: not learnt at this budget"
+    )
+    page.locator(".answers select").first.select_option(label="word order")
+    expect(page.locator(".unjudged")).to_contain_text("NoPE 50.0 % at 12, from 16 on: not learnt at this budget")

@@ -93,7 +93,7 @@ function written({ name, title, says, notes, commands, figures }: Facts, names: 
   return [said, h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": t(title) }, ...tables(figures))];
 }
 
-const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM] = [460, 230, 24, 175, 22];
+const [WIDTH, HEIGHT, LEFT, RIGHT, BOTTOM, LINE] = [460, 230, 24, 175, 22, 14];
 
 /** The curves of the rows over `at`, in equal steps for equal factors, each with its name at its last point. */
 function drawn({ rows, at, curves }: Figures, label: string, t: (words: Words) => string): SVGElement {
@@ -106,11 +106,9 @@ function drawn({ rows, at, curves }: Figures, label: string, t: (words: Words) =
     const name = t(rows[row]!.name);
     return { name, points, end: points.at(-1)!, colour: encodingColour(name.toLowerCase()) };
   });
-  let lowest = -Infinity; // names that would cover one another move down
-  const names = lines.filter(({ points }) => points.length > 1).sort((one, other) => one.end.y - other.end.y).map(({ name, end, colour }) => {
-    lowest = Math.max(end.y + 4, lowest + 14);
-    return s("text", { x: end.x + 6, y: lowest, style: `fill: ${colour}` }, name);
-  });
+  const named = lines.filter(({ points }) => points.length > 1).sort((one, other) => one.end.y - other.end.y);
+  const heights = apart(named.map(({ end }) => end.y + 4), HEIGHT - BOTTOM);
+  const names = named.map(({ name, end, colour }, n) => s("text", { x: end.x + 6, y: heights[n]!, style: `fill: ${colour}` }, name));
   return s("svg", { class: "row-curves", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
     ...Array.from({ length: high - low + 1 }, (_, n) => n + low).flatMap((value) => [
       s("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(value), y2: y(value) }), s("text", { x: LEFT - 6, y: y(value) + 4, "text-anchor": "end" }, String(value))]),
@@ -119,4 +117,11 @@ function drawn({ rows, at, curves }: Figures, label: string, t: (words: Words) =
       s("polyline", { points: points.map((one) => `${one.x.toFixed(1)},${one.y.toFixed(1)}`).join(" "), stroke: colour }, s("title", {}, name)),
       ...(points.length === 1 ? [s("circle", { cx: end.x, cy: end.y, r: 3, fill: colour }, s("title", {}, name)), s("text", { x: end.x + 6, y: end.y + 4, style: `fill: ${colour}` }, name)] : [])]),
     ...names);
+}
+
+/** Ascending heights of lines of text, moved so that none covers another and none is below `bottom`. */
+function apart(heights: number[], bottom: number): number[] {
+  const down: number[] = [];
+  for (const height of heights) down.push(Math.max(height, (down.at(-1) ?? -Infinity) + LINE));
+  return down.map((height, n) => Math.min(height, bottom - LINE * (down.length - 1 - n)));
 }

@@ -1,6 +1,6 @@
 """Curves of bits or exact match by length: a small extract of the repository's results, shipped with the package.
 
-`python -m posenc.lab.extract results/standard` writes it.
+`python -m posenc.lab.extract results/study results/study-tasks results/chains` writes it.
 
 An encoding that did not learn the trained length, or cannot exceed it, has a reason in words instead of a number. Of one
 that learnt it, `converged` says whether the training loss had stopped falling.
@@ -27,7 +27,8 @@ FILE = Path(__file__).parent / "measured.json"
 
 
 class Curves(NamedTuple):
-    """Curves of one task. NaN means no number; the digest gives the reason. low and high: the 95 % interval, if any."""
+    """Curves of one task. NaN means no number, or no such seed: an encoding may have fewer. The digest gives the reason.
+    low and high: the 95 % interval, if any."""
 
     mean: Float[Array, "a n"]
     seeds: Float[Array, "a s n"]
@@ -48,9 +49,15 @@ def task(name: str) -> Json:
     return tasks[name]
 
 
+def experiment(name: str) -> Json:
+    """The experiment that a task is of: its size, date, command. Raises KeyError if the task was not measured."""
+    experiments: dict[str, Json] = {one["name"]: one for one in digest()["experiments"]}
+    return experiments[task(name)["experiment"]]
+
+
 def curves(name: str) -> Curves:
     """Curves of every encoding, in the order of task(name)["arms"]."""
-    return _curves(task(name)["arms"])
+    return _curves(task(name)["arms"], len(task(name)["lengths"]))
 
 
 def changed(name: str) -> Curves:
@@ -58,19 +65,28 @@ def changed(name: str) -> Curves:
     return _curves(task(name)["after"], len(task(name)["lengths"]))
 
 
-def _curves(arms: Sequence[Mapping[str, Any]], lengths: int = 0) -> Curves:
+def far_context_used(name: str) -> dict[str, float]:
+    """What each encoding saves from the trained length to the longest, as a share of what the best prediction saves.
+
+    Negative where the loss rises; of encodings that have both numbers. Raises KeyError for a task without an optimum.
+    """
+    found = task(name)
+    trained = found["lengths"].index(found["length"])
+    offered = found["optimum"][trained] - found["optimum"][-1]
+    ends = {arm["name"]: (arm["cells"][trained].get("mean"), arm["cells"][-1].get("mean")) for arm in found["arms"]}
+    return {name: (a - b) / offered for name, (a, b) in ends.items() if a is not None and b is not None}
+
+
+def _curves(arms: Sequence[Mapping[str, Any]], lengths: int) -> Curves:
     import numpy as np  # 0.1 s, which `posenc choose` does not need
 
-    seeds = len(digest()["seeds"])
-    if not arms:
-        none = np.empty((0, lengths))
-        return Curves(none, np.empty((0, seeds, lengths)), none, none)
-    mean = [[_number(cell.get("mean")) for cell in arm["cells"]] for arm in arms]
-    each = [[cell.get("seeds") or [math.nan] * seeds for cell in arm["cells"]] for arm in arms]
-    ends = [[cell.get("interval") or [math.nan] * 2 for cell in arm["cells"]] for arm in arms]
-    low, high = np.moveaxis(np.array(ends, float), -1, 0)
-    return Curves(np.array(mean), np.array(each, float).transpose(0, 2, 1), low, high)
-
-
-def _number(value: float | None) -> float:
-    return math.nan if value is None else value
+    several = max((len(cell.get("seeds", ())) for arm in arms for cell in arm["cells"]), default=0)
+    mean, low, high = (np.full((len(arms), lengths), math.nan) for _ in range(3))
+    seeds = np.full((len(arms), several, lengths), math.nan)
+    for a, arm in enumerate(arms):
+        for n, cell in enumerate(arm["cells"]):
+            if "mean" in cell:
+                mean[a, n], seeds[a, : len(cell["seeds"]), n] = cell["mean"], cell["seeds"]
+            if "interval" in cell:
+                low[a, n], high[a, n] = cell["interval"]
+    return Curves(mean, seeds, low, high)

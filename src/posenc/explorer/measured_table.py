@@ -1,6 +1,7 @@
-"""What was measured of each encoding: bits at 1, 2 and 8 times the trained length, what it costs, its parameters.
+"""What was measured of each encoding: bits at 1, 2 and 8 times the trained length, use of far context, cost, parameters.
 
-Bits and parameters are those of the shipped study (`measured`), costs those that `posenc.bench.costs` wrote.
+Bits and parameters are those of the shipped study on text (`measured`), far context those of random Markov chains, costs
+those that `posenc.bench.costs` wrote.
 """
 
 from __future__ import annotations
@@ -16,23 +17,29 @@ from posenc.catalogue.lookup import BY_NAME
 
 TASK = "language_model"
 FACTORS = (1, 2, 8)
+FAR = "chains"
 
 
 def table(chosen: Iterable[str]) -> dict[str, Any]:
     """Rows of the study's encodings, and of those that are chosen and not in the study; the chosen ones are marked."""
-    study, task = measured.digest(), measured.task(TASK)
+    study, task, far = measured.experiment(TASK), measured.task(TASK), measured.far_context_used(FAR)
+    chains = measured.task(FAR)
     arms = {arm["name"]: arm for arm in task["arms"]}
     chosen = list(chosen)
     names = [*arms, *(name for name in chosen if name not in arms)]
     return {
         "rows": [
-            _row(name, arms.get(name), task, study["parameters"].get(name)) | {"chosen": name in chosen} for name in names
+            _row(name, arms.get(name), task, study["parameters"].get(name))
+            | {"far": far.get(name), "chosen": name in chosen}
+            for name in names
         ],
         "factors": FACTORS,
         "length": task["length"],
         "steps": task["steps"],
         "costs": conditions(),
-        **{name: study[name] for name in ("experiment", "date", "size", "seeds", "command")},
+        "chains": [chains["length"], chains["lengths"][-1]],
+        "experiment": study["name"],
+        **{name: study[name] for name in ("date", "size", "command")},
     }
 
 

@@ -1,6 +1,6 @@
 """The extract of results that the package ships: `catalogue/measured.json`, read by `posenc.catalogue.measured`.
 
-python -m posenc.lab.extract results/standard
+python -m posenc.lab.extract results/study results/study-tasks results/chains
 """
 
 from __future__ import annotations
@@ -18,36 +18,54 @@ if TYPE_CHECKING:
 DIGITS = 5
 
 
-def made(folder: Path) -> Json:
-    """The digest of a results folder. Raises ValueError if it holds no results."""
+def made(*folders: Path) -> Json:
+    """The digest of these results folders. Raises ValueError if one holds no results, or a task of another one."""
+    digest: Json = {"experiments": [], "tasks": []}
+    for folder in folders:
+        about, tasks = _experiment(folder)
+        if twice := {one["name"] for one in tasks} & {one["name"] for one in digest["tasks"]}:
+            raise ValueError(
+                f"{folder}: holds {', '.join(sorted(twice))}, as a folder before it does; expected each task once"
+            )
+        digest["experiments"].append(about)
+        digest["tasks"] += tasks
+    return digest
+
+
+def _experiment(folder: Path) -> tuple[Json, list[Json]]:
+    """What was run, and its tasks."""
     from posenc.lab.findings.assemble import findings
     from posenc.lab.records.results import Folder
 
     found = findings(folder)
     with Folder(folder).connect() as database:
         (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
-    return {
-        "experiment": found["name"],
+        counted = database.execute("SELECT encoding, max(encoding_parameters) FROM trials GROUP BY encoding").fetchall()
+    about = {
+        "name": found["name"],
         "date": date[:10],
         "command": found["command"],
         "posenc": found["posenc"],
         "code": found["provenance"].get("code", found["provenance"].get("revision", "")),
         "torch": found["provenance"]["torch"],
-        "text": {name: found["text"][name] for name in ("source", "sha256")},
+        "text": found["text"] and {name: found["text"][name] for name in ("source", "sha256")},
         "trials": found["trials"]["found"],
         "size": found["size"],
-        "seeds": found["seeds"],
-        "parameters": {name: row["parameters"] for name, row in found["cost"]["rows"].items()},
-        "tasks": [_task(one) for one in found["tasks"]],
+        "parameters": dict(sorted(counted)),
     }
+    return about, [_task(one) | {"experiment": found["name"]} for one in found["tasks"]]
 
 
 def _task(found: Mapping[str, Any]) -> Json:
     from posenc.lab.findings.titles import title
 
     lengths = [str(length) for length in found["lengths"]]
+    optimum = (
+        {} if found["floor"] is None else {"optimum": [_round(found["floor"]["lengths"][length]) for length in lengths]}
+    )
     return {
         **{name: found[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
+        **optimum,
         "steps": found["training"]["steps"],
         "rule": found["gate"]["rule"],
         "limit": _round(found["gate"]["limit"]),
@@ -107,9 +125,10 @@ def _round(value: float | None) -> float | None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if len(arguments) != 1:
-        sys.exit("usage: python -m posenc.lab.extract FOLDER")
-    FILE.write_text(json.dumps(made(Path(arguments[0])), ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+    if not arguments:
+        sys.exit("usage: python -m posenc.lab.extract FOLDER ...")
+    found = made(*map(Path, arguments))
+    FILE.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

@@ -19,14 +19,15 @@ export const MEASURED = {
 };
 
 const TASKS: Record<string, Words> = {
-  language_model: both("language model on bytes", "字节语言模型"), masked_language_model: both("masked language model", "字节掩码语言模型"),
-  word_order: both("word order", "汉语语序判断"), copy: both("copy", "复制"), reverse: both("reverse", "反转"),
-  recall: both("associative recall", "联想回忆"), flip_flop: both("flip-flop memory", "触发器记忆"),
+  language_model: both("language model on bytes", "字节语言模型"), chains: both("random Markov chains", "随机马尔可夫链"),
+  passkey: both("passkey", "密钥检索"), recall: both("associative recall", "联想回忆"), word_order: both("word order", "汉语语序判断"),
+  copy: both("copy", "复制"), counting: both("counting", "计数"), addition: both("addition", "加法"),
 };
 
 interface Cell {
   mean?: number;
   seeds?: number[];
+  interval?: number[];
   why?: Words;
 }
 interface Arm {
@@ -79,11 +80,11 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     return lineChart(stage, { label, x, y, xScale: "log2", pick: (at) => stage.set({ at }) });
   }
   const question = predict(stage, {
-    question: both("Trained at 64 bytes, tested at 512: whose loss stays the same?", "用 64 字节训练，用 512 字节测试：哪一个的损失不变？"),
+    question: both("Trained at 128 bytes, tested at 1024: whose loss stays the same?", "用 128 字节训练，用 1024 字节测试：哪一个的损失不变？"),
     choices: [both("RoPE", "RoPE"), both("ALiBi", "ALiBi"), both("sinusoidal", "正弦"), both("all three", "三个都不变")],
     right: 1,
-    because: both("ALiBi: 2.53 bits per byte at 64, 2.55 at 512. RoPE goes from 2.35 to 5.01, sinusoidal from 2.54 to 4.89. ALiBi attends mostly to a window of nearby text, so its constant loss does not show that it uses distant text.",
-      "是 ALiBi：64 字节时每字节 2.53 比特，512 字节时 2.55 比特。RoPE 从 2.35 升到 5.01，正弦从 2.54 升到 4.89。ALiBi 主要关注近处的一个窗口，所以损失不变并不说明它用到了远处的内容。"),
+    because: both("ALiBi: 0.82 bits per byte at 128 and at 1024. RoPE goes from 0.82 to 7.98, sinusoidal from 0.82 to 7.37. ALiBi attends mostly to a window of nearby text, so its constant loss does not show that it uses distant text: choose the task “random Markov chains” to see who does.",
+      "是 ALiBi：128 字节和 1024 字节时都是每字节 0.82 比特。RoPE 从 0.82 升到 7.98，正弦从 0.82 升到 7.37。ALiBi 主要关注近处的一个窗口，所以损失不变并不说明它用到了远处的内容：选“随机马尔可夫链”任务，看谁用到了。"),
   }, () => stage.set({ seen: true }));
   const skip = h("button", { type: "button", "data-role": "show", click: () => stage.set({ seen: true }) }, t(both("Show without guessing", "直接看结果")));
   const element = h("section", { class: "measured" }, h("h2", {}, t(both("Measured: train short, test long", "实测：短序列训练，长序列测试"))), question, skip, body);
@@ -162,11 +163,15 @@ function lines(data: Data, arms: Arm[], on: Set<string>, changed: boolean, perce
 
 function explained({ t }: Stage, data: Data, task: Task, changed: boolean): Child[] {
   const about = data.facts["measured"] as Record<string, any>;
-  const seeds = about["seeds"].length as number;
+  const seeds = Math.max(...(changed ? task.after : task.arms).flatMap((arm) => arm.cells.map((cell) => cell.seeds?.length ?? 0)));
+  const claimed = !changed && task.arms.some((arm) => arm.cells.some((cell) => cell.interval));
   const size = about["size"] as Record<string, number>;
-  const band = task.measure === "bits" || changed
-    ? both(`Small dots are the ${seeds} seeds, large ones their mean; the band reaches from the lowest seed to the highest. With fewer than five seeds this is exploratory, and no 95 % interval is claimed.`,
-      `小点是 ${seeds} 个随机种子，大点是平均，色带从最低的种子到最高的种子。不足五个种子，属于探索性结果，不给 95% 区间。`)
+  const band = !claimed
+    ? both(`Small dots are the ${seeds} seeds, large ones their mean; the band reaches from the lowest seed to the highest.`,
+      `小点是 ${seeds} 个随机种子，大点是平均，色带从最低的种子到最高的种子。`)
+    : task.measure === "bits"
+    ? both("Small dots are the seeds, large ones their mean. The band is the 95 % interval (bootstrap of seeds and documents) of an encoding with five seeds; with three it reaches from the lowest seed to the highest.",
+      "小点是各随机种子，大点是平均。有五个种子的编码，色带是 95% 区间（对种子与文档自助抽样）；只有三个种子的，色带从最低的种子到最高的种子。")
     : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % Wilson interval of all examples pooled, which does not include the variation between seeds.`,
       `小点是 ${seeds} 个随机种子，大点是平均。色带是把所有样例合在一起算的 95% Wilson 区间，没有计入种子之间的差异。`);
   const targets = task.measure === "bits"

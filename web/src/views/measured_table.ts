@@ -10,7 +10,7 @@ import type { State } from "../source";
 import type { Stage } from "../view";
 import { both, shown, type Words } from "../words";
 
-export const COLUMNS = ["bits1", "bits2", "bits8", "factor", "prefill", "decode", "training", "memory", "parameters"] as const;
+export const COLUMNS = ["bits1", "bits2", "bits8", "factor", "far", "prefill", "decode", "training", "memory", "parameters"] as const;
 type Column = (typeof COLUMNS)[number];
 
 export interface Row {
@@ -24,6 +24,8 @@ export interface Row {
   bits: (number | null)[];
   why: (Words | null)[];
   factor: { value: number; censored: boolean } | null;
+  /** The share of the gain from far context that it uses; negative where the loss rises. */
+  far: number | null;
   prefill: number | null;
   decode: number | null;
   training: number | null;
@@ -39,17 +41,20 @@ export interface Measured {
   experiment: string;
   date: string;
   size: Record<string, number>;
-  seeds: number[];
+  /** The trained and the longest length of the chains that `far` was measured on. */
+  chains: [number, number];
   command: string;
 }
 
 const HEADS: Record<Column, Words> = {
   bits1: both("bits, 1×", "比特，1 倍"), bits2: both("bits, 2×", "比特，2 倍"), bits8: both("bits, 8×", "比特，8 倍"),
-  factor: both("valid up to", "有效到"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
+  factor: both("valid up to", "有效到"), far: both("far context used", "远处上下文利用率"), prefill: both("prefill", "预填充"), decode: both("decode", "解码"), training: both("training", "训练"),
   memory: both("memory", "内存"), parameters: both("parameters", "参数量"),
 };
-/** Of a model's quality, where unfinished training counts; the largest is the best for `factor`. */
+/** Of a model's quality, where unfinished training counts. */
 const QUALITY: Column[] = ["bits1", "bits2", "bits8", "factor"];
+/** Those whose largest value is the best. */
+const LARGEST: Column[] = ["factor", "far"];
 const BITS: Column[] = ["bits1", "bits2", "bits8"];
 
 /** The rows as they are sorted now; those without a number last. */
@@ -63,7 +68,7 @@ export function sortedRows(rows: Row[], state: State): Row[] {
   });
 }
 
-const directionOf = (state: State) => (state["sorted"] === "factor" ? -1 : 1) * (state["reversed"] === true ? -1 : 1);
+const directionOf = (state: State) => (LARGEST.includes(state["sorted"] as Column) ? -1 : 1) * (state["reversed"] === true ? -1 : 1);
 
 function valueOf(row: Row, column: Column): number | null {
   if (BITS.includes(column)) return row.bits[BITS.indexOf(column)] ?? null;
@@ -85,6 +90,7 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
       if (value === null) return why ? t(why) : "–";
       if (BITS.includes(column)) return `${shown(value, 2)}${unfinished(row) ? " †" : ""}`;
       if (column === "factor") return `${row.factor!.censored ? "≥ " : ""}${value}×${unfinished(row) ? " †" : ""}`;
+      if (column === "far") return `${shown(100 * value, 0)} %`;
       if (column === "parameters") return value.toLocaleString("en");
       return column === "memory" ? `${shown(value / 1e6, 1)} MB` : `${shown(value, 2)}×`;
     };
@@ -118,14 +124,14 @@ export function tableOf(stage: Stage): { element: HTMLElement; draw(data: Data, 
       `点击表头排序，点击名称打开它的页面。† 表示训练结束时仍在改善（${found.rows.length} 种里有 ${open} 种）：没有名次，排在它后面的也没有。`)));
     const { size, costs } = found;
     refill(from, t(both(
-      `Bits per byte of a language model trained at ${found.length} bytes, mean of ${found.seeds.length} seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
-      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，${found.seeds.length} 个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
+      `Bits per byte of a language model trained at ${found.length} bytes, mean of five or three seeds, lower is better: experiment “${found.experiment}”, ${found.date}, ${size["n_layers"]} layers, d_model ${size["d_model"]}, ${size["n_heads"]} heads, ${found.steps} steps; parameters of the encoding in that model. Far context used: what an encoding saves on random Markov chains from ${found.chains[0]} to ${found.chains[1]} symbols, as a share of what the best prediction saves; negative where the loss rises. Costs are relative to no encoding, medians: one attention layer, d_model ${costs["d_model"]}, ${costs["n_heads"]} heads, ${costs["tokens"]} tokens, float32, one thread of ${costs["cpu"]}; memory beyond no encoding at ${costs["tokens_long"]} tokens. `,
+      `比特：语言模型每字节的比特数，训练长度 ${found.length} 字节，五个或三个随机种子的平均，越低越好；实验“${found.experiment}”，${found.date}，${size["n_layers"]} 层，d_model ${size["d_model"]}，${size["n_heads"]} 个头，${found.steps} 步；参数量是该模型中编码的参数。远处上下文利用率：在随机马尔可夫链上，从 ${found.chains[0]} 到 ${found.chains[1]} 个符号，编码少用的比特占最优预测少用的比特的比例；损失上升时为负。耗时相对于不用编码，取中位数：一层注意力，d_model ${costs["d_model"]}，${costs["n_heads"]} 个头，${costs["tokens"]} 个词元，float32，${costs["cpu"]} 单线程；内存为 ${costs["tokens_long"]} 个词元时多用的部分。`)),
       h("code", {}, found.command));
   }
 
   /** Ranks by a column, best first, as far as no unfinished training stands before. */
   function ranked(rows: Row[], column: Column): Map<string, number> {
-    const best = column === "factor" ? -1 : 1;
+    const best = LARGEST.includes(column) ? -1 : 1;
     const ranks = new Map<string, number>();
     for (const row of [...rows].filter((one) => valueOf(one, column) !== null).sort((a, b) => best * (valueOf(a, column)! - valueOf(b, column)!))) {
       if (QUALITY.includes(column) && unfinished(row)) break;

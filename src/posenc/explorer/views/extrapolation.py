@@ -23,7 +23,7 @@ from posenc.pictures.measures import unfinished_pairs
 
 ORDER = 160
 
-Task = Literal["language_model", "masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop"]
+Task = Literal["language_model", "chains", "passkey", "recall", "word_order", "copy", "counting", "addition"]
 LOW, HIGH = 1.0, 4.0  # low_freq_factor and high_freq_factor of Llama 3
 MOST_PAIRS = 512
 
@@ -48,7 +48,7 @@ EXPORTED = (
     *(Parameters(base=base) for base in (500000.0, 1e6)),
     Parameters(trained=1024),
     Parameters(d=64),
-    *(Parameters(task=task) for task in ("masked_language_model", "word_order", "copy", "reverse", "recall", "flip_flop")),
+    *(Parameters(task=task) for task in ("chains", "passkey", "recall", "word_order", "copy", "counting", "addition")),
 )
 
 
@@ -100,7 +100,7 @@ def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[
             for name, f in of.items()
         ],
         "task": measured.task(asked.task),
-        "measured": {name: value for name, value in measured.digest().items() if name != "tasks"},
+        "measured": measured.experiment(asked.task),
     }
 
 

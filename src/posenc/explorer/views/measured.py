@@ -1,8 +1,8 @@
 """What the shipped study measured of each encoding, with every seed, and what each costs.
 
 bits             [a, n]     bits per byte at 1, 2 and 8 times the trained length, mean of the seeds; NaN: the fact `why`
-seeds            [a, s, n]  each seed
-lowest, highest  [a, n]     of the seeds: three are too few for a 95 % interval
+seeds            [a, s, n]  each seed; NaN where an encoding has fewer
+lowest, highest  [a, n]     of the seeds
 
 Legend: a encodings of the study, s seeds, n lengths.
 """
@@ -31,14 +31,15 @@ class Parameters(Base):
 
 EXPORTED = (Parameters(),)
 
-PROGRAM = f"""from posenc.catalogue import measured
+PROGRAM = f"""import numpy as np
+from posenc.catalogue import measured
 
 task = measured.task("{TASK}")
 columns = [task["lengths"].index(factor * task["length"]) for factor in {FACTORS}]
 mean, each, *_ = measured.curves("{TASK}")
 names = [arm["name"] for arm in task["arms"]]
 bits, seeds = mean[:, columns], each[:, :, columns]
-lowest, highest = seeds.min(axis=1), seeds.max(axis=1)"""
+lowest, highest = np.fmin.reduce(seeds, axis=1), np.fmax.reduce(seeds, axis=1)"""
 
 
 def data(asked: Parameters) -> Data:

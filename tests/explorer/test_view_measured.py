@@ -82,7 +82,7 @@ def test_every_row_links_to_its_encodings_page(opened):
     links = page.locator(".measured th[scope=row]").evaluate_all(
         "all => all.map((one) => [...one.querySelectorAll('a')].map((link) => link.hash.split('=')[1]))"
     )
-    assert sorted(links) == sorted(row["name"].split("+") for row in rows)
+    assert sorted(links) == sorted(row["name"].replace("rope+dropped", "drope").split("+") for row in rows)
     assert {name for names in links for name in names} <= set(BY_NAME)
     page.click(".measured [data-arm=fope] a")
     page.wait_for_selector("main[data-ready] .view-encoding .lead")

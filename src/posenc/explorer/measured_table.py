@@ -62,7 +62,8 @@ def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters
     return {
         "name": name,
         "title": arm["title"] if arm else BY_NAME[name].page.title.as_dict(),
-        "pages": name.split("+"),  # rope+randomized: an encoding, and a way to number tokens
+        # rope+randomized: an encoding, and a way to number tokens. What was RoPE and then dropped has a page of its own.
+        "pages": ["drope"] if name == "rope+dropped" else name.split("+"),
         "learnt": arm["learnt"] if arm else None,
         "converged": arm["converged"] if arm else None,
         "bits": [cell.get("mean") for cell in at],

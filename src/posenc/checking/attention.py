@@ -8,7 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, within_reach, worst
+from posenc.checking.engine import Measured, apart, budget, law, within_reach, worst
+from posenc.checking.errors import Declined
 from posenc.checking.subject import Subject, arange
 
 SUMS = 4.0  # sums over keys round more than one product: allowed besides the budget of one term
@@ -31,7 +32,7 @@ def _causal(subject: Subject) -> None:
     start=0,
     length=2,
 )
-def decoding_equals_prefill(subject: Subject, length: int, start: int) -> Measured:
+def decode_equals_prefill(subject: Subject, length: int, start: int) -> Measured:
     """Queries one by one over the keys so far give what one pass gives."""
     _causal(subject)
     within_reach(subject, start + length)
@@ -52,7 +53,7 @@ def decoding_equals_prefill(subject: Subject, length: int, start: int) -> Measur
     inputs=({"length": 11, "chunk": 4}, {"length": 70, "chunk": 64}),
     length=2,
 )
-def chunked_prefill_equals_prefill(subject: Subject, length: int, chunk: int) -> Measured:
+def chunked_equals_whole(subject: Subject, length: int, chunk: int) -> Measured:
     """Chunks of queries over the keys so far give what one pass gives."""
     _causal(subject)
     within_reach(subject, length)
@@ -66,7 +67,7 @@ def chunked_prefill_equals_prefill(subject: Subject, length: int, chunk: int) ->
 
 
 @law("attention", bug="future", must_run=True, inputs=({"length": 8, "queries": 8}, {"length": 8, "queries": 3}), length=2)
-def the_future_does_not_matter(subject: Subject, length: int, queries: int) -> Measured:
+def later_tokens_do_not_matter(subject: Subject, length: int, queries: int) -> Measured:
     """Keys and values after a query do not change what it reads."""
     _causal(subject)
     queries = min(queries, length)
@@ -82,7 +83,7 @@ def the_future_does_not_matter(subject: Subject, length: int, queries: int) -> M
 
 
 @law("attention", bug="position ignored", inputs=({"length": 8},), length=2)
-def order_of_keys_does_not_matter(subject: Subject, length: int) -> Measured:
+def storage_order_does_not_matter(subject: Subject, length: int) -> Measured:
     """Keys and values stored in another order, each with its position, give the same."""
     q, k, v = subject.heads(1, length, length)
     at = arange(0, length)
@@ -92,7 +93,7 @@ def order_of_keys_does_not_matter(subject: Subject, length: int) -> Measured:
 
 
 @law("attention", bug="batch mates", inputs=({"length": 6, "far": 300}, {"length": 6, "far": 9000}))
-def mates_do_not_matter_to_attention(subject: Subject, length: int, far: int) -> Measured:
+def batch_mates_do_not_matter(subject: Subject, length: int, far: int) -> Measured:
     """A row at small positions gives the same beside a row at large ones as alone; so does the other."""
     within_reach(subject, far + length)
     q, k, v = subject.heads(2, length, length)
@@ -103,7 +104,7 @@ def mates_do_not_matter_to_attention(subject: Subject, length: int, far: int) ->
 
 
 @law("attention", bug="position ignored", inputs=({"shift": 37}, {"shift": 3001}))
-def a_shift_does_not_matter_to_attention(subject: Subject, shift: int) -> Measured:
+def shift_invariance(subject: Subject, shift: int) -> Measured:
     """Moving all positions by the same amount changes nothing."""
     if "shift_invariant" not in subject.traits:
         raise Declined("not declared", "shift invariance is not declared")
@@ -141,7 +142,7 @@ def heads_read_their_own_keys(subject: Subject, length: int) -> Measured:
 
 
 @law("attention", bug="length state", must_run=True, inputs=({"length": 6, "long": 700},), long=2)
-def short_passes_equal_long_passes(subject: Subject, length: int, long: int) -> Measured:
+def short_calls_equal_long_calls(subject: Subject, length: int, long: int) -> Measured:
     """The first queries of a long pass give what they give alone; and alone again, after it."""
     _causal(subject)
     long = max(long, length)
@@ -164,7 +165,7 @@ def _documents(subject: Subject) -> None:
 
 
 @law("attention", bug="packing", inputs=({"first": 5, "second": 4},))
-def packed_documents_equal_separate_ones(subject: Subject, first: int, second: int) -> Measured:
+def packed_equals_separate(subject: Subject, first: int, second: int) -> Measured:
     """Documents in one row, each counted from 0, read what they read alone."""
     _documents(subject)
     q, k, v = subject.heads(1, first + second, first + second)
@@ -180,7 +181,7 @@ def packed_documents_equal_separate_ones(subject: Subject, first: int, second: i
 
 
 @law("attention", bug="padding", inputs=({"length": 5, "pad": 3}, {"length": 1, "pad": 2}))
-def padding_does_not_matter(subject: Subject, length: int, pad: int) -> Measured:
+def padded_equals_unpadded(subject: Subject, length: int, pad: int) -> Measured:
     """Padding on either side changes nothing for real tokens, and padded queries stay finite."""
     _documents(subject)
     size = length + 2 * pad

@@ -10,7 +10,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, within_reach, worst
+from posenc.checking.engine import Measured, apart, budget, law, within_reach, worst
+from posenc.checking.errors import Declined
 from posenc.checking.subject import Subject, arange, relative_to_first
 
 
@@ -31,7 +32,7 @@ def _compared(subject: Subject, part: Tensor, whole: Tensor, farthest: int, what
     inputs=({"queries": 1, "keys": 9}, {"queries": 4, "keys": 12}, {"queries": 3, "keys": 9}, {"queries": 1, "keys": 257}),
     keys=2,
 )
-def last_queries_equal_the_whole(subject: Subject, queries: int, keys: int) -> Measured:
+def decode_equals_prefill(subject: Subject, queries: int, keys: int) -> Measured:
     """The last queries over all keys, as in decoding, have the last rows of the whole."""
     queries = min(queries, keys)
     within_reach(subject, keys)
@@ -48,7 +49,7 @@ def blocks_of_keys_equal_the_whole(subject: Subject, length: int, first: int) ->
 
 
 @law("bias", bug="position ignored", inputs=({"length": 9},), length=2)
-def order_does_not_matter_to_a_bias(subject: Subject, length: int) -> Measured:
+def storage_order_does_not_matter(subject: Subject, length: int) -> Measured:
     """Keys and queries stored in another order, each with its position, have the bias in that order."""
     order = torch.arange(length).roll(1).flip(0)
     at = arange(0, length)
@@ -58,7 +59,7 @@ def order_does_not_matter_to_a_bias(subject: Subject, length: int) -> Measured:
 
 
 @law("bias", bug="position ignored", inputs=({"batch": 3, "length": 5, "start": 7}, {"batch": 2, "length": 2, "start": 1}))
-def rows_have_their_own_bias(subject: Subject, batch: int, length: int, start: int) -> Measured:
+def rows_have_their_own_positions(subject: Subject, batch: int, length: int, start: int) -> Measured:
     """Rows of a batch at different positions, with one gap, equal each row alone."""
     at = torch.cat([torch.cat([arange(start * b, 1), arange(start * b + 1 + b, length)], 1) for b in range(batch)])
     together = subject.bias(at, at)
@@ -69,7 +70,7 @@ def rows_have_their_own_bias(subject: Subject, batch: int, length: int, start: i
 
 
 @law("bias", bug="position ignored", inputs=({"shift": 37}, {"shift": 3001}))
-def a_shift_does_not_matter_to_a_bias(subject: Subject, shift: int) -> Measured:
+def shift_invariance(subject: Subject, shift: int) -> Measured:
     """Moving all positions by the same amount changes nothing."""
     if "shift_invariant" not in subject.traits:
         raise Declined("not declared", "shift invariance is not declared")
@@ -81,7 +82,7 @@ def a_shift_does_not_matter_to_a_bias(subject: Subject, shift: int) -> Measured:
 
 
 @law("bias", bug="length state", must_run=True, inputs=({"length": 6, "long": 513}, {"length": 511, "long": 513}), long=2)
-def short_biases_equal_long_biases(subject: Subject, length: int, long: int) -> Measured:
+def short_calls_equal_long_calls(subject: Subject, length: int, long: int) -> Measured:
     """A short sequence has the first rows and columns of a long one; and again, after it."""
     long = max(long, length)
     within_reach(subject, long)
@@ -95,7 +96,7 @@ def short_biases_equal_long_biases(subject: Subject, length: int, long: int) -> 
 
 
 @law("bias", bug="cache key", must_run=True, inputs=({"length": 6, "start": 5},))
-def other_queries_do_not_matter(subject: Subject, length: int, start: int) -> Measured:
+def other_offsets_do_not_matter(subject: Subject, length: int, start: int) -> Measured:
     """Two calls of one shape at different query positions do not see each other's bias."""
     keys = arange(0, length + start)
     within_reach(subject, length + start)

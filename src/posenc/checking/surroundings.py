@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, need_module, need_torch, within_reach, worst
+from posenc.checking.engine import Measured, apart, budget, law, need_module, need_torch, within_reach, worst
+from posenc.checking.errors import Declined
 from posenc.checking.preemption import lines_of, preempted
 from posenc.checking.subject import FIRST, Seam, Subject, arange
 
@@ -42,7 +43,7 @@ def no_number_is_nan(subject: Subject, length: int, start: int) -> Measured:
 
 
 @law(*ALL, bug="strides", must_run=True, inputs=({"length": 5},))
-def inputs_are_not_written(subject: Subject, length: int) -> Measured:
+def forward_writes_nothing(subject: Subject, length: int) -> Measured:
     """A call changes neither its tokens nor its positions."""
     at = arange(0, length)
     if subject.seam == "rotate":
@@ -150,7 +151,7 @@ def other_dtypes_do_not_matter(subject: Subject, length: int, start: int) -> Mea
 
 
 @law("rotate", "embed", "attention", bug="gradient", inputs=({"length": 4, "start": 3}, {"length": 4, "start": 0}), start=0)
-def gradients_are_finite_differences(subject: Subject, length: int, start: int) -> Measured:
+def gradients(subject: Subject, length: int, start: int) -> Measured:
     """The gradient with respect to the tokens is what finite differences give."""
     need_torch(subject)
     tensors = list(subject.heads(1, length, length)) if subject.seam == "attention" else [_tokens(subject, length)[:1]]
@@ -194,7 +195,7 @@ def _computes_in_float64(subject: Subject, tensors: list[Tensor], ats: list[Tens
 
 
 @law("rotate", "embed", "attention", bug="inference mode", inputs=({"length": 6},))
-def training_works_after_inference_mode(subject: Subject, length: int) -> Measured:
+def inference_mode_does_not_matter(subject: Subject, length: int) -> Measured:
     """A call under inference_mode leaves nothing behind that a later call with gradients cannot use."""
     need_torch(subject)
     expected = subject.fresh().sample(length, 0)

@@ -35,7 +35,7 @@ def _alone(subject: Subject, x: Tensor, positions: Tensor) -> Tensor:
     inputs=({"length": 9, "start": 0}, {"length": 9, "start": 37}),
     start=0,
 )
-def one_by_one_equals_at_once(subject: Subject, length: int, start: int) -> Measured:
+def decode_equals_prefill(subject: Subject, length: int, start: int) -> Measured:
     """Tokens that are encoded one by one, each at its position, equal the same tokens in one call."""
     within_reach(subject, start + length)
     x, at = subject.tokens(1, length), arange(start, length)
@@ -51,7 +51,7 @@ def one_by_one_equals_at_once(subject: Subject, length: int, start: int) -> Meas
     must_run=True,
     inputs=({"length": 13, "chunk": 5}, {"length": 300, "chunk": 256}),
 )
-def chunks_equal_the_whole(subject: Subject, length: int, chunk: int) -> Measured:
+def chunked_equals_whole(subject: Subject, length: int, chunk: int) -> Measured:
     """Chunks of a sequence, each at its positions, equal the whole."""
     within_reach(subject, length)
     x, at = subject.tokens(1, length), arange(0, length)
@@ -61,7 +61,7 @@ def chunks_equal_the_whole(subject: Subject, length: int, chunk: int) -> Measure
 
 
 @law("rotate", "embed", "table", bug="position ignored", inputs=({"length": 12},), length=2)
-def order_does_not_matter(subject: Subject, length: int) -> Measured:
+def storage_order_does_not_matter(subject: Subject, length: int) -> Measured:
     """Tokens stored in another order, each with its position, give the same in that order."""
     x, at = subject.tokens(1, length), arange(0, length)
     whole = subject.rows(x, at)

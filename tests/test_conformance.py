@@ -11,6 +11,8 @@ import torch
 import in_process
 import posenc
 from posenc.checking import Report, Result
+from posenc.checking.engine import LAWS
+from posenc.checking.table import SENTENCES, rows
 from sampling import one_in
 
 CORRECT = {
@@ -194,6 +196,24 @@ def test_what_fails_once_and_not_again_is_a_failure():
     report = posenc.check(rotate=lambda x, positions: rotate(x, positions))
     assert not report.passed
     assert any("once and not again" in result.detail for result in report.results)
+
+
+def test_every_law_has_one_sentence_and_every_sentence_a_law():
+    pytest.importorskip("transformers")
+    import posenc.transformers.model_laws  # noqa: F401 (adds the laws of models)
+
+    assert {name for kind in LAWS.values() for name in kind} == set(SENTENCES)
+    assert set(LAWS) == {"rotate", "embed", "table", "bias", "attention", "encoding", "model"}
+    everywhere = {name for name, kinds, _ in rows() if {"attention", "encoding", "model"} <= set(kinds)}
+    assert everywhere == {"decode_equals_prefill", "packed_equals_separate", "batch_mates_do_not_matter"}
+
+
+def test_the_command_prints_the_table_of_laws():
+    done = in_process.posenc("check", "--laws")
+    assert done.returncode == 0, done.stderr
+    name, kinds, sentence = next(row for row in rows() if row[0] == "packed_equals_separate")
+    assert {"attention", "encoding"} <= set(kinds)
+    assert f"{name} ({', '.join(kinds)})\n    {sentence.en}\n" in done.stdout
 
 
 PLUGGED = (

@@ -7,7 +7,8 @@ import torch
 
 from posenc import Positions, Stack, create
 from posenc.attention import backends, plan
-from posenc.checking import laws
+from posenc.checking import engine, laws
+from posenc.checking.bugs import BUGS
 from posenc.encoding import PositionalEncoding, added_to_output
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
@@ -491,6 +492,39 @@ def test_report_names_what_broke_and_the_backends():
     assert results["decode_equals_prefill"].backends == ("sdpa",)
     assert results["shift_invariance"].backends == ("reference",)  # what a shift changes is looked for by the reference
     assert results["backends_agree"].backends == ("reference", "sdpa")
+
+
+def test_a_failure_is_shrunk_and_its_bug_named():
+    (result,) = laws.report(CountsByIndex(), laws=["decode_equals_prefill"])
+    assert dict(result.example) == {"batch": 1, "length": 11}  # the law needs eleven tokens
+    assert result.figure > result.allowed > 0
+    assert result.bug is BUGS["decode offset"]
+    assert "smallest input: batch 1, length 11" in str(result)
+
+
+def test_an_encoding_that_raises_breaks_the_law():
+    class Unfinished(PositionalEncoding):
+        def embed(self, x, at):
+            raise NotImplementedError("later")
+
+    (result,) = laws.report(Unfinished(), laws=["padded_equals_unpadded"])
+    assert (result.verdict, result.detail) == ("failed", "raises NotImplementedError: later")
+
+
+def test_a_law_of_ones_own_is_tried_by_the_same_engine(monkeypatch):
+    monkeypatch.setitem(engine.LAWS, "encoding", dict(engine.LAWS["encoding"]))
+    monkeypatch.setattr(laws.registry, "LAWS", dict(laws.LAWS))
+
+    @laws.law
+    def embeds_zeros_as_zeros(encoding, setting):
+        if encoding.embed(torch.zeros(1, 2, setting.d_model), Positions.arange(1, 2)).any():
+            raise laws.LawBroken("zeros become something else")
+
+    with pytest.raises(laws.LawBroken, match=r"^embeds_zeros_as_zeros: Sinusoidal.*: zeros become something else"):
+        embeds_zeros_as_zeros(Sinusoidal(32), laws.Setting())
+    found = [laws.report(made, laws=["embeds_zeros_as_zeros"])[0] for made in (Sinusoidal(32), ALiBi(4))]
+    assert [one.verdict for one in found] == ["failed", "passed"]
+    assert found[0].detail == "zeros become something else"
 
 
 def test_a_named_backend_is_never_replaced_by_another():

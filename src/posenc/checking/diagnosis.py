@@ -29,6 +29,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     ("length state", "", "far_tokens_do_not_matter"),
     ("length state", TOKENWISE, "short_calls_equal_long_calls"),
     ("bias cache", "bias", "decode_equals_prefill"),
+    ("bias cache", "bias", "blocks_of_keys_equal_the_whole"),
     ("decode offset", "attention", "decode_equals_prefill"),
     ("one side", "attention", "shift_invariance"),
     ("cache key", "", "other_dtypes_do_not_matter"),

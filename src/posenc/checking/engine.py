@@ -7,6 +7,7 @@ nothing about this subject, and `LawBroken` for what is wrong and no number.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,12 +17,13 @@ import torch
 from torch import Tensor
 
 from posenc.checking.bugs import BUGS
-from posenc.checking.errors import Declined, LawBroken
+from posenc.checking.errors import Declined, LawBroken, NotApplicable
 from posenc.checking.result import Result
-from posenc.checking.subject import Subject
+from posenc.checking.subject import Subject, relative_to_first
 
 MOST_TRIES = 60  # calls of a law while its input is made smaller
 CONFIRMATIONS = 2
+SUMS = 4.0  # sums over keys round more than one product: allowed besides the budget of one term
 
 
 class Measured(NamedTuple):
@@ -231,19 +233,38 @@ def budget(subject: Subject, expected: Tensor, farthest: int) -> float:
     return size * eps * (32 + 4 * farthest) if subject.seam != "bias" else size * eps * 32 + 4 * eps * farthest
 
 
+def compared(subject: Subject, actual: Tensor, expected: Tensor, farthest: int, what: str) -> Measured:
+    """Two arrangements of the same tokens; biases count up to a constant for each query, which a softmax does not see."""
+    if subject.seam == "bias":
+        actual, expected = relative_to_first(actual), relative_to_first(expected)
+    sums = SUMS if subject.seam == "attention" else 1.0
+    return apart(actual, expected, sums * budget(subject, expected, farthest), what)
+
+
 def within_reach(subject: Subject, farthest: int) -> None:
     """Raises Declined where the implementation serves no position so far away."""
     if farthest > subject.reach:
-        raise Declined("not applicable", f"it serves positions up to {subject.reach}")
+        raise NotApplicable(f"it serves positions up to {subject.reach}")
 
 
 def need_torch(subject: Subject) -> None:
     if subject.is_numpy:
-        raise Declined("not applicable", "it computes with NumPy")
+        raise NotApplicable("it computes with NumPy")
 
 
 def need_module(subject: Subject) -> Any:
     """The module. Raises Declined where none is known."""
     if subject.module is None:
-        raise Declined("not applicable", "no torch module is known: the callable is none and carries none as `module`")
+        raise NotApplicable("no torch module is known: the callable is none and carries none as `module`")
     return subject.module
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """torch's default dtype is another one inside."""
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(before)

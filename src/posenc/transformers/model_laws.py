@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from posenc.checking.diagnosis import of_failures
 from posenc.checking.engine import Measured, chosen, law, tried, worst
-from posenc.checking.errors import Declined
+from posenc.checking.errors import Declined, NotApplicable
 from posenc.checking.result import Identity, Report
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -113,7 +113,7 @@ class LoadedModel:
     def needs_cache(self) -> None:
         """Raises Declined where the model does not decode."""
         if not self.decodes:
-            raise Declined("not applicable", "it returns no cache and is not made to generate")
+            raise NotApplicable("it returns no cache and is not made to generate")
 
     @property
     def pad_token(self) -> int:
@@ -387,7 +387,7 @@ def padded_decoding_equals_alone(subject: LoadedModel, length: int, pad: int) ->
     subject.needs_cache()
     subject.needs("attention_mask")
     if subject.heads is None:
-        raise Declined("not applicable", "it has no attention, so that no mask says anything of tokens it has read")
+        raise NotApplicable("it has no attention, so that no mask says anything of tokens it has read")
     ids = subject.ids(length)
     filler = torch.full((1, pad), subject.pad_token, device=ids.device)
     rows = torch.cat([torch.cat([filler, ids], 1), subject.ids(length + pad, 1)])
@@ -423,7 +423,7 @@ def packed_equals_separate(subject: LoadedModel, first: int, second: int) -> Mea
 def later_tokens_do_not_matter(subject: LoadedModel, length: int) -> Measured:
     """Another last token does not change what earlier tokens give."""
     if not subject.decodes:
-        raise Declined("not applicable", "it is no causal model: it returns no cache and is not made to generate")
+        raise NotApplicable("it is no causal model: it returns no cache and is not made to generate")
     ids = subject.ids(length)
     other = ids.clone()
     other[:, -1] = (other[:, -1] + 1) % subject.vocabulary
@@ -435,7 +435,7 @@ def later_tokens_do_not_matter(subject: LoadedModel, length: int) -> Measured:
 def _past_trained(subject: LoadedModel) -> int:
     subject.needs("position_ids")
     if subject.trained is None:
-        raise Declined("not applicable", "the configuration names no number of positions")
+        raise NotApplicable("the configuration names no number of positions")
     return subject.trained
 
 

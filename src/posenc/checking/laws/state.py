@@ -11,7 +11,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.engine import Measured
+from posenc.checking.engine import Measured, default_dtype
 from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close, difference, same, within
 from posenc.checking.laws.registry import breaks
@@ -131,13 +131,9 @@ def default_dtype_does_not_matter(encoding: PositionalEncoding, setting: Setting
     """The same under torch.set_default_dtype(bfloat16) and (float64)."""
     world = World(setting)
     expected = world.output(encoding, world.x, world.plain())
-    default = torch.get_default_dtype()
     for dtype in (torch.bfloat16, torch.float64):
-        try:
-            torch.set_default_dtype(dtype)
+        with default_dtype(dtype):
             found = world.output(encoding, world.x, world.plain())
-        finally:
-            torch.set_default_dtype(default)
         yield same(found, expected, f"default dtype {dtype}")
 
 

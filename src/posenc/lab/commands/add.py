@@ -336,10 +336,14 @@ def line(result: Result) -> str:
         return f"– {result.law}: {result.detail}"
     if result.held:
         return f"✓ {result.law}"
-    from posenc.checking.laws import LAWS
+    from posenc.checking.table import SENTENCES
     from posenc.lab.run.task_admission import CHECKS
 
     name = result.law.partition(",")[0]
-    law = LAWS.get(name) or CHECKS.get(name)
-    says = (law.__doc__ or "").splitlines()[0] if law else "A forward and a backward pass in the lab's model."
+    if name in SENTENCES:
+        says = SENTENCES[name].en
+    elif name in CHECKS:
+        says = (CHECKS[name].__doc__ or "").splitlines()[0]
+    else:
+        says = "A forward and a backward pass in the lab's model."
     return f"✗ {result.law}: {says}\n    {result.detail.splitlines()[0]}"

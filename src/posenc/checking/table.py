@@ -6,10 +6,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from posenc.checking.engine import LAWS
 from posenc.checking.say import say
+from posenc.checking.subject import Seam
 from posenc.support.languages import Words
 
+KINDS = (*get_args(Seam), "encoding", "model")
 SENTENCES: dict[str, Words] = {
     # parts of a sequence
     "decode_equals_prefill": say("Tokens decoded one by one give what one call gives."),
@@ -91,5 +95,5 @@ SENTENCES: dict[str, Words] = {
 
 def rows() -> list[tuple[str, list[str], Words]]:
     """(name, what it is tried on, sentence) of every law that is tried on anything, in the order of the table."""
-    tried = {name: [kind for kind, laws in LAWS.items() if name in laws] for name in SENTENCES}
-    return [(name, sorted(kinds), SENTENCES[name]) for name, kinds in tried.items() if kinds]
+    tried = {name: [kind for kind in KINDS if name in LAWS.get(kind, {})] for name in SENTENCES}
+    return [(name, kinds, SENTENCES[name]) for name, kinds in tried.items() if kinds]

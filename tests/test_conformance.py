@@ -90,16 +90,6 @@ def test_the_same_seed_gives_the_same_report():
     assert first["identity"]["facts"]["arithmetic"] == "bfloat16 positions"
 
 
-def test_a_failure_that_does_not_come_again_is_not_reported():
-    calls = []
-
-    def fails_once(x, positions):
-        calls.append(1)
-        return half_split(x, positions + 1 if len(calls) == 60 else positions)
-
-    assert posenc.check(rotate=fails_once).passed
-
-
 def test_a_callable_that_fails_at_once_is_unusable():
     with pytest.raises(posenc.checking.Unusable, match=r"rotate: .* KeyError"):
         posenc.check(rotate=lambda x, positions: {}["missing"])

@@ -13,6 +13,7 @@ from pathlib import Path
 from claims_page import claims_table
 from envelopes import picture
 from far_context_table import far_context_table
+from laws_table import laws_table
 from PIL import Image
 from rows_table import rows_table
 from scores_table import scores_table
@@ -46,6 +47,7 @@ def pages() -> dict[Path, str]:
         made[notes] = with_table(notes, rows_table(language))
         measured = HERE / f"results{suffix}"
         made[measured] = with_table(measured, far_context_table(language))
+        made[HERE / f"check{suffix}"] = with_table(HERE / f"check{suffix}", laws_table(language))
         made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))
         tested = ROOT / "results" / "claims" / f"README{suffix}"
         made[tested] = with_table(tested, claims_table(language))

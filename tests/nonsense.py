@@ -425,7 +425,7 @@ SPECIAL: dict[str, Callable[[], Any]] = {
     "transformers.evict:keep": lambda: [0, 3],
     "transformers.extend:length": lambda: 256,
     "transformers.extend:method": lambda: "linear",
-    "transformers.check:laws": lambda: ["cached_equals_uncached"],
+    "transformers.check:laws": lambda: ["decode_equals_prefill"],
     "transformers.check:seed": lambda: 1,
     "transformers.from_pretrained:folder": lambda: saved_llama(),
     "register_rope:name": lambda: f"nonsense-{next(COUNT)}",

@@ -12,7 +12,7 @@ import posenc
 from posenc import Positions
 from posenc.catalogue.lookup import BY_NAME
 from posenc.checking import laws
-from posenc.checking.laws.errors import LawBroken
+from posenc.checking.errors import LawBroken
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.of_families.linear_boxes import LinearBoxes
 from posenc.encodings.of_families.projected_rope import ProjectedRoPE

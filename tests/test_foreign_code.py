@@ -225,7 +225,7 @@ def test_the_laws_of_an_encoding_are_broken_by_an_exit() -> None:
             sys.exit(0)
 
     found = report(Ending(), laws=["locality"])
-    assert [(one.verdict, one.detail) for one in found] == [("broken", "SystemExit: 0")]
+    assert [(one.verdict, one.detail) for one in found] == [("failed", "raises SystemExit: 0")]
 
 
 # posenc lab -----------------------------------------------------------------------------------------------------------

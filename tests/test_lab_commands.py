@@ -797,10 +797,10 @@ def test_an_error_of_attention_is_told_once(tmp_path: Path) -> None:
 
 
 def test_equal_errors_of_laws_are_told_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    from posenc.checking.laws import LawResult
+    from posenc.checking import Result
     from posenc.lab.commands import add as lab_add
 
-    results = [LawResult(name, "broken", "ValueError: planted") for name in "abcdefg"]
+    results = [Result(name, "failed", "ValueError: planted") for name in "abcdefg"]
     monkeypatch.setattr(lab_add, "told", lambda *_, limit: results)
     with pytest.raises(typer.Exit):
         lab_add.check("encoding", "mine.py:Mine", lambda: iter(()), quiet=False, as_json=False)

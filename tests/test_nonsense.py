@@ -8,6 +8,7 @@ from nonsense import doors, raised_by_posenc, report
 from posenc import PerLayer, Positions, frequencies
 from posenc.attention.backends import BACKENDS
 from posenc.attention.module import Attention
+from posenc.checking.engine import LAWS
 from sampling import WITHOUT_STATES, foundation_first
 
 DOORS = {door.name: door for door in doors()}
@@ -17,6 +18,7 @@ DOORS = {door.name: door for door in doors()}
 def _laws(monkeypatch):
     """A law that a call adds is gone afterwards."""
     monkeypatch.setattr(posenc.checking.laws.registry, "LAWS", dict(posenc.laws.LAWS))
+    monkeypatch.setitem(LAWS, "encoding", dict(LAWS["encoding"]))
 
 
 @pytest.mark.parametrize(

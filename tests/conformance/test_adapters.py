@@ -13,8 +13,8 @@ from conformance.correct import CORRECT, Rope, sizes, slopes_of
 from posenc.checking.adapters import Buckets, ByLengths, ByOffset, CosSin, HuggingFaceRotary, ScoreMod, Slopes
 from posenc.checking.identify import FACTS
 
-FEW = ["one_by_one_equals_at_once", "rows_have_their_own_positions"]
-FEW_OF_BIAS = ["last_queries_equal_the_whole", "rows_have_their_own_bias"]
+FEW = ["decode_equals_prefill", "rows_have_their_own_positions"]
+FEW_OF_BIAS = ["decode_equals_prefill", "rows_have_their_own_positions"]
 HALF = {"layout": "half", "base": 10000.0}
 ALIBI = {"kind": "linear", "slopes": slopes_of(6)}
 

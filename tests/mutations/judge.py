@@ -298,7 +298,7 @@ def fingerprint(mutant: Mutant, visible: bool) -> str:
     digest = hashlib.sha256()
     paths = [SOURCE / mutant.file, *nearest.nearest(mutant.file)]
     if visible:
-        paths += [HERE / "worlds.py", *sorted((SOURCE / "checking/laws").glob("*.py"))]
+        paths += [HERE / "worlds.py", SOURCE / "checking/engine.py", *sorted((SOURCE / "checking/laws").glob("*.py"))]
     for path in paths:
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -432,7 +432,7 @@ def extend(subject: Subject) -> str:
 
 SAME = {  # the laws of posenc.transformers.model_laws that measure what is measured here
     "left_padded_equals_alone": "padded",
-    "cached_equals_uncached": "cached",
+    "decode_equals_prefill": "cached",
     "chunked_equals_whole": "chunked",
     "packed_equals_separate": "packed",
 }

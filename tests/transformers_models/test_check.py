@@ -22,7 +22,7 @@ def model_of(model_type="llama", attention=None, dtype=torch.float32, **sizes):
 def test_correct_models_pass(model_type):
     report = pt.check(model_of(model_type))
     assert report.passed, report
-    assert report["cached_equals_uncached"].verdict == "passed"
+    assert report["decode_equals_prefill"].verdict == "passed"
     assert report["packed_equals_separate"].verdict == "passed"
 
 
@@ -82,10 +82,10 @@ def test_attention_that_documents_a_position_bias_and_ignores_it_is_found(monkey
 
 
 OVER_A_CACHE = {
-    "cached_equals_uncached",
+    "decode_equals_prefill",
     "chunked_equals_whole",
     "padded_decoding_equals_alone",
-    "cached_equals_uncached_past_the_trained_length",
+    "decode_equals_prefill_past_the_trained_length",
 }
 
 
@@ -120,14 +120,14 @@ def test_what_could_not_be_tried_is_not_passed(kind, why):
     assert not report.failures
     assert not report.passed
     assert report.to_dict()["passed"] is False
-    assert f"? cached_equals_uncached: not tried, because {why}" in str(report)
+    assert f"? decode_equals_prefill: not tried, because {why}" in str(report)
     assert pt.check(model, allow_untried=True).passed
 
 
 def test_a_cache_of_another_name_is_tried():
     """mamba calls it cache_params before transformers 5.24, rwkv has a state: whatever a model returns and takes."""
     for model_type in ("mamba", "rwkv"):
-        report = pt.check(model_of(model_type), laws=["cached_equals_uncached", "chunked_equals_whole"])
+        report = pt.check(model_of(model_type), laws=["decode_equals_prefill", "chunked_equals_whole"])
         assert {result.verdict for result in report.results} <= {"passed", "failed"}
 
 
@@ -211,10 +211,10 @@ def test_a_base_model_is_tried_over_its_cache():
 def test_dynamic_ntk_depends_on_history():
     model = model_of(rope_parameters={"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0})
     report = pt.check(model)
-    assert [result.law for result in report.failures] == ["cached_equals_uncached_past_the_trained_length"]
+    assert [result.law for result in report.failures] == ["decode_equals_prefill_past_the_trained_length"]
     assert "25104" in report.failures[0].bug.threads[0]
     with pt.length(model, 4096):
-        assert pt.check(model, laws=["cached_equals_uncached_past_the_trained_length"]).passed
+        assert pt.check(model, laws=["decode_equals_prefill_past_the_trained_length"]).passed
 
 
 class Counted(torch.nn.Module):
@@ -232,7 +232,7 @@ def test_a_lost_offset_is_found():
     model = model_of()
     model.model.rotary_emb = Counted(model.model.rotary_emb)
     failed = {result.law for result in pt.check(model).failures}
-    assert {"cached_equals_uncached", "chunked_equals_whole", "padded_decoding_equals_alone"} <= failed
+    assert {"decode_equals_prefill", "chunked_equals_whole", "padded_decoding_equals_alone"} <= failed
 
 
 class Longest(torch.nn.Module):
@@ -250,7 +250,7 @@ class Longest(torch.nn.Module):
 def test_a_state_that_earlier_requests_leave_is_found():
     model = model_of()
     model.model.rotary_emb = Longest(model.model.rotary_emb)
-    assert "earlier_requests_do_not_change_the_next" in {result.law for result in pt.check(model).failures}
+    assert "earlier_calls_do_not_matter" in {result.law for result in pt.check(model).failures}
 
 
 def test_noise_of_the_model_s_own_hides_nothing():
@@ -262,7 +262,7 @@ def test_noise_of_the_model_s_own_hides_nothing():
     def dropped(module, given, found):
         return torch.nn.functional.dropout(found, 0.1)
 
-    for hook, law in ((mixed, "other_rows_do_not_matter"), (dropped, "the_same_request_gives_the_same")):
+    for hook, law in ((mixed, "batch_mates_do_not_matter"), (dropped, "the_same_call_gives_the_same")):
         model = model_of()
         model.model.layers[0].mlp.register_forward_hook(hook)
         assert law in {result.law for result in pt.check(model).failures}
@@ -315,7 +315,7 @@ def test_the_model_is_as_it_was():
 def test_bad_input_is_refused():
     with pytest.raises(pt.Unsupported, match="expected a language model or an encoder"):
         pt.check(torch.nn.Linear(2, 2))
-    with pytest.raises(ValueError, match="laws: models have no law 'padding'"):
+    with pytest.raises(ValueError, match="laws: model has no law 'padding'"):
         pt.check(model_of(), laws=["padding"])
     with pytest.raises(ValueError, match="seed"):
         pt.check(model_of(), seed=-1)

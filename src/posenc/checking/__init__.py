@@ -4,12 +4,14 @@
     report.passed, print(report)
 
 The laws need no formula: they compare an implementation with itself in other calls. What it is (layout, base, slopes,
-buckets) is identified from the numbers. `posenc.laws` are the laws of posenc's own contract.
+buckets) is identified from the numbers. `posenc.laws` tries the laws of encodings with the same engine.
 
     checking.py      check(...): one implementation in, a report out
     subject.py       the seams' signatures, and how the implementation is called
+    table.py         every law's name and sentence, for callables, encodings and models
     engine.py        trying, shrinking, confirming
-    tokenwise.py rotation.py biases.py attention.py surroundings.py      the laws
+    arrangements.py tokenwise.py rotation.py biases.py attention.py surroundings.py      the laws of callables
+    laws/            the laws of encodings; those of models are in posenc.transformers
     bugs.py          the classes of bugs, with threads
     diagnosis.py     from the laws that fail and the identity to one bug and its fix
     identify/        what the implementation is

@@ -6,69 +6,17 @@ Legend: b batch, h query heads, g key heads, i query, j key, d channels.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, within_reach, worst
+from posenc.checking.arrangements import causal
+from posenc.checking.engine import Measured, apart, compared, law
+from posenc.checking.errors import Declined
 from posenc.checking.subject import Subject, arange
-
-SUMS = 4.0  # sums over keys round more than one product: allowed besides the budget of one term
-
-
-def _compared(subject: Subject, actual: Tensor, expected: Tensor, farthest: int, what: str) -> Measured:
-    return apart(actual, expected, SUMS * budget(subject, expected, farthest), what)
-
-
-def _causal(subject: Subject) -> None:
-    if "causal" not in subject.traits:
-        raise Declined("not declared", "causal attention is not declared")
-
-
-@law(
-    "attention",
-    bug="decode offset",
-    must_run=True,
-    inputs=({"length": 9, "start": 0}, {"length": 9, "start": 37}),
-    start=0,
-    length=2,
-)
-def decoding_equals_prefill(subject: Subject, length: int, start: int) -> Measured:
-    """Queries one by one over the keys so far give what one pass gives."""
-    _causal(subject)
-    within_reach(subject, start + length)
-    q, k, v = subject.heads(1, length, length)
-    at = arange(start, length)
-    whole = subject(q, k, v, at, at)
-    parts = [
-        subject(q[:, :, n : n + 1], k[:, :, : n + 1], v[:, :, : n + 1], at[:, n : n + 1], at[:, : n + 1])
-        for n in range(length)
-    ]
-    return _compared(subject, torch.cat(parts, 2), whole, start + length, "one by one and in one pass")
-
-
-@law(
-    "attention",
-    bug="causal alignment",
-    must_run=True,
-    inputs=({"length": 11, "chunk": 4}, {"length": 70, "chunk": 64}),
-    length=2,
-)
-def chunked_prefill_equals_prefill(subject: Subject, length: int, chunk: int) -> Measured:
-    """Chunks of queries over the keys so far give what one pass gives."""
-    _causal(subject)
-    within_reach(subject, length)
-    q, k, v = subject.heads(1, length, length)
-    at = arange(0, length)
-    whole, parts = subject(q, k, v, at, at), []
-    for n in range(0, length, chunk):
-        end = min(n + chunk, length)
-        parts.append(subject(q[:, :, n:end], k[:, :, :end], v[:, :, :end], at[:, n:end], at[:, :end]))
-    return _compared(subject, torch.cat(parts, 2), whole, length, "chunks and one pass")
 
 
 @law("attention", bug="future", must_run=True, inputs=({"length": 8, "queries": 8}, {"length": 8, "queries": 3}), length=2)
-def the_future_does_not_matter(subject: Subject, length: int, queries: int) -> Measured:
+def later_tokens_do_not_matter(subject: Subject, length: int, queries: int) -> Measured:
     """Keys and values after a query do not change what it reads."""
-    _causal(subject)
+    causal(subject)
     queries = min(queries, length)
     q, k, v = subject.heads(1, length, length)
     at = arange(0, length)
@@ -79,39 +27,6 @@ def the_future_does_not_matter(subject: Subject, length: int, queries: int) -> M
     if queries == 1:
         return Measured(0.0, 0.0, "the last query alone has no future")
     return apart(changed[:, :, :-1], out[:, :, :-1], 0.0, "before and after the last key and value were changed")
-
-
-@law("attention", bug="position ignored", inputs=({"length": 8},), length=2)
-def order_of_keys_does_not_matter(subject: Subject, length: int) -> Measured:
-    """Keys and values stored in another order, each with its position, give the same."""
-    q, k, v = subject.heads(1, length, length)
-    at = arange(0, length)
-    order = torch.arange(length).roll(1).flip(0)
-    mixed = subject(q, k[:, :, order], v[:, :, order], at, at[:, order])
-    return _compared(subject, mixed, subject(q, k, v, at, at), length, f"keys in the order {order.tolist()}")
-
-
-@law("attention", bug="batch mates", inputs=({"length": 6, "far": 300}, {"length": 6, "far": 9000}))
-def mates_do_not_matter_to_attention(subject: Subject, length: int, far: int) -> Measured:
-    """A row at small positions gives the same beside a row at large ones as alone; so does the other."""
-    within_reach(subject, far + length)
-    q, k, v = subject.heads(2, length, length)
-    at = torch.cat([arange(0, length), arange(far, length)])
-    together = subject(q, k, v, at, at)
-    alone = torch.cat([subject(q[b : b + 1], k[b : b + 1], v[b : b + 1], at[b : b + 1], at[b : b + 1]) for b in range(2)])
-    return _compared(subject, together, alone, far + length, "two rows together and each alone")
-
-
-@law("attention", bug="position ignored", inputs=({"shift": 37}, {"shift": 3001}))
-def a_shift_does_not_matter_to_attention(subject: Subject, shift: int) -> Measured:
-    """Moving all positions by the same amount changes nothing."""
-    if "shift_invariant" not in subject.traits:
-        raise Declined("not declared", "shift invariance is not declared")
-    within_reach(subject, shift + 9)
-    q, k, v = subject.heads(1, 9, 9)
-    at = arange(0, 9)
-    out = subject(q, k, v, at, at)
-    return _compared(subject, subject(q, k, v, at + shift, at + shift), out, shift + 9, f"shifted by {shift}")
 
 
 @law("attention", bug="softmax axis", must_run=True, inputs=({"length": 6},))
@@ -140,31 +55,13 @@ def heads_read_their_own_keys(subject: Subject, length: int) -> Measured:
     return Measured(float(wrong), 0.0, "query heads that read another key head than that of their group")
 
 
-@law("attention", bug="length state", must_run=True, inputs=({"length": 6, "long": 700},), long=2)
-def short_passes_equal_long_passes(subject: Subject, length: int, long: int) -> Measured:
-    """The first queries of a long pass give what they give alone; and alone again, after it."""
-    _causal(subject)
-    long = max(long, length)
-    within_reach(subject, long)
-    q, k, v = subject.heads(1, long, long)
-    short = [one[:, :, :length] for one in (q, k, v)]
-    at = arange(0, length)
-    before = subject(*short, at, at)
-    whole = subject(q, k, v, arange(0, long), arange(0, long))[:, :, :length]
-    after = subject(*short, at, at)
-    return worst(
-        _compared(subject, after, before, length, f"before and after a pass of {long} tokens"),
-        _compared(subject, whole, before, length, f"alone and as the beginning of {long} tokens"),
-    )
-
-
 def _documents(subject: Subject) -> None:
     if not subject.documents:
         raise Declined("not declared", "the callable has no arguments q_documents and k_documents")
 
 
 @law("attention", bug="packing", inputs=({"first": 5, "second": 4},))
-def packed_documents_equal_separate_ones(subject: Subject, first: int, second: int) -> Measured:
+def packed_equals_separate(subject: Subject, first: int, second: int) -> Measured:
     """Documents in one row, each counted from 0, read what they read alone."""
     _documents(subject)
     q, k, v = subject.heads(1, first + second, first + second)
@@ -176,11 +73,11 @@ def packed_documents_equal_separate_ones(subject: Subject, first: int, second: i
         mine = documents[:, part]
         one = [x[:, :, part] for x in (q, k, v)]
         alone.append(subject(*one, at[:, part], at[:, part], q_documents=mine, k_documents=mine))
-    return _compared(subject, packed, torch.cat(alone, 2), first + second, f"documents of {first} and {second} tokens")
+    return compared(subject, packed, torch.cat(alone, 2), first + second, f"documents of {first} and {second} tokens")
 
 
 @law("attention", bug="padding", inputs=({"length": 5, "pad": 3}, {"length": 1, "pad": 2}))
-def padding_does_not_matter(subject: Subject, length: int, pad: int) -> Measured:
+def padded_equals_unpadded(subject: Subject, length: int, pad: int) -> Measured:
     """Padding on either side changes nothing for real tokens, and padded queries stay finite."""
     _documents(subject)
     size = length + 2 * pad
@@ -195,4 +92,4 @@ def padding_does_not_matter(subject: Subject, length: int, pad: int) -> Measured
     alone = subject(*[x[:, :, real] for x in (q, k, v)], at[:, real], at[:, real], q_documents=mine, k_documents=mine)
     if not bool(torch.isfinite(padded).all()):
         return apart(padded, torch.zeros_like(padded), 0.0, "padded queries")
-    return _compared(subject, padded[:, :, real], alone, length, f"{pad} padded tokens on either side")
+    return compared(subject, padded[:, :, real], alone, length, f"{pad} padded tokens on either side")

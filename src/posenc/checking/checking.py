@@ -10,11 +10,11 @@ from typing import Any, get_args
 
 import torch
 
-from posenc.checking import attention, biases, rotation, surroundings, tokenwise
+from posenc.checking import arrangements, attention, biases, rotation, surroundings, tokenwise
 from posenc.checking.adapters import of_positions
 from posenc.checking.bugs import BUGS
 from posenc.checking.diagnosis import EXPECTED, diagnosed, of_failures
-from posenc.checking.engine import LAWS, Law, tried
+from posenc.checking.engine import Law, chosen, tried
 from posenc.checking.errors import FewerChannels, Unusable
 from posenc.checking.identify import FACTS, identity
 from posenc.checking.result import Identity, Report, Result
@@ -23,7 +23,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.support import checks
 from posenc.support.checked import checked
 
-MODULES = (rotation, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
+MODULES = (rotation, arrangements, tokenwise, biases, attention, surroundings)  # imported for the laws that they add
 AFTER_ALL_OTHERS = "earlier_calls_do_not_matter"
 TAKEN, GIVEN_BACK, TOLD = "positions_are_taken", "all_channels_are_given_back", "no_fact_is_nan"
 _CLASS = {
@@ -133,7 +133,7 @@ def steps(
         seam, function = _one(given)
     name = name or _name(function)
     function, takes = of_positions(function, seam) if encoding is None else (function, "positions")
-    chosen = _laws(seam, laws)
+    wanted = _laws(seam, laws)
     if other := [fact for fact in expect or () if fact not in FACTS[seam]]:
         raise ValueError(f"expect: {seam} has no fact {other[0]!r}; it has {', '.join(FACTS[seam])}")
     state = torch.random.get_rng_state()
@@ -150,9 +150,9 @@ def steps(
                 raise
             results.append(_broken(GIVEN_BACK, "part of the head", str(error.__cause__)))
             seconds = time.perf_counter() - begin
-            yield Report(name, seam, tuple(results), seconds=seconds, diagnosis=of_failures(None, results))
+            yield Report(name, seam, tuple(results), seconds=seconds, diagnosis=of_failures(seam, results))
             return
-        for law in chosen:
+        for law in wanted:
             yield law.name
             results.append(tried(law, subject))
         yield "identification"
@@ -188,22 +188,18 @@ def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> lis
 
 
 def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
-    chosen = [(seam, function) for seam, function in given.items() if function is not None]
-    if len(chosen) != 1:
-        got = ", ".join(seam for seam, _ in chosen) or "none"
+    passed = [(seam, function) for seam, function in given.items() if function is not None]
+    if len(passed) != 1:
+        got = ", ".join(seam for seam, _ in passed) or "none"
         raise ValueError(f"rotate, embed, bias, attention, table: expected exactly one callable, got {got}")
-    seam, function = chosen[0]
+    seam, function = passed[0]
     if not callable(function):
         raise TypeError(f"{seam}: expected a callable, got {checks.shown(function)}")
     return seam, function  # type: ignore[return-value]
 
 
 def _laws(seam: Seam, names: Sequence[str] | None) -> list[Law]:
-    known = {name: law for name, law in LAWS.items() if seam in law.seams}
-    if unknown := [name for name in names or () if name not in known]:
-        raise ValueError(f"laws: {seam} has no law {unknown[0]!r}; it has {', '.join(known)}")
-    chosen = [known[name] for name in (known if names is None else names)]
-    return sorted(chosen, key=lambda law: law.name == AFTER_ALL_OTHERS)
+    return sorted(chosen(seam, names), key=lambda law: law.name == AFTER_ALL_OTHERS)
 
 
 def _name(function: Any) -> str:

@@ -15,47 +15,46 @@ from posenc.checking.say import say
 from posenc.checking.subject import Subject, arange
 from posenc.support.languages import clauses, joined
 
-# (the bug, laws that all fail): the first that holds. What is above explains what is below.
-CAUSES: tuple[tuple[str, frozenset[str]], ...] = tuple(
-    (bug, frozenset(laws.split()))
-    for bug, laws in (
-        ("no positions", "positions_are_taken"),
-        ("part of the head", "all_channels_are_given_back"),
-        ("strides", "inputs_are_not_written"),
-        ("wrong axis", "heads_turn_alike"),
-        ("softmax axis", "weights_sum_to_one"),
-        ("future", "the_future_does_not_matter"),
-        ("causal alignment", "last_queries_equal_the_whole hidden_keys_are_those_after_the_query"),
-        ("position ignored", "order_does_not_matter"),
-        ("position ignored", "order_of_keys_does_not_matter"),
-        ("length state", "far_tokens_do_not_matter"),
-        ("length state", "short_calls_equal_long_calls"),
-        ("bias cache", "last_queries_equal_the_whole"),
-        ("decode offset", "decoding_equals_prefill"),
-        ("one side", "a_shift_does_not_matter_to_attention"),
-        ("cache key", "other_dtypes_do_not_matter"),
-        ("low precision angles", "neighbours_stay_distinct"),
-        ("cos of cos", "lengths_do_not_change_with_position"),
-        ("cos of cos", "position_0_does_not_turn"),
-    )
+TOKENWISE = "rotate embed table"
+# (the bug, seams, laws that all fail): the first that holds. What is above explains what is below.
+CAUSES: tuple[tuple[str, str, str], ...] = (
+    ("no positions", "", "positions_are_taken"),
+    ("part of the head", "", "all_channels_are_given_back"),
+    ("strides", "", "forward_writes_nothing"),
+    ("wrong axis", "", "heads_turn_alike"),
+    ("softmax axis", "", "weights_sum_to_one"),
+    ("future", "attention", "later_tokens_do_not_matter"),
+    ("causal alignment", "bias", "decode_equals_prefill hidden_keys_are_those_after_the_query"),
+    ("position ignored", f"{TOKENWISE} attention", "storage_order_does_not_matter"),
+    ("length state", "", "far_tokens_do_not_matter"),
+    ("length state", TOKENWISE, "short_calls_equal_long_calls"),
+    ("bias cache", "bias", "decode_equals_prefill"),
+    ("bias cache", "bias", "blocks_of_keys_equal_the_whole"),
+    ("decode offset", "attention", "decode_equals_prefill"),
+    ("one side", "attention", "shift_invariance"),
+    ("cache key", "", "other_dtypes_do_not_matter"),
+    ("low precision angles", "", "neighbours_stay_distinct"),
+    ("cos of cos", "", "norm_preservation"),
+    ("cos of cos", "", "position_0_does_not_turn"),
 )
-STEEP = {"gradients_are_finite_differences", "autocast_does_not_matter"}  # broken by logits that are much too large
+STEEP = {"gradients", "autocast_does_not_matter"}  # broken by logits that are much too large
 EXPECTED = "is_what_is_expected"
-LATE = ("products_depend_on_distance_only", EXPECTED, "default_dtype_does_not_matter")  # named where nothing else fails
+LATE = ("shift_invariance", EXPECTED, "default_dtype_does_not_matter")  # named where nothing else fails
 
 
 def diagnosed(subject: Subject, results: Sequence[Result], known: Identity) -> Diagnosis | None:
     """The diagnosis of a subject whose laws were tried; None where nothing is wrong or unusual."""
     failed = {result.law: result for result in results if result.verdict == "failed"}
     if failed:
-        return of_failures(_seen(subject, set(failed), known), tuple(failed.values()))
+        return of_failures(subject.seam, tuple(failed.values()), _seen(subject, set(failed), known))
     return _unusual(known) if known.differences else None
 
 
-def of_failures(bug: str | None, failed: Sequence[Result]) -> Diagnosis | None:
-    """By a bug that is known, or by the failures alone. None for failures without a class of bug."""
+def of_failures(kind: str, failed: Sequence[Result], bug: str | None = None) -> Diagnosis | None:
+    """By a bug that is known, or by the failures of a seam or model alone. None for failures without a class of bug."""
     names = {result.law for result in failed}
-    cause = bug or next((cause for cause, laws in CAUSES if laws <= names), None)
+    causes = (cause for cause, seams, laws in CAUSES if kind in (seams or kind).split() and names.issuperset(laws.split()))
+    cause = bug or next(causes, None)
     if cause is None:
         first = min(failed, key=lambda result: LATE.index(result.law) if result.law in LATE else -1)
         cause = next((key for key, one in BUGS.items() if one is first.bug), None)
@@ -82,7 +81,7 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
     """The bug that the numbers show, beyond which laws fail."""
     if "positions_are_taken" in failed:
         return None
-    if "hides" in known.facts and "chunked_prefill_equals_prefill" in failed:
+    if "hides" in known.facts and "chunked_equals_whole" in failed:
         return "causal alignment"
     if "no_number_is_nan" in failed and "neighbours_stay_distinct" not in failed:
         return "not finite"
@@ -97,7 +96,7 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
             return "cache key"
         if subject.seam in ("rotate", "embed") and _mixes(subject):
             return "tokens mix"
-        if failed & {"neighbours_stay_distinct", "products_depend_on_distance_only"} and _clamps(subject):
+        if failed & {"neighbours_stay_distinct", "shift_invariance"} and _clamps(subject):
             return "range"
     except Exception:  # what refuses such a call says nothing
         return None

@@ -1,13 +1,15 @@
 """Trying laws: every law on its inputs, a failure shrunk to the smallest input, and run again before it is reported.
 
-A law is a function of a subject and named whole numbers, its input; it returns what it measured. It may raise
-`Declined` where it says nothing about this subject.
+A law is one sentence (`table.SENTENCES`) and one function for each kind of subject that it is tried on. The function takes
+the subject and named whole numbers, its input. It returns or yields what it measured. It may raise `Declined` where it says
+nothing about this subject, and `LawBroken` for what is wrong and no number.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -15,19 +17,13 @@ import torch
 from torch import Tensor
 
 from posenc.checking.bugs import BUGS
-from posenc.checking.result import Result, Verdict
-from posenc.checking.subject import Subject
+from posenc.checking.errors import Declined, LawBroken, NotApplicable
+from posenc.checking.result import Result
+from posenc.checking.subject import Subject, relative_to_first
 
 MOST_TRIES = 60  # calls of a law while its input is made smaller
 CONFIRMATIONS = 2
-
-
-class Declined(Exception):
-    """The law says nothing about this subject; `verdict` says whether that is the law's or the subject's doing."""
-
-    def __init__(self, verdict: Verdict, why: str) -> None:
-        super().__init__(why)
-        self.verdict = verdict
+SUMS = 4.0  # sums over keys round more than one product: allowed besides the budget of one term
 
 
 class Measured(NamedTuple):
@@ -41,14 +37,21 @@ class Measured(NamedTuple):
     def holds(self) -> bool:
         return self.figure <= self.allowed  # False for NaN
 
+    def __str__(self) -> str:
+        if math.isinf(self.figure):
+            return self.what
+        return f"{self.what}: differs by {self.figure:.3g}, allowed {self.allowed:.3g}"
+
+
+Measure = Callable[..., Measured | Iterable[Measured] | None]
+
 
 @dataclass(frozen=True)
 class Law:
-    """A law.
+    """A law, as it is tried on one kind of subject.
 
-    name      the function's name
-    seams     the seams that it applies to, or "model"
-    bug       the class of bug that breaks it: a key of BUGS
+    name      the function's name; a law has one name for all kinds
+    bug       the class of bug that breaks it: a key of BUGS; "" where none is known
     inputs    the inputs to try, in this order; each has the same names
     least     the smallest value of each name
     must_run  an error raised by the implementation is a failure; otherwise it is a refusal, "not declared"; what ends
@@ -57,31 +60,38 @@ class Law:
     """
 
     name: str
-    seams: tuple[str, ...]
     bug: str
     inputs: tuple[Mapping[str, int], ...]
     least: Mapping[str, int]
     must_run: bool
-    measure: Callable[..., Measured]
+    measure: Measure
 
 
-LAWS: dict[str, Law] = {}
+LAWS: dict[str, dict[str, Law]] = {}  # kind -> name -> law; a kind is a seam, "encoding" or "model"
 
 
 def law(
-    *seams: str, bug: str, inputs: Sequence[Mapping[str, int]] = ({},), must_run: bool = False, **least: int
-) -> Callable[[Callable[..., Measured]], Callable[..., Measured]]:
+    *kinds: str, bug: str, inputs: Sequence[Mapping[str, int]] = ({},), must_run: bool = False, **least: int
+) -> Callable[[Measure], Measure]:
     """Adds the function to LAWS. Keyword arguments give the least value of each number of its input; 1 by default."""
 
-    def add(function: Callable[..., Measured]) -> Callable[..., Measured]:
-        names = {name for one in inputs for name in one}
-        LAWS[function.__name__] = Law(
-            function.__name__, seams, bug, tuple(inputs), {name: least.get(name, 1) for name in names}, must_run, function
-        )
+    def add(function: Measure) -> Measure:
+        smallest = {name: least.get(name, 1) for one in inputs for name in one}
+        made = Law(function.__name__, bug, tuple(inputs), smallest, must_run, function)
+        for kind in kinds:
+            LAWS.setdefault(kind, {})[made.name] = made
         assert bug in BUGS
         return function
 
     return add
+
+
+def chosen(kind: str, names: Sequence[str] | None) -> list[Law]:
+    """The laws of a kind, or those named. Raises ValueError for a name that the kind does not have."""
+    known = LAWS[kind]
+    if unknown := [name for name in names or () if name not in known]:
+        raise ValueError(f"laws: {kind} has no law {unknown[0]!r}; it has {', '.join(known)}")
+    return [known[name] for name in (known if names is None else names)]
 
 
 class Fresh(Protocol):
@@ -113,9 +123,11 @@ def tried(law: Law, subject: Fresh) -> Result:
 def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
     """The result of a fresh copy of the subject. Raises Declined also for errors that are refusals."""
     try:
-        return law.measure(subject.fresh(), **given)
+        return decisive(law.measure(subject.fresh(), **given))
     except Declined:
         raise
+    except LawBroken as broken:
+        return Measured(math.inf, 0.0, str(broken))
     except NotImplementedError as error:  # NotExpressible is one
         raise Declined("not declared", str(error) or "the adapter cannot express such input") from error
     except KeyboardInterrupt:
@@ -127,6 +139,18 @@ def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
         raise Declined("not declared", f"it refuses such input with {said}") from error
 
 
+def decisive(found: Measured | Iterable[Measured] | None) -> Measured:
+    """The first measurement that does not hold; otherwise the one nearest to what it is allowed."""
+    if isinstance(found, Measured):
+        return found
+    held = []
+    for one in found or ():
+        if not one.holds:
+            return one
+        held.append(one)
+    return worst(*held) if held else Measured(0.0, 0.0, "")
+
+
 def _failure(law: Law, subject: Fresh, given: Mapping[str, int], found: Measured) -> Result:
     """The failure at the smallest input found. What fails once and not again keeps a state between calls, or draws."""
     small = _shrunk(law, subject, given)
@@ -135,14 +159,14 @@ def _failure(law: Law, subject: Fresh, given: Mapping[str, int], found: Measured
         if all(found is not None and not found.holds for found in again):
             smallest = again[0]
             assert smallest is not None
-            said = _said(smallest)
+            said = str(smallest)
             first = _again(law, subject, given) if one != given else None
             if first is not None and first.figure > smallest.figure and not math.isinf(first.figure):
                 inputs = ", ".join(f"{name} {value}" for name, value in given.items())
                 said += f" (by {first.figure:.3g} at {inputs})"
-            return Result(law.name, "failed", said, smallest.figure, smallest.allowed, dict(one), BUGS[law.bug])
-    said = f"{_said(found)}, once and not again: it keeps a state between calls, or draws random numbers"
-    return Result(law.name, "failed", said, found.figure, found.allowed, dict(given), BUGS[law.bug])
+            return Result(law.name, "failed", said, smallest.figure, smallest.allowed, dict(one), BUGS.get(law.bug))
+    said = f"{found}, once and not again: it keeps a state between calls, or draws random numbers"
+    return Result(law.name, "failed", said, found.figure, found.allowed, dict(given), BUGS.get(law.bug))
 
 
 def _again(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured | None:
@@ -150,12 +174,6 @@ def _again(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured | Non
         return _measured(law, subject, given)
     except Declined:
         return None
-
-
-def _said(found: Measured) -> str:
-    if math.isinf(found.figure):
-        return found.what
-    return f"{found.what}: differs by {found.figure:.3g}, allowed {found.allowed:.3g}"
 
 
 def _shrunk(law: Law, subject: Fresh, given: Mapping[str, int]) -> dict[str, int]:
@@ -215,19 +233,38 @@ def budget(subject: Subject, expected: Tensor, farthest: int) -> float:
     return size * eps * (32 + 4 * farthest) if subject.seam != "bias" else size * eps * 32 + 4 * eps * farthest
 
 
+def compared(subject: Subject, actual: Tensor, expected: Tensor, farthest: int, what: str) -> Measured:
+    """Two arrangements of the same tokens; biases count up to a constant for each query, which a softmax does not see."""
+    if subject.seam == "bias":
+        actual, expected = relative_to_first(actual), relative_to_first(expected)
+    sums = SUMS if subject.seam == "attention" else 1.0
+    return apart(actual, expected, sums * budget(subject, expected, farthest), what)
+
+
 def within_reach(subject: Subject, farthest: int) -> None:
     """Raises Declined where the implementation serves no position so far away."""
     if farthest > subject.reach:
-        raise Declined("not applicable", f"it serves positions up to {subject.reach}")
+        raise NotApplicable(f"it serves positions up to {subject.reach}")
 
 
 def need_torch(subject: Subject) -> None:
     if subject.is_numpy:
-        raise Declined("not applicable", "it computes with NumPy")
+        raise NotApplicable("it computes with NumPy")
 
 
 def need_module(subject: Subject) -> Any:
     """The module. Raises Declined where none is known."""
     if subject.module is None:
-        raise Declined("not applicable", "no torch module is known: the callable is none and carries none as `module`")
+        raise NotApplicable("no torch module is known: the callable is none and carries none as `module`")
     return subject.module
+
+
+@contextlib.contextmanager
+def default_dtype(dtype: torch.dtype) -> Iterator[None]:
+    """torch's default dtype is another one inside."""
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(dtype)
+        yield
+    finally:
+        torch.set_default_dtype(before)

@@ -1,4 +1,6 @@
-"""Exceptions that end a check without a report."""
+"""What ends a check without a report, and what a law says instead of a measurement."""
+
+from posenc.checking.result import Verdict
 
 
 class NotExpressible(NotImplementedError):
@@ -11,3 +13,22 @@ class Unusable(ValueError):
 
 class FewerChannels(ValueError):
     """The result has the shape of the tokens but for fewer channels."""
+
+
+class LawBroken(AssertionError):
+    """The subject does not do what the law says; the message says by how much, or what happened instead."""
+
+
+class Declined(Exception):
+    """The law says nothing about this subject; `verdict` says whether that is the law's or the subject's doing."""
+
+    def __init__(self, verdict: Verdict, why: str) -> None:
+        super().__init__(why)
+        self.verdict = verdict
+
+
+class NotApplicable(Declined):
+    """The law says nothing about this subject; the message says why."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("not applicable", why)

@@ -29,6 +29,7 @@ class Result:
     allowed  the largest difference that passes
     example  the smallest input found that fails, as named numbers
     bug      the class of bug, for a failure
+    backends the names of the backends that computed attention, in the order of first use; for an encoding
     """
 
     law: str
@@ -38,6 +39,12 @@ class Result:
     allowed: float | None = None
     example: Mapping[str, int] = field(default_factory=dict)
     bug: Bug | None = None
+    backends: tuple[str, ...] = ()
+
+    @property
+    def held(self) -> bool:
+        """False where the law failed."""
+        return self.verdict != "failed"
 
     def __str__(self) -> str:
         line = f"{MARKS[self.verdict]} {self.law}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, within_reach
+from posenc.checking.engine import Measured, apart, budget, law, within_reach
+from posenc.checking.errors import Declined
 from posenc.checking.subject import Subject, arange
 
 EPS = float(torch.finfo(torch.float32).eps)
@@ -27,7 +28,7 @@ def position_0_does_not_turn(subject: Subject, length: int) -> Measured:
     shift=1,
     distance=0,
 )
-def products_depend_on_distance_only(subject: Subject, shift: int, distance: int) -> Measured:
+def shift_invariance(subject: Subject, shift: int, distance: int) -> Measured:
     """Query at m and key at n have the product that they have at m + s and n + s.
 
     Angles in float32 round by half a unit of their last place, on both sides: 4 such errors of the largest products are
@@ -49,7 +50,7 @@ def products_depend_on_distance_only(subject: Subject, shift: int, distance: int
 
 
 @law("rotate", bug="cos of cos", must_run=True, inputs=tuple({"position": n} for n in (1, 5, 100, 3001, 70_001)))
-def lengths_do_not_change_with_position(subject: Subject, position: int) -> Measured:
+def norm_preservation(subject: Subject, position: int) -> Measured:
     """A token has the same length at every position; a constant factor is allowed."""
     if "norm_preserving" not in subject.traits:
         raise Declined("not declared", "norm preservation is not declared")

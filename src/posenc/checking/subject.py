@@ -29,6 +29,7 @@ WIDTHS = (64, 128, 32, 96, 80, 16, 8, 256, 512, 768, 1024)  # tried in this orde
 FIRST = 4  # tokens of the very first call
 FARTHEST = 2**18
 LONGEST = 8192  # tokens of one call, where only a long call reaches far positions
+TOKENWISE: tuple[Seam, ...] = ("rotate", "embed", "table")  # each token is encoded by itself
 TRAITS = frozenset({"shift_invariant", "norm_preserving", "heads_alike", "causal", "averages_values"})
 POOL = 61
 HIDDEN = -1e4  # a bias at or below hides the key
@@ -108,8 +109,10 @@ class Subject:
 
     def tokens(self, batch: int, length: int) -> Tensor:
         """Tokens [b, t, w] of a seam where each token is encoded by itself. Longer and more rows begin with the same."""
-        width = self.width * (self.n_heads if self.seam == "rotate" else 1)
-        return self.pool("x", width)[_index(batch, length)]
+        return self._tokens(numbers(batch, length))
+
+    def _tokens(self, n: Tensor) -> Tensor:
+        return self.pool("x", self.width * (self.n_heads if self.seam == "rotate" else 1))[n]
 
     def pool(self, name: str, *shape: int) -> Tensor:
         """POOL tokens, from which longer sequences repeat."""
@@ -144,20 +147,29 @@ class Subject:
 
     def heads(self, batch: int, queries: int, keys: int) -> tuple[Tensor, Tensor, Tensor]:
         """q [b, h, i, d], k and v [b, g, j, d] for attention. What a token holds does not depend on how many there are."""
+        return self._heads(numbers(batch, queries), numbers(batch, keys))
 
-        def drawn(name: str, n_heads: int, length: int) -> Tensor:
-            return self.pool(name, n_heads, self.width)[_index(batch, length)].transpose(1, 2).contiguous()
+    def _heads(self, queries: Tensor, keys: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        def drawn(name: str, n_heads: int, n: Tensor) -> Tensor:
+            return self.pool(name, n_heads, self.width)[n].transpose(1, 2).contiguous()
 
         return drawn("q", self.n_heads, queries), drawn("k", self.n_kv_heads, keys), drawn("v", self.n_kv_heads, keys)
 
+    def read(self, n: Tensor, at: Tensor, keys: Tensor | None = None, at_keys: Tensor | None = None) -> Tensor:
+        """What the tokens numbered `n` [b, t] give at positions `at` [b, t], over `keys` at `at_keys`, or over themselves.
+
+        Encoded tokens [b, t, w], outputs [b, t, h, d], or rows of a bias [b, i, h, j] less the first finite entry of each.
+        """
+        keys, at_keys = (n, at) if keys is None or at_keys is None else (keys, at_keys)
+        if self.seam == "bias":
+            return relative_to_first(self.bias(at, at_keys)).transpose(1, 2)
+        if self.seam == "attention":
+            return self(*self._heads(n, keys), at, at_keys).transpose(1, 2)
+        return self.rows(self._tokens(n), at)
+
     def sample(self, length: int, start: int) -> Tensor:
         """A result to compare between two surroundings: one row of `length` tokens from position `start`."""
-        at = arange(start, length)
-        if self.seam == "bias":
-            return relative_to_first(self.bias(at, at))
-        if self.seam == "attention":
-            return self(*self.heads(1, length, length), at, at)
-        return self.rows(self.tokens(1, length), at)
+        return self.read(numbers(1, length), arange(start, length))
 
     # Probing ---------------------------------------------------------------------------------------------------------
 
@@ -183,8 +195,8 @@ def arange(start: int, length: int, batch: int = 1) -> Tensor:
     return torch.arange(start, start + length)[None].repeat(batch, 1)
 
 
-def _index(batch: int, length: int) -> Tensor:
-    """Which token of the pool stands in row b at t."""
+def numbers(batch: int, length: int) -> Tensor:
+    """Which token of the pool stands in row b at t [b, t]."""
     return (17 * torch.arange(batch)[:, None] + torch.arange(length)) % POOL
 
 

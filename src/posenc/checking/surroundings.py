@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.engine import Declined, Measured, apart, budget, law, need_module, need_torch, within_reach, worst
+from posenc.checking.engine import Measured, apart, budget, default_dtype, law, need_module, need_torch, within_reach, worst
+from posenc.checking.errors import NotApplicable
 from posenc.checking.preemption import lines_of, preempted
 from posenc.checking.subject import FIRST, Seam, Subject, arange
 
@@ -42,7 +41,7 @@ def no_number_is_nan(subject: Subject, length: int, start: int) -> Measured:
 
 
 @law(*ALL, bug="strides", must_run=True, inputs=({"length": 5},))
-def inputs_are_not_written(subject: Subject, length: int) -> Measured:
+def forward_writes_nothing(subject: Subject, length: int) -> Measured:
     """A call changes neither its tokens nor its positions."""
     at = arange(0, length)
     if subject.seam == "rotate":
@@ -90,20 +89,10 @@ def default_dtype_does_not_matter(subject: Subject, length: int, start: int) -> 
     expected = subject.sample(length, start)
     found = []
     for dtype in (torch.bfloat16, torch.float64):
-        with _default_dtype(dtype):
+        with default_dtype(dtype):
             actual = subject.fresh().sample(length, start)
         found.append(_compared(subject, actual, expected, start + length, f"default dtype {dtype}"))
     return worst(*found)
-
-
-@contextlib.contextmanager
-def _default_dtype(dtype: torch.dtype) -> Iterator[None]:
-    before = torch.get_default_dtype()
-    try:
-        torch.set_default_dtype(dtype)
-        yield
-    finally:
-        torch.set_default_dtype(before)
 
 
 @law(*ALL, bug="autocast", inputs=NEAR_AND_FAR, start=0)
@@ -150,7 +139,7 @@ def other_dtypes_do_not_matter(subject: Subject, length: int, start: int) -> Mea
 
 
 @law("rotate", "embed", "attention", bug="gradient", inputs=({"length": 4, "start": 3}, {"length": 4, "start": 0}), start=0)
-def gradients_are_finite_differences(subject: Subject, length: int, start: int) -> Measured:
+def gradients(subject: Subject, length: int, start: int) -> Measured:
     """The gradient with respect to the tokens is what finite differences give."""
     need_torch(subject)
     tensors = list(subject.heads(1, length, length)) if subject.seam == "attention" else [_tokens(subject, length)[:1]]
@@ -194,7 +183,7 @@ def _computes_in_float64(subject: Subject, tensors: list[Tensor], ats: list[Tens
 
 
 @law("rotate", "embed", "attention", bug="inference mode", inputs=({"length": 6},))
-def training_works_after_inference_mode(subject: Subject, length: int) -> Measured:
+def inference_mode_does_not_matter(subject: Subject, length: int) -> Measured:
     """A call under inference_mode leaves nothing behind that a later call with gradients cannot use."""
     need_torch(subject)
     expected = subject.fresh().sample(length, 0)
@@ -254,7 +243,7 @@ def _with_module(subject: Subject, change: Any) -> Subject:
     """A copy of the subject whose module is the result of `change(module)`."""
     fresh = subject.fresh()
     if fresh.function is subject.function:
-        raise Declined("not applicable", "the callable cannot be copied, and so its module cannot be changed")
+        raise NotApplicable("the callable cannot be copied, and so its module cannot be changed")
     module = need_module(fresh)
     changed = change(module)
     if isinstance(fresh.function, nn.Module):
@@ -285,7 +274,7 @@ def casting_a_module_does_not_round_its_angles(subject: Subject, length: int, st
     """module.to(bfloat16).float() gives what the module gave before, where it has no trained parameters."""
     module = need_module(subject)
     if _parameters(module):
-        raise Declined("not applicable", "it has trained parameters, which a cast rounds by right")
+        raise NotApplicable("it has trained parameters, which a cast rounds by right")
     within_reach(subject, start + length)
     cast = _with_module(subject, lambda one: one.to(torch.bfloat16).float())  # before any call fills a cache
     expected = subject.sample(length, start)
@@ -328,7 +317,7 @@ def fixed_tables_are_not_trained(subject: Subject, length: int) -> Measured:
         return Measured(0.0, 0.0, "trainable parameters")
     known = identity(subject)
     if known.facts.get("base") is None:
-        raise Declined("not applicable", "it is no fixed formula that is known, so that it may be learned")
+        raise NotApplicable("it is no fixed formula that is known, so that it may be learned")
     return Measured(
         math.inf, 0.0, f"the parameters {', '.join(names[:4])} hold a formula ({known.sentence}) and are trainable"
     )

@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.checking.engine import Measured, apart, budget, law, within_reach, worst
-from posenc.checking.subject import Subject, arange
+from posenc.checking.engine import Measured, apart, budget, law, within_reach
+from posenc.checking.subject import TOKENWISE, Subject, arange
 
 FAR = 5000  # beyond the trained length of most configurations
 
@@ -26,51 +26,7 @@ def _alone(subject: Subject, x: Tensor, positions: Tensor) -> Tensor:
     )
 
 
-@law(
-    "rotate",
-    "embed",
-    "table",
-    bug="decode offset",
-    must_run=True,
-    inputs=({"length": 9, "start": 0}, {"length": 9, "start": 37}),
-    start=0,
-)
-def one_by_one_equals_at_once(subject: Subject, length: int, start: int) -> Measured:
-    """Tokens that are encoded one by one, each at its position, equal the same tokens in one call."""
-    within_reach(subject, start + length)
-    x, at = subject.tokens(1, length), arange(start, length)
-    whole = subject.rows(x, at)
-    return apart(_alone(subject, x, at), whole, budget(subject, whole, start + length), "one by one and at once")
-
-
-@law(
-    "rotate",
-    "embed",
-    "table",
-    bug="decode offset",
-    must_run=True,
-    inputs=({"length": 13, "chunk": 5}, {"length": 300, "chunk": 256}),
-)
-def chunks_equal_the_whole(subject: Subject, length: int, chunk: int) -> Measured:
-    """Chunks of a sequence, each at its positions, equal the whole."""
-    within_reach(subject, length)
-    x, at = subject.tokens(1, length), arange(0, length)
-    whole = subject.rows(x, at)
-    parts = [subject.rows(x[:, n : n + chunk], at[:, n : n + chunk]) for n in range(0, length, chunk)]
-    return apart(torch.cat(parts, 1), whole, budget(subject, whole, length), "chunks and the whole")
-
-
-@law("rotate", "embed", "table", bug="position ignored", inputs=({"length": 12},), length=2)
-def order_does_not_matter(subject: Subject, length: int) -> Measured:
-    """Tokens stored in another order, each with its position, give the same in that order."""
-    x, at = subject.tokens(1, length), arange(0, length)
-    whole = subject.rows(x, at)
-    order = torch.arange(length).roll(1).flip(0)
-    mixed = subject.rows(x[:, order], at[:, order])
-    return apart(mixed, whole[:, order], budget(subject, whole, length), f"positions {at[0, order].tolist()[:8]} …")
-
-
-@law("rotate", "embed", "table", bug="position ignored", inputs=({"length": 8, "gap": 11}, {"length": 5, "gap": 300}))
+@law(*TOKENWISE, bug="position ignored", inputs=({"length": 8, "gap": 11}, {"length": 5, "gap": 300}))
 def gaps_are_kept(subject: Subject, length: int, gap: int) -> Measured:
     """Positions with gaps between them are used as they are."""
     farthest = gap * (length - 1)
@@ -80,36 +36,8 @@ def gaps_are_kept(subject: Subject, length: int, gap: int) -> Measured:
     return apart(together, _alone(subject, x, at), budget(subject, together, farthest), f"positions 0, {gap}, {2 * gap} …")
 
 
-@law("rotate", "embed", "table", bug="position ignored", inputs=({"batch": 3, "length": 6, "start": 9},), start=1)
-def rows_have_their_own_positions(subject: Subject, batch: int, length: int, start: int) -> Measured:
-    """Rows of a batch that begin at different positions equal each row alone."""
-    x = subject.tokens(batch, length)
-    at = torch.cat([arange(start * b, length) for b in range(batch)])
-    together = subject.rows(x, at)
-    alone = torch.cat([subject.rows(x[b : b + 1], at[b : b + 1]) for b in range(batch)])
-    return apart(together, alone, budget(subject, together, start * batch + length), f"rows from 0, {start}, {2 * start} …")
-
-
 @law(
-    "rotate",
-    "embed",
-    "table",
-    bug="batch mates",
-    inputs=({"length": 6, "far": 700}, {"length": 6, "far": FAR}, {"length": 6, "far": 140_000}),
-)
-def batch_mates_do_not_matter(subject: Subject, length: int, far: int) -> Measured:
-    """A row at small positions gives the same beside a row at large ones as alone."""
-    within_reach(subject, far + length)
-    x = subject.tokens(2, length)
-    together = subject.rows(x, torch.cat([arange(0, length), arange(far, length)]))
-    alone = subject.rows(x[:1], arange(0, length))
-    return apart(together[:1], alone, budget(subject, alone, length), f"beside a row from position {far}")
-
-
-@law(
-    "rotate",
-    "embed",
-    "table",
+    *TOKENWISE,
     bug="length state",
     inputs=({"length": 6, "far": 700}, {"length": 6, "far": FAR}, {"length": 6, "far": 140_000}),
 )
@@ -124,56 +52,7 @@ def far_tokens_do_not_matter(subject: Subject, length: int, far: int) -> Measure
 
 
 @law(
-    "rotate",
-    "embed",
-    "table",
-    bug="length state",
-    must_run=True,
-    inputs=({"length": 6, "long": 700}, {"length": 6, "long": FAR}),
-    long=2,
-)
-def short_calls_equal_long_calls(subject: Subject, length: int, long: int) -> Measured:
-    """The first tokens of a long sequence equal the same tokens alone; and alone again, after the long sequence."""
-    within_reach(subject, long)
-    long = max(long, length)
-    x = subject.tokens(1, long)
-    before = subject.rows(x[:, :length], arange(0, length))
-    whole = subject.rows(x, arange(0, long))[:, :length]
-    after = subject.rows(x[:, :length], arange(0, length))
-    allowed = budget(subject, before, length)
-    return worst(
-        apart(after, before, allowed, f"before and after a call of {long} tokens"),
-        apart(whole, before, allowed, f"alone and as the beginning of {long} tokens"),
-    )
-
-
-@law(
-    "rotate",
-    "embed",
-    "table",
-    bug="cache key",
-    must_run=True,
-    inputs=({"length": 6, "start": 5}, {"length": 1, "start": 3}),
-)
-def other_offsets_do_not_matter(subject: Subject, length: int, start: int) -> Measured:
-    """Calls of one length at two offsets do not see each other's tables."""
-    x = subject.tokens(1, start + length)
-    whole = subject.fresh().rows(x, arange(0, start + length))
-    first = subject.rows(x[:, :length], arange(0, length))
-    second = subject.rows(x[:, start:], arange(start, length))
-    again = subject.rows(x[:, :length], arange(0, length))
-    allowed = budget(subject, whole, start + length)
-    return worst(
-        apart(first, whole[:, :length], allowed, "offset 0"),
-        apart(second, whole[:, start:], allowed, f"offset {start}, after a call of the same length at offset 0"),
-        apart(again, whole[:, :length], allowed, f"offset 0, after a call of the same length at offset {start}"),
-    )
-
-
-@law(
-    "rotate",
-    "embed",
-    "table",
+    *TOKENWISE,
     bug="wrong axis",
     must_run=True,
     inputs=({"batch": 3, "length": 3}, {"batch": 2, "length": 1}, {"batch": 5, "length": 2}),
@@ -187,9 +66,7 @@ def sizes_are_not_confused(subject: Subject, batch: int, length: int) -> Measure
 
 
 @law(
-    "rotate",
-    "embed",
-    "table",
+    *TOKENWISE,
     bug="low precision angles",
     inputs=(
         {"start": 0, "length": 64},
@@ -212,7 +89,7 @@ def neighbours_stay_distinct(subject: Subject, start: int, length: int) -> Measu
     return Measured(float(same.sum()), 0.0, what)
 
 
-@law("rotate", "embed", "table", bug="range", inputs=tuple({"power": n} for n in range(6, 18)), power=6)
+@law(*TOKENWISE, bug="range", inputs=tuple({"power": n} for n in range(6, 18)), power=6)
 def rows_do_not_repeat(subject: Subject, power: int) -> Measured:
     """Positions from 2^n on do not give the rows from position 1 on again, as a table does that is read modulo its size."""
     start, length = 2**power, 16
@@ -223,7 +100,7 @@ def rows_do_not_repeat(subject: Subject, power: int) -> Measured:
     return Measured(float(max(same)), 0.0, f"rows from position {start} on are those from position 1 on")
 
 
-@law("rotate", "embed", "table", bug="position ignored", inputs=({"length": 6, "start": 300},), start=0)
+@law(*TOKENWISE, bug="position ignored", inputs=({"length": 6, "start": 300},), start=0)
 def integers_of_32_bits_are_read_alike(subject: Subject, length: int, start: int) -> Measured:
     """Positions as 32-bit integers give what 64-bit integers give."""
     within_reach(subject, start + length)

@@ -19,7 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.checking.diagnosis import of_failures
-from posenc.checking.engine import LAWS, Declined, Measured, law, tried, worst
+from posenc.checking.engine import Measured, chosen, law, tried, worst
+from posenc.checking.errors import Declined, NotApplicable
 from posenc.checking.result import Identity, Report
 from posenc.support import checks
 from posenc.support.checked import checked
@@ -112,7 +113,7 @@ class LoadedModel:
     def needs_cache(self) -> None:
         """Raises Declined where the model does not decode."""
         if not self.decodes:
-            raise Declined("not applicable", "it returns no cache and is not made to generate")
+            raise NotApplicable("it returns no cache and is not made to generate")
 
     @property
     def pad_token(self) -> int:
@@ -171,21 +172,19 @@ def check(model: nn.Module, *, laws: Sequence[str] | None = None, seed: int = 0,
     """
     checks.whole(0, seed=seed)
     decoder_of(model)
-    known = {name: one for name, one in LAWS.items() if "model" in one.seams}
-    if unknown := [name for name in laws or () if name not in known]:
-        raise ValueError(f"laws: models have no law {unknown[0]!r}; they have {', '.join(known)}")
+    wanted = chosen("model", laws)
     begin, was_training = time.perf_counter(), model.training
     state = torch.random.get_rng_state()
     try:
         model.eval()
         subject = _loaded(model, seed)
-        results = tuple(tried(known[name], subject) for name in (laws or known))
+        results = tuple(tried(one, subject) for one in wanted)
     finally:
         model.train(was_training)
         torch.random.set_rng_state(state)
     name, seconds = type(model).__name__, time.perf_counter() - begin
     failed = [result for result in results if result.verdict == "failed"]
-    diagnosis = of_failures(None, failed) if failed else None
+    diagnosis = of_failures("model", failed) if failed else None
     return Report(name, "model", results, _identity(model), seconds, allow_untried, diagnosis)
 
 
@@ -325,7 +324,7 @@ def _padded(subject: LoadedModel, length: int, pad: int, left: bool) -> Measured
 
 
 @law("model", bug="length state", inputs=({"rows": 3},), rows=3)
-def the_same_request_gives_the_same(subject: LoadedModel, rows: int) -> Measured:
+def the_same_call_gives_the_same(subject: LoadedModel, rows: int) -> Measured:
     """Tokens give the same twice, to a rounding: dropout that stays on would hide every other fault in its noise."""
     tokens = subject.rows(11, rows)
     first = subject.logits(tokens)
@@ -333,7 +332,7 @@ def the_same_request_gives_the_same(subject: LoadedModel, rows: int) -> Measured
 
 
 @law("model", bug="batch mates", inputs=({"rows": 3},), rows=2)
-def other_rows_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
+def batch_mates_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
     """A row gives beside others what it gives alone, as far as roundings go: those of one shape, so without the others."""
     tokens = subject.rows(11, rows)
     alone = torch.cat([subject.logits(tokens[n : n + 1]) for n in range(rows)])
@@ -364,7 +363,7 @@ def _chunked(subject: LoadedModel, ids: Tensor, sizes: Sequence[int], first: int
 
 
 @law("model", bug="decode offset", inputs=({"length": 8, "prompt": 3},), length=2)
-def cached_equals_uncached(subject: LoadedModel, length: int, prompt: int) -> Measured:
+def decode_equals_prefill(subject: LoadedModel, length: int, prompt: int) -> Measured:
     """Tokens decoded one by one after a prompt give what one pass gives."""
     subject.needs_cache()
     prompt = min(prompt, length - 1)
@@ -388,7 +387,7 @@ def padded_decoding_equals_alone(subject: LoadedModel, length: int, pad: int) ->
     subject.needs_cache()
     subject.needs("attention_mask")
     if subject.heads is None:
-        raise Declined("not applicable", "it has no attention, so that no mask says anything of tokens it has read")
+        raise NotApplicable("it has no attention, so that no mask says anything of tokens it has read")
     ids = subject.ids(length)
     filler = torch.full((1, pad), subject.pad_token, device=ids.device)
     rows = torch.cat([torch.cat([filler, ids], 1), subject.ids(length + pad, 1)])
@@ -424,7 +423,7 @@ def packed_equals_separate(subject: LoadedModel, first: int, second: int) -> Mea
 def later_tokens_do_not_matter(subject: LoadedModel, length: int) -> Measured:
     """Another last token does not change what earlier tokens give."""
     if not subject.decodes:
-        raise Declined("not applicable", "it is no causal model: it returns no cache and is not made to generate")
+        raise NotApplicable("it is no causal model: it returns no cache and is not made to generate")
     ids = subject.ids(length)
     other = ids.clone()
     other[:, -1] = (other[:, -1] + 1) % subject.vocabulary
@@ -436,12 +435,12 @@ def later_tokens_do_not_matter(subject: LoadedModel, length: int) -> Measured:
 def _past_trained(subject: LoadedModel) -> int:
     subject.needs("position_ids")
     if subject.trained is None:
-        raise Declined("not applicable", "the configuration names no number of positions")
+        raise NotApplicable("the configuration names no number of positions")
     return subject.trained
 
 
 @law("model", bug="cached frequencies", inputs=({"length": 8},), length=2)
-def cached_equals_uncached_past_the_trained_length(subject: LoadedModel, length: int) -> Measured:
+def decode_equals_prefill_past_the_trained_length(subject: LoadedModel, length: int) -> Measured:
     """Decoding across the trained length gives what one pass gives: cached keys must not keep other frequencies."""
     subject.needs_cache()
     first = max(_past_trained(subject) - length // 2, 1)
@@ -453,7 +452,7 @@ def cached_equals_uncached_past_the_trained_length(subject: LoadedModel, length:
 
 
 @law("model", bug="length state", inputs=({"length": 6},))
-def a_long_request_does_not_change_the_next(subject: LoadedModel, length: int) -> Measured:
+def far_calls_do_not_matter(subject: LoadedModel, length: int) -> Measured:
     """The same prompt gives the same before and after a call at positions past the trained length."""
     far = _past_trained(subject) + 7
     ids = subject.ids(length)
@@ -517,7 +516,7 @@ def _takes_bias(implementation: str) -> bool:
 
 
 @law("model", bug="length state", inputs=({"rows": 3},), rows=3)
-def earlier_requests_do_not_change_the_next(subject: LoadedModel, rows: int) -> Measured:
+def earlier_calls_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
     """The very first tokens give the same again after all requests of the laws before, past the trained length too."""
     assert subject.first is not None
     tokens, expected = subject.first

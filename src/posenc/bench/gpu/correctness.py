@@ -54,8 +54,8 @@ def lines(device: str, seconds: float, names: Sequence[str] = CATALOGUED, tally:
             except ValueError as error:  # a backend that serves the CPU alone
                 yield f"| {name} | {setting.impl} | {dtype} | 0 | all: {str(error).splitlines()[0]} | – |"
                 continue
-            wrong = [f"{one.law}: {one.detail}" for one in found if one.verdict == "broken"]
-            held, passed_over = (sum(one.verdict == verdict for one in found) for verdict in ("holds", "not applicable"))
+            wrong = [f"{one.law}: {one.detail}" for one in found if one.verdict == "failed"]
+            held, passed_over = (sum(one.verdict == verdict for one in found) for verdict in ("passed", "not applicable"))
             tally.broken += len(wrong)
             yield f"| {name} | {setting.impl} | {dtype} | {held} | {passed_over} | {'; '.join(wrong) or '–'} |"
         tally.tried += 1

@@ -21,6 +21,18 @@ Timeout = Annotated[
 SEAMS = "rotate, embed, table, bias or attention."
 
 
+def _list_laws(asked: bool) -> None:
+    """Prints every law, what it is tried on, and its sentence."""
+    if not asked:
+        return
+    from posenc.checking import checking, laws  # noqa: F401 (they add their laws to the table)
+    from posenc.checking.table import rows
+
+    for name, kinds, sentence in rows():
+        typer.echo(f"{name} ({', '.join(kinds)})\n    {sentence.in_language(default_language())}")
+    raise typer.Exit
+
+
 def command(
     target: Annotated[
         str, typer.Argument(metavar="FILE.py[:NAME]", help="Or package.module:attribute.", show_default=False)
@@ -39,6 +51,9 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="The report as JSON.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for what is unusual, too.")] = False,
     timeout: Timeout = LIMIT,
+    laws: Annotated[
+        bool, typer.Option("--laws", help="Print every law and exit.", is_eager=True, callback=_list_laws)
+    ] = False,
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.
 

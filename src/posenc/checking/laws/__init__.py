@@ -14,7 +14,7 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
     state           where configuration lives, and what a call may write
     compilation     torch.compile
     derivatives     gradients
-    transforms      forward mode, torch.func, second derivatives
+    torch_func      forward mode, torch.func, second derivatives
     checkpointing   activation checkpointing and hooks on saved tensors
     backends        every backend computes the same
     no_visible_key  queries from which everything is hidden
@@ -24,79 +24,29 @@ Draw the parameters of a learned encoding first (`draw_parameters`): a table of 
 Legend: b batch, t tokens, h query heads, g key heads, d d_model, dh d_head.
 """
 
-from posenc.checking.laws.arrangements import (
-    batch_mates_do_not_matter,
-    decode_equals_prefill,
-    head_slices,
-    joined_equals_listed,
-    listed_equals_counted,
-    packed_equals_separate,
-    padded_equals_unpadded,
-    sharded_equals_whole,
-    shift_invariance,
-    storage_order_does_not_matter,
-    strides_do_not_matter,
+from posenc.checking.errors import LawBroken, NotApplicable
+from posenc.checking.laws import (  # noqa: F401 (each adds its laws to LAWS)
+    arrangements,
+    attention_module,
+    backends,
+    checkpointing,
+    compilation,
+    derivatives,
+    no_visible_key,
+    options,
+    rows,
+    sizes,
+    state,
+    torch_func,
 )
-from posenc.checking.laws.attention_module import module_equals_attend
-from posenc.checking.laws.backends import backends_agree
-from posenc.checking.laws.checkpointing import checkpointed_equals_plain
-from posenc.checking.laws.compilation import one_graph_over_lengths
-from posenc.checking.laws.derivatives import gradients
-from posenc.checking.laws.errors import LawBroken, NotApplicable
-from posenc.checking.laws.no_visible_key import rows_that_see_no_key
-from posenc.checking.laws.options import options_agree
-from posenc.checking.laws.registry import LAWS, Law, LawResult, check, law, report
-from posenc.checking.laws.rows import locality, norm_preservation
-from posenc.checking.laws.sizes import empty_calls, width_of_values
-from posenc.checking.laws.state import (
-    casts_keep_positions_exact,
-    forward_writes_nothing,
-    state_is_configuration,
-    surroundings_do_not_matter,
-    tables_know_their_owner,
-)
-from posenc.checking.laws.transforms import transforms
+from posenc.checking.laws.registry import LAWS, Law, check, law, report
 from posenc.checking.laws.world import Setting, World, draw_parameters, expressible
 
-__all__ = [
-    "LAWS",
-    "Law",
-    "LawBroken",
-    "LawResult",
-    "NotApplicable",
-    "Setting",
-    "World",
-    "backends_agree",
-    "batch_mates_do_not_matter",
-    "casts_keep_positions_exact",
-    "check",
-    "checkpointed_equals_plain",
-    "decode_equals_prefill",
-    "draw_parameters",
-    "empty_calls",
-    "expressible",
-    "forward_writes_nothing",
-    "gradients",
-    "head_slices",
-    "joined_equals_listed",
-    "law",
-    "listed_equals_counted",
-    "locality",
-    "module_equals_attend",
-    "norm_preservation",
-    "one_graph_over_lengths",
-    "options_agree",
-    "packed_equals_separate",
-    "padded_equals_unpadded",
-    "report",
-    "rows_that_see_no_key",
-    "sharded_equals_whole",
-    "shift_invariance",
-    "state_is_configuration",
-    "storage_order_does_not_matter",
-    "strides_do_not_matter",
-    "surroundings_do_not_matter",
-    "tables_know_their_owner",
-    "transforms",
-    "width_of_values",
-]
+__all__ = ["LAWS", "Law", "LawBroken", "NotApplicable", "Setting", "World", "check", "draw_parameters", "expressible"]
+__all__ += ["law", "report", *LAWS]
+
+
+def __getattr__(name: str) -> Law:
+    if name in LAWS:
+        return LAWS[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

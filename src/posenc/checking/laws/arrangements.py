@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import copy
 import itertools
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import get_args
 
 import torch
 from torch import Tensor
 
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken, NotApplicable
 from posenc.checking.laws.compare import close, difference, same, tolerance, within
-from posenc.checking.laws.errors import LawBroken, NotApplicable
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding, Side, working_dtype
 from posenc.positions import Positions, shard_index
@@ -21,8 +23,8 @@ BEYOND_FLOAT32 = 2**24 + 1
 FAR, APART = 2**20, 1009
 
 
-@law
-def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("decode offset", batch=1, length=11)
+def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Any chunking over a cache of rotated keys and values gives what one pass over all tokens gives.
 
     Rows start at positions of their own; some chunks are prepared and some are not.
@@ -55,11 +57,11 @@ def decode_equals_prefill(encoding: PositionalEncoding, setting: Setting) -> Non
             )
         )
         begin += size
-    close(decode_equals_prefill, encoding, torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
+    yield close(torch.cat(outputs, dim=2), expected, setting.dtype, "chunks 5, 1, 1, 3, rest")
 
 
-@law
-def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("position ignored", batch=1, length=2)
+def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Tokens stored in another order, each with its position, give the same outputs in that order."""
     world = World(setting)
     at = encoding.prepare(world.scattered(), working_dtype(setting.dtype))
@@ -67,11 +69,11 @@ def storage_order_does_not_matter(encoding: PositionalEncoding, setting: Setting
     whole = world.attend(encoding, q, k, v, at)
     order = torch.randperm(setting.length, generator=torch.Generator().manual_seed(setting.seed)).to(setting.device)
     mixed = world.attend(encoding, q[:, :, order], k[:, :, order], v[:, :, order], at.take(order))
-    close(storage_order_does_not_matter, encoding, mixed, whole[:, :, order], setting.dtype, f"order {order.tolist()}")
+    yield close(mixed, whole[:, :, order], setting.dtype, f"order {order.tolist()}")
 
 
-@law
-def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("position ignored")
+def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Positions known to count up by one give what the same positions give when nothing is known of them.
 
     Tried from 0 and from the last positions; where all positions may move, from where float32 has no odd numbers. Each
@@ -94,20 +96,18 @@ def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Non
             q, k, v, listed = world.heads(encoding, world.x, listed)
             expected = world.attend(encoding, q, k, v, listed, impl="reference")
         of_angle = 64 * torch.finfo(torch.float64).eps * start
-        within(
-            listed_equals_counted, encoding, known, expected, tolerance(setting.dtype, expected) + of_angle, f"from {start}"
-        )
+        yield within(known, expected, tolerance(setting.dtype, expected) + of_angle, f"from {start}")
         listed = Positions.at(counted.coords.clone())
         every = torch.arange(setting.length, device=setting.device)
         for (seam, mine, _), (_, theirs, _) in zip(
             world.rows(encoding, counted, every), world.rows(encoding, listed, every), strict=True
         ):
             allowed = tolerance(setting.dtype, theirs) + of_angle
-            within(listed_equals_counted, encoding, mine, theirs, allowed, f"{seam} from {start}")
+            yield within(mine, theirs, allowed, f"{seam} from {start}")
 
 
-@law
-def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("position ignored")
+def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Positions of a cache, joined part by part, give what the same positions give when they are listed.
 
     Tried where one row has a gap between the parts and the other has none, and where coordinates go on but the causal
@@ -129,11 +129,11 @@ def joined_equals_listed(encoding: PositionalEncoding, setting: Setting) -> None
         out = world.attend(encoding, q[:, :, 5:], k, v, second, joined)
         listed = Positions(joined.coords, joined.order, joined.document, states=joined.states)
         expected = world.attend(encoding, q[:, :, 5:], k, v, second, listed)
-        close(joined_equals_listed, encoding, out, expected, setting.dtype, what)
+        yield close(out, expected, setting.dtype, what)
 
 
-@law
-def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("strides", batch=1, length=2)
+def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Tensors that lie otherwise in memory give the same: the result is one of numbers, not of strides."""
     world = World(setting)
     q, k, v, at = world.heads(encoding, world.x, world.scattered())
@@ -142,9 +142,9 @@ def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Non
         x = wide[..., begin : begin + setting.d_head].transpose(1, 2)
         for side in get_args(Side):
             turned, dense = encoding.rotate(x, at, side), encoding.rotate(x.contiguous(), at, side)
-            same(strides_do_not_matter, encoding, turned, dense, f"rotate {side}")
+            yield same(turned, dense, f"rotate {side}")
     dense = world.attend(encoding, q.contiguous(), k.contiguous(), v.contiguous(), at)
-    close(strides_do_not_matter, encoding, world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
+    yield close(world.attend(encoding, q, k, v, at), dense, setting.dtype, "attention")
     q, k, v, at = world.heads(encoding, world.x[:1], Positions.arange(1, setting.length, device=setting.device))
     q, k, v = (x.contiguous() for x in (q, k, v))
     for first in (0, setting.length - 1):  # of consecutive tokens; the last is decoded
@@ -152,18 +152,11 @@ def strides_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Non
         dense = world.attend(encoding, q[:, :, first:], k, v, queries, at)
         of_q, of_k, of_v = (x.mT.contiguous().mT for x in (q[:, :, first:], k, v))  # [b, h, d, t] in memory
         apart = world.attend(encoding, of_q, of_k, of_v, queries, at)
-        close(
-            strides_do_not_matter,
-            encoding,
-            apart,
-            dense,
-            setting.dtype,
-            f"attention from token {first}, channel by channel",
-        )
+        yield close(apart, dense, setting.dtype, f"attention from token {first}, channel by channel")
 
 
-@law
-def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("packing", length=6)
+def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Documents in one row do not see each other and count from 0."""
     world = World(setting)
     ends = [0, 5, setting.length]
@@ -171,18 +164,18 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
     packed = world.output(encoding, x, Positions.packed(ends, device=setting.device))
     for begin, end in itertools.pairwise(ends):
         alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
-        close(packed_equals_separate, encoding, packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
+        yield close(packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
     q, k, v, at = world.heads(encoding, x, Positions.packed(ends, device=setting.device))
     first, second = slice(0, ends[1]), slice(ends[1], ends[2])
     elsewhere = world.attend(
         encoding, q[:, :, second], k[:, :, first], v[:, :, first], at.narrow(*ends[1:]), at.narrow(*ends[:2])
     )
     if bool(elsewhere.any()):
-        raise LawBroken(f"packed_equals_separate: {encoding.label}: queries see the keys of another document's part")
+        raise LawBroken("queries see the keys of another document's part")
 
 
-@law
-def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("padding", batch=1, length=7)
+def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Padding on either side changes nothing for real tokens, and padded rows stay finite."""
     world, pad = World(setting), 3
     alone = world.output(
@@ -192,12 +185,12 @@ def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> No
     mask[:, pad:-pad] = 1
     padded = world.output(encoding, world.x, Positions.from_mask(mask))
     if not bool(torch.isfinite(padded).all()):
-        raise LawBroken(f"padded_equals_unpadded: {encoding.label}: padded rows are not finite")
-    close(padded_equals_unpadded, encoding, padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
+        raise LawBroken("padded rows are not finite")
+    yield close(padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
 
 
-@law
-def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("batch mates", length=1)
+def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A row gives the same alone as beside rows at other, longer positions."""
     world = World(setting)
     start = torch.tensor([0, setting.max_positions - setting.length], device=setting.device)
@@ -205,11 +198,11 @@ def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) ->
     for row in range(2):
         at = Positions.arange(1, setting.length, int(start[row]), device=setting.device)
         alone = world.output(encoding, world.x[row : row + 1], at)
-        close(batch_mates_do_not_matter, encoding, together[row : row + 1], alone, setting.dtype, f"row {row}")
+        yield close(together[row : row + 1], alone, setting.dtype, f"row {row}")
 
 
-@law
-def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("position ignored")
+def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Queries split over ranks, keys gathered in rank order: scattered back, the same as unsharded."""
     world = World(setting)
     at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
@@ -222,11 +215,11 @@ def sharded_equals_whole(encoding: PositionalEncoding, setting: Setting) -> None
             at_q, at_k = at.take(index), at.take(gathered)
             part = world.attend(encoding, q[:, :, index], k[:, :, gathered], v[:, :, gathered], at_q, at_k)
             how = "zigzag" if zigzag else "contiguous"
-            close(sharded_equals_whole, encoding, part, whole[:, :, index], setting.dtype, how)
+            yield close(part, whole[:, :, index], setting.dtype, how)
 
 
-@law
-def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("not relative")
+def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Moving every position by the same amount changes nothing where declared, and something where not.
 
     What a shift changes is looked for in float64, by the reference: of tokens side by side, by 37 positions and far away,
@@ -236,7 +229,7 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
         world = World(setting)
         shifted = world.output(encoding, world.x, world.plain().shift(37))
         expected = world.output(encoding, world.x, world.plain())
-        close(shift_invariance, encoding, shifted, expected, setting.dtype, "all positions + 37")
+        yield close(shifted, expected, setting.dtype, "all positions + 37")
         return
     world, exact = World(replace(setting, dtype=torch.float64, impl="reference")), copy.deepcopy(encoding).double()
     apart = Positions.at(APART * world.plain().coords)
@@ -249,11 +242,11 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away, or reals
         if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
             return
-    raise LawBroken(f"shift_invariance: {encoding.label} does not declare it, yet a shift by 37 changes nothing")
+    raise LawBroken("does not declare it, yet a shift by 37 changes nothing")
 
 
-@law
-def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("slopes")
+def head_slices(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A tensor-parallel rank with its slice of the heads computes that slice of the whole."""
     world = World(replace(setting, n_kv_heads=setting.n_heads))
     plain = world.plain()
@@ -268,4 +261,4 @@ def head_slices(encoding: PositionalEncoding, setting: Setting) -> None:
             raise NotApplicable(str(why)) from why
         out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read_hidden(x, plain))
         theirs = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
-        close(head_slices, encoding, out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")
+        yield close(out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Iterator
 
 import torch
 from torch import nn
@@ -10,16 +11,17 @@ from torch import nn
 from posenc.attention.backends import AT_ONCE, BACKENDS
 from posenc.attention.call import Call
 from posenc.attention.module import Attention, KeyValueCache
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 
 
-@law
-def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("")
+def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """The module gives what embedding, projections and `attend` give; decoding over its cache gives the same.
 
     A backend that cannot express the encoding refuses there too, and one that cannot serve later queries refuses to decode.
@@ -29,13 +31,13 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
     expected = world.output(encoding, world.x, at).transpose(1, 2).flatten(2)
     module = with_projections_of(world, encoding)
     out = module(world.x, at, causal=setting.causal, impl=setting.impl)
-    close(module_equals_attend, encoding, out, expected, setting.dtype, "forward")
+    yield close(out, expected, setting.dtype, "forward")
     if setting.causal and _refuses_later_queries(world, encoding):
         _, held = module.decode(world.x, at)
         later = Positions.arange(setting.batch, 1, setting.length, device=setting.device)
         with contextlib.suppress(ValueError):
             module.decode(world.x[:, :1], later, held, impl=setting.impl)
-            raise LawBroken(f"module_equals_attend: {encoding.label}: decoding did not ask {setting.impl}, which refuses")
+            raise LawBroken(f"decoding did not ask {setting.impl}, which refuses")
     elif setting.causal:
         cache: KeyValueCache | None = None
         outputs, begin = [], 0
@@ -44,7 +46,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
             out, cache = module.decode(world.x[:, begin : begin + size], at, cache, impl=setting.impl)
             outputs.append(out)
             begin += size
-        close(module_equals_attend, encoding, torch.cat(outputs, dim=1), expected, setting.dtype, "decode 5, 1, 1, rest")
+        yield close(torch.cat(outputs, dim=1), expected, setting.dtype, "decode 5, 1, 1, rest")
     for impl in set(AT_ONCE) - set(expressible(encoding, setting.device)):
         calls = [lambda impl=impl: module(world.x, world.plain(), causal=setting.causal, impl=impl)]
         if setting.causal:
@@ -54,7 +56,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
                 call()
             except ValueError:
                 continue
-            raise LawBroken(f"module_equals_attend: {encoding.label}: the module did not ask {impl}, which cannot serve it")
+            raise LawBroken(f"the module did not ask {impl}, which cannot serve it")
 
 
 def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 
 import torch
 
 from posenc.attention.backends import AT_ONCE
-from posenc.checking.laws.compare import difference, tolerance
-from posenc.checking.laws.errors import LawBroken, NotApplicable
-from posenc.checking.laws.registry import law
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken, NotApplicable
+from posenc.checking.laws.compare import difference, tolerance, within
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 
 
-@law
-def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("")
+def backends_agree(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Each is within twice the error that the reference has against float64 at this dtype, plus one rounding of the output.
 
     In float64 itself nothing is more exact, so there the order of summation is what may differ. A backend that cannot
@@ -33,7 +35,7 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         allowed = tolerance(setting.dtype, exact)
     able = expressible(encoding, setting.device)
     for impl in (*dict.fromkeys((*AT_ONCE, *able)), "auto"):
-        about = f"backends_agree: {encoding.label} on {impl} in {setting.dtype}"
+        about = f"{impl} in {setting.dtype}"
         try:
             out = world.attend(encoding, q, k, v, at, impl=impl)
         except NotApplicable:
@@ -46,5 +48,4 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             continue
         if impl not in able and impl != "auto":
             raise LawBroken(f"{about}: declares that it cannot express the encoding, and did not raise")
-        if not (apart := difference(out.double(), exact)) <= allowed:
-            raise LawBroken(f"{about}: error {apart:.3g}, allowed {allowed:.3g}")
+        yield within(out.double(), exact, allowed, about)

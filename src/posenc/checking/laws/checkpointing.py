@@ -12,17 +12,18 @@ import torch
 from torch import Tensor
 from torch.utils.checkpoint import CheckpointError, CheckpointPolicy, checkpoint, create_selective_checkpoint_contexts
 
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 
 Run = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
 
-@law
-def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("gradient")
+def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """The output and all gradients are the same with every kind of checkpointing, with and without autocast.
 
     Kinds: reentrant, non-reentrant, and selective, which keeps what attention computes. Under hooks on saved tensors, as
@@ -45,9 +46,9 @@ def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) ->
                 found = _trained(encoding, world, run, autocast)
             except CheckpointError as error:
                 said = str(error).splitlines()[0]
-                raise LawBroken(f"checkpointed_equals_plain: {encoding.label}: {what}: {said}") from error
+                raise LawBroken(f"{what}: {said}") from error
             for mine, theirs in zip(found, expected, strict=True):
-                close(checkpointed_equals_plain, encoding, mine, theirs, dtype, what)
+                yield close(mine, theirs, dtype, what)
 
 
 def _trained(encoding: PositionalEncoding, world: World, run: Run, autocast: bool) -> list[Tensor]:

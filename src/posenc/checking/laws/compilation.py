@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
 
 
-@law
-def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("")
+def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """torch.compile(fullgraph=True, dynamic=True) makes one graph for lengths 11, 16, 24, 40 and 64, and it is right."""
     world, graphs = World(replace(setting, length=64)), []
 
@@ -33,10 +34,10 @@ def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> No
         plain = Positions.arange(setting.batch, length, device=setting.device)
         at = encoding.prepare(plain, working_dtype(setting.dtype))
         expected = world.output(encoding, x, at)
-        close(one_graph_over_lengths, encoding, compiled(x, at), expected, setting.dtype, f"length {length}")
+        yield close(compiled(x, at), expected, setting.dtype, f"length {length}")
     if len(graphs) != 1:
-        raise LawBroken(f"one_graph_over_lengths: {encoding.label}: {len(graphs)} graphs")
+        raise LawBroken(f"{len(graphs)} graphs")
     for node in graphs[0].graph.nodes:
         value = node.meta.get("example_value")
         if isinstance(value, Tensor) and value.is_complex():
-            raise LawBroken(f"one_graph_over_lengths: {encoding.label}: complex numbers in the graph, at {node.name}")
+            raise LawBroken(f"complex numbers in the graph, at {node.name}")

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close, difference, tolerance, within
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 
 
-@law
-def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("gradient")
+def gradients(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Analytic gradients are those of finite differences (float64), and every backend's those of the reference."""
     small = World(replace(setting, dtype=torch.float64, batch=1, length=4, impl="reference"))
     exact = copy.deepcopy(encoding).double().requires_grad_()
@@ -24,16 +26,16 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
     parameters = list(exact.parameters())
     at = small.plain()
     if not torch.autograd.gradcheck(lambda x, *_: small.output(exact, x, at), (x, *parameters), raise_exception=False):
-        raise LawBroken(f"gradients: {encoding.label}: analytic and numerical gradients differ")
+        raise LawBroken("analytic and numerical gradients differ")
     wide = World(replace(setting, dtype=torch.float64))
     expected = small_gradients(exact, wide, "reference")
     for impl in expressible(exact, setting.device):
         for mine, theirs in zip(small_gradients(exact, wide, impl), expected, strict=True):
-            close(gradients, encoding, mine, theirs, torch.float64, f"backend {impl}")
+            yield close(mine, theirs, torch.float64, f"backend {impl}")
 
 
-@law
-def gradients_agree(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("gradient")
+def gradients_agree(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """At the setting's dtype every backend's gradients are within twice the error of the reference's against float64."""
     world = World(setting)
     wide = World(replace(setting, dtype=torch.float64))
@@ -42,7 +44,7 @@ def gradients_agree(encoding: PositionalEncoding, setting: Setting) -> None:
     for impl in (*expressible(encoding, setting.device), "auto"):
         for mine, theirs, true in zip(small_gradients(encoding, world, impl), reference, exact, strict=True):
             allowed = 2 * difference(theirs, true) + tolerance(setting.dtype, true)
-            within(gradients_agree, encoding, mine, true, allowed, f"backend {impl}")
+            yield within(mine, true, allowed, f"backend {impl}")
 
 
 def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:

@@ -17,10 +17,11 @@ from posenc.attention import attend
 from posenc.attention.backends.reference import own_finish, scores_of
 from posenc.attention.call import Call
 from posenc.attention.options import Options
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import errors_allowed, same, within
 from posenc.checking.laws.derivatives import gradients_of
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding, rotated
 from posenc.positions import Positions
@@ -40,8 +41,8 @@ class Blind(NamedTuple):
     times: int = 1  # what `read_hidden` is given of the hidden states: so many times these
 
 
-@law
-def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("not finite")
+def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A query that sees no key gets zeros and a log-sum-exp of -inf, and what comes back for it reaches no gradient.
 
     Keys are hidden by padding, documents, causal order, a window, a chunk, a mask, and by a bias of -inf. The reference in
@@ -57,11 +58,9 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None
         for impl, results in found.items():
             for name, mine in results.items():
                 what = f"{case.name}: {name} by {impl}"
-                within(rows_that_see_no_key, encoding, mine, true[name], allowed[name], what)
+                yield within(mine, true[name], allowed[name], what)
                 if name == "output" and bool(mine.masked_select(blind).any()):
-                    raise LawBroken(
-                        f"rows_that_see_no_key: {encoding.label}: {what}: not zeros for a query that sees no key"
-                    )
+                    raise LawBroken(f"{what}: not zeros for a query that sees no key")
 
 
 def _blind(encoding: PositionalEncoding, world: World) -> Iterator[Blind]:
@@ -116,7 +115,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     Raises LawBroken where such a query has another output or log-sum-exp than it should, or where a gradient is another
     once nothing comes back for it.
     """
-    about = f"rows_that_see_no_key: {encoding.label}: {case.name} by the reference"
+    about = f"{case.name} by the reference"
     arguments, options, leaves = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
@@ -132,19 +131,20 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
         raise LawBroken(f"{about}: not zeros for a query that sees no key")
     if lse is not None and not torch.equal(blind[..., 0], lse == -torch.inf):
         raise LawBroken(f"{about}: the log-sum-exp is not -inf where no key is seen, and only there")
-    gradients = _checked_gradients(case, encoding, out, world.draw("upstream", *out.shape), blind, leaves)
+    gradients = _checked_gradients(about, out, world.draw("upstream", *out.shape), blind, leaves)
     if lse is not None:
-        _checked_gradients(case, encoding, lse, world.draw("upstream of sums", *lse.shape), blind[..., 0], leaves)
+        _checked_gradients(about, lse, world.draw("upstream of sums", *lse.shape), blind[..., 0], leaves)
     return {"output": out, **gradients}, blind
 
 
 def _checked_gradients(
-    case: Blind, encoding: PositionalEncoding, result: Tensor, upstream: Tensor, blind: Tensor, leaves: dict[str, Tensor]
+    about: str, result: Tensor, upstream: Tensor, blind: Tensor, leaves: dict[str, Tensor]
 ) -> dict[str, Tensor]:
-    """All gradients, after a check that they are the same where nothing comes back for queries that see no key."""
+    """All gradients. Raises LawBroken unless they are the same where nothing comes back for queries that see no key."""
     found, silenced = (gradients_of(result, given, leaves) for given in (upstream, upstream.masked_fill(blind, 0)))
     for name, mine in found.items():
-        same(rows_that_see_no_key, encoding, mine, silenced[name], f"{case.name}: {name} by the reference")
+        if not (measured := same(mine, silenced[name], f"{name}, {about}")).holds:
+            raise LawBroken(str(measured))
     return found
 
 

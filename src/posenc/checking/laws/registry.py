@@ -1,54 +1,75 @@
-"""The table of laws, and the two ways to try them: `check` raises, `report` tells."""
+"""The laws of encodings: `law` adds one, `check` raises at the first that is broken, `report` has the results of all."""
 
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import FunctionType
-from typing import Literal
+from typing import Any
 
-from posenc.checking.laws.errors import NotApplicable
+from posenc.checking import engine
+from posenc.checking.engine import Measured, decisive, tried
+from posenc.checking.errors import LawBroken, NotApplicable
 from posenc.checking.laws.fitting import fitting
 from posenc.checking.laws.world import Setting, backends_used
+from posenc.checking.result import Result
 from posenc.encoding import PositionalEncoding
 from posenc.support.checked import checked
 from posenc.support.checks import shown
 
-Law = Callable[[PositionalEncoding, Setting], None]
+Law = Callable[[PositionalEncoding, Setting], Any]  # raises LawBroken
+Measures = Callable[[PositionalEncoding, Setting], Iterable[Measured] | None]
 LAWS: dict[str, Law] = {}
+
+
+@dataclass(frozen=True)
+class InSetting:
+    """An encoding in a setting: what the engine tries the laws of encodings on."""
+
+    encoding: PositionalEncoding
+    setting: Setting
+
+    def fresh(self) -> InSetting:
+        return replace(self, encoding=copy.deepcopy(self.encoding))
 
 
 @checked
 def law(function: Law) -> Law:
-    """Adds the function to LAWS under its own name, behind a check of its arguments."""
+    """Adds the function to LAWS under its own name, behind a check of its arguments. It raises LawBroken, or it yields
+    what it measured."""
     if not isinstance(function, FunctionType) or len(inspect.signature(function).parameters) != 2:
         raise TypeError(f"function: expected a function of an encoding and a setting, got {shown(function)}")
-    LAWS[function.__name__] = checked(function)
-    return LAWS[function.__name__]
+    return _added(function, "")
 
 
-@dataclass(frozen=True)
-class LawResult:
-    """What came of one law.
+def breaks(bug: str, **least: int) -> Callable[[Measures], Law]:
+    """`law` with the class of bug that breaks it, and the least sizes of the setting down to which a failure is shrunk."""
+    return lambda function: _added(function, bug, **least)
 
-    law       its name in LAWS
-    verdict   "holds", "broken", or "not applicable": the encoding does not declare the trait, or the backend that was
-              asked for refuses such positions
-    detail    by how much it is broken, or why it is not applicable
-    backends  the names of the backends that computed attention, in the order of first use
-    """
 
-    law: str
-    verdict: Literal["holds", "broken", "not applicable"]
-    detail: str = ""
-    backends: tuple[str, ...] = ()
+def _added(function: Any, bug: str, **least: int) -> Law:
+    def measure(subject: InSetting, **sizes: Any) -> Measured:
+        try:
+            return decisive(function(subject.encoding, replace(subject.setting, **sizes)))
+        except NotImplementedError as error:  # of an adapter it is a refusal, of an encoding a failure
+            raise LawBroken(f"raises NotImplementedError: {error}") from error
 
-    @property
-    def held(self) -> bool:
-        """False where the law is broken."""
-        return self.verdict != "broken"
+    @functools.wraps(function)
+    def raising(encoding: PositionalEncoding, setting: Setting) -> None:
+        try:
+            found = decisive(function(encoding, setting))
+        except LawBroken as error:
+            raise LawBroken(f"{name}: {encoding.label}: {error}") from error
+        if not found.holds:
+            raise LawBroken(f"{name}: {encoding.label}: {found}")
+
+    name = function.__name__
+    engine.LAWS.setdefault("encoding", {})[name] = engine.Law(name, bug, ({},), least, True, measure)
+    LAWS[name] = checked(raising)
+    return LAWS[name]
 
 
 @checked
@@ -59,39 +80,25 @@ def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Se
     encoding or a backend that cannot express it. Laws that are not applicable are passed over.
     """
     setting = fitting(encoding, setting)
-    for name in LAWS if laws is None else laws:
+    for one in engine.chosen("encoding", laws):
         try:
-            _named(name)(encoding, setting)
+            LAWS[one.name](encoding, setting)
         except NotApplicable:
             continue
 
 
 @checked
-def report(
-    encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None
-) -> list[LawResult]:
+def report(encoding: PositionalEncoding, setting: Setting | None = None, laws: Sequence[str] | None = None) -> list[Result]:
     """The result of every law, or of those named, in the setting; without one, with the encoding's own heads and widths.
 
     Raises ValueError for an unknown law, and for a setting that does not fit the encoding.
     """
     setting = fitting(encoding, setting)
-    return [_result(name, _named(name), encoding, setting) for name in (LAWS if laws is None else laws)]
+    return [_result(one, encoding, setting) for one in engine.chosen("encoding", laws)]
 
 
-def _named(name: str) -> Law:
-    if name not in LAWS:
-        raise ValueError(f"laws: unknown law {name!r}; known: {', '.join(LAWS)}")
-    return LAWS[name]
-
-
-def _result(name: str, law: Law, encoding: PositionalEncoding, setting: Setting) -> LawResult:
+def _result(law: engine.Law, encoding: PositionalEncoding, setting: Setting) -> Result:
+    sizes = {name: getattr(setting, name) for name in law.least}
     with backends_used() as used:
-        try:
-            law(copy.deepcopy(encoding), setting)  # which has seen no call of the laws before
-        except NotApplicable as why:
-            return LawResult(name, "not applicable", str(why), tuple(used))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:  # a law that cannot even be tried is broken, also where sys.exit() ends it
-            return LawResult(name, "broken", f"{type(error).__name__}: {error}", tuple(used))
-    return LawResult(name, "holds", "", tuple(used))
+        result = tried(replace(law, inputs=(sizes,)), InSetting(encoding, setting))
+    return replace(result, backends=tuple(used))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from dataclasses import replace
 
 import torch
 from torch import Tensor
 
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close, difference, equal, tolerance
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
@@ -19,8 +21,8 @@ SOME = (7, 2, 9, 2)
 FAR = 2**20  # a method may keep lengths up to some position
 
 
-@law
-def locality(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("tokens mix")
+def locality(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """An embedded or rotated token depends on itself and its own coordinates only where declared (trait `local`).
 
     Where not, some token depends on others, or tokens alone are refused.
@@ -29,7 +31,7 @@ def locality(encoding: PositionalEncoding, setting: Setting) -> None:
     if "local" in encoding.traits:
         world = World(setting)
         for seam, whole, part in world.rows(encoding, world.scattered(), some):
-            equal(locality, encoding, part, whole, setting.dtype, f"{seam} of tokens {some.tolist()} alone")
+            yield equal(part, whole, setting.dtype, f"{seam} of tokens {some.tolist()} alone")
         return
     world, exact = World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
     try:
@@ -37,11 +39,11 @@ def locality(encoding: PositionalEncoding, setting: Setting) -> None:
     except ValueError:
         return
     if all(difference(part, whole) <= tolerance(torch.float64, whole) for _, whole, part in rows):
-        raise LawBroken(f"locality: {encoding.label} does not declare it, yet no token depends on others")
+        raise LawBroken("does not declare it, yet no token depends on others")
 
 
-@law
-def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("cos of cos")
+def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Rotation keeps the length of queries and keys where declared (trait `norm_preserving`), and changes some where not.
 
     Changes are looked for in float64, near and far away. Every copy of a query has the query's length.
@@ -49,7 +51,7 @@ def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
     if "norm_preserving" in encoding.traits:
         world = World(setting)
         for side, turned, x in _lengths(encoding, world, world.scattered()):
-            close(norm_preservation, encoding, turned, x, setting.dtype, side)
+            yield close(turned, x, setting.dtype, side)
         return
     world, exact = World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
     for at in (world.scattered(), world.plain().shift(FAR)):
@@ -59,7 +61,7 @@ def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away
         if any(difference(turned, x) > tolerance(torch.float64, x) for _, turned, x in lengths):
             return
-    raise LawBroken(f"norm_preservation: {encoding.label} does not declare it, yet rotation changes no length")
+    raise LawBroken("does not declare it, yet rotation changes no length")
 
 
 def _lengths(encoding: PositionalEncoding, world: World, at: Positions) -> list[tuple[str, Tensor, Tensor]]:

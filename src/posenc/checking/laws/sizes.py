@@ -18,19 +18,20 @@ from torch import Tensor
 
 from posenc.attention import attend
 from posenc.attention.backends.reference import own_finish
+from posenc.checking.engine import Measured
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.attention_module import with_projections_of
 from posenc.checking.laws.compare import close, errors_allowed, within
 from posenc.checking.laws.derivatives import gradients_of
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
 from posenc.support.checks import shown
 
 
-@law
-def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("")
+def empty_calls(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Calls of no rows, no queries or no keys are served: what comes back has no rows, no tokens, or zeros for no keys.
 
     So do the gradients, and the log-sum-exp of no keys is -inf. Tried with tokens that are counted, listed and padded,
@@ -42,16 +43,15 @@ def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
         none = torch.zeros(rows, length, dtype=torch.long, device=setting.device)
         counted = Positions.arange(rows, length, device=setting.device)
         for what, at in {"counted": counted, "listed": Positions.at(none), "padded": Positions.from_mask(none)}.items():
-            about = f"empty_calls: {encoding.label}: {rows} rows of {length} tokens, {what}"
+            about = f"{rows} rows of {length} tokens, {what}"
             with _served(about):
                 at = at if what == "listed" else encoding.prepare(at, working_dtype(setting.dtype))
                 q, k, v, at = world.heads(encoding, x, at)
             _serves(encoding, world, (q, k, v), at, at, about)
-        _module_serves(encoding, world, x, counted)
+        yield from _module_serves(encoding, world, x, counted)
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     for queries, keys in ((0, setting.length), (setting.length, 0), (1, 0)):
         some, about = (q[:, :, :queries], k[:, :, :keys], v[:, :, :keys]), f"{queries} queries, {keys} keys"
-        about = f"empty_calls: {encoding.label}: {about}"
         _serves(encoding, world, some, at.narrow(0, queries), at.narrow(0, keys), about)
 
 
@@ -107,10 +107,10 @@ def _is_filled(x: Tensor, number: float, shape: torch.Size, about: str) -> None:
         raise LawBroken(f"{about}: expected {list(shape)} filled with {number:g}, got {shown(x)}")
 
 
-def _module_serves(encoding: PositionalEncoding, world: World, x: Tensor, at: Positions) -> None:
-    """Raises LawBroken unless `Attention` serves x, which is empty, and decodes tokens after it as if it had not been."""
+def _module_serves(encoding: PositionalEncoding, world: World, x: Tensor, at: Positions) -> Iterator[Measured]:
+    """`Attention` serves x, which is empty, and decodes tokens after it as if it had not been."""
     setting, module = world.setting, with_projections_of(world, encoding)
-    about = f"empty_calls: {encoding.label}: Attention of {list(x.shape)}"
+    about = f"Attention of {list(x.shape)}"
     shape = torch.Size((*x.shape[:2], len(module.out.weight)))
     with torch.no_grad(), _served(about):
         _is_filled(module(x, at, causal=setting.causal), 0.0, shape, about)
@@ -122,13 +122,13 @@ def _module_serves(encoding: PositionalEncoding, world: World, x: Tensor, at: Po
             return
         some, at_some = world.x[:, :3], Positions.arange(len(x), 3, device=setting.device)
         out, cache = module.decode(some, at_some, cache)
-        close(empty_calls, encoding, out, module(some, at_some), setting.dtype, "tokens decoded after none")
+        yield close(out, module(some, at_some), setting.dtype, "tokens decoded after none")
         out, _ = module.decode(x, at, cache)
         _is_filled(out, 0.0, shape, f"{about}, decoded after tokens")
 
 
-@law
-def width_of_values(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("")
+def width_of_values(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Values may be narrower or wider than the heads: every channel of the output is what it is beside any others.
 
     Where the encoding turns values or adds vectors to them, one ValueError names v. What is expected is the reference's in
@@ -147,18 +147,16 @@ def width_of_values(encoding: PositionalEncoding, setting: Setting) -> None:
                 elif impl == "auto" or "use impl=" not in str(error):
                     raise
         if refused and found:
-            raise LawBroken(
-                f"width_of_values: {encoding.label}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
-            )
+            raise LawBroken(f"{about}: {refused[0]} refuses them, {next(iter(found))} does not")
         if refused:
             continue
         true = _of_width(exact, wide, width, "reference", filled=True)
         for name, mine in _of_width(exact, wide, width, "reference").items():
-            close(width_of_values, encoding, mine, true[name], torch.float64, f"{about}: {name} by the reference")
+            yield close(mine, true[name], torch.float64, f"{about}: {name} by the reference")
         allowed = errors_allowed(found["reference"], true, setting.dtype)
         for impl, results in found.items():
             for name, mine in results.items():
-                within(width_of_values, encoding, mine, true[name], allowed[name], f"{about}: {name} by {impl}")
+                yield within(mine, true[name], allowed[name], f"{about}: {name} by {impl}")
 
 
 def _of_width(encoding: PositionalEncoding, world: World, width: int, impl: str, filled: bool = False) -> dict[str, Tensor]:

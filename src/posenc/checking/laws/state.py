@@ -7,14 +7,14 @@ import pickle
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from posenc.checking.engine import Measured, default_dtype
+from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close, difference, same, within
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding, working_dtype
 from posenc.positions import Positions
@@ -22,33 +22,53 @@ from posenc.positions import Positions
 FAR = 4096  # positions
 
 
-@law
-def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> None:
-    """No buffers; the same after half, to_empty and reloading, deepcopy and pickle."""
+@breaks("cast state")
+def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """No buffers; the same after deepcopy and pickle."""
+    if named := [name for name, _ in encoding.named_buffers()]:
+        raise LawBroken(f"has buffers {named}, which casts and loading can touch")
+    survivors = {"deepcopy": copy.deepcopy(encoding), "pickle": pickle.loads(pickle.dumps(encoding))}
+    yield from _survive(encoding, setting, survivors)
+
+
+@breaks("cast state")
+def casting_a_module_does_not_round_its_angles(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """The same after .half().float(), once its parameters are loaded again."""
+    halved = copy.deepcopy(encoding).half().float()
+    yield from _survive(encoding, setting, {"half and back": _poisoned(halved, encoding)})
+
+
+@breaks("construction")
+def tables_survive_to_empty(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """The same after meta construction and to_empty, once its parameters are loaded."""
+    emptied = copy.deepcopy(encoding).to("meta").to_empty(device=setting.device)
+    yield from _survive(encoding, setting, {"meta and to_empty": _poisoned(emptied, encoding)})
+
+
+def _survive(
+    encoding: PositionalEncoding, setting: Setting, survivors: dict[str, PositionalEncoding]
+) -> Iterator[Measured]:
+    """The survivors give what the encoding gives."""
     world = World(setting)
     expected = world.output(encoding, world.x, world.plain())
-    if named := [name for name, _ in encoding.named_buffers()]:
-        raise LawBroken(f"state_is_configuration: {encoding.label} has buffers {named}, which casts and loading can touch")
-    saved = copy.deepcopy(encoding.state_dict())
-    halved = copy.deepcopy(encoding).half().float()
-    emptied = copy.deepcopy(encoding).to("meta").to_empty(device=setting.device)
-    for copied in (halved, emptied):
-        with torch.no_grad():
-            for parameter in copied.parameters():
-                parameter.fill_(7.7e4)  # what a careless engine may leave behind
-        restore(copied, encoding, saved)
-    survivors = {
-        "half and back": halved,
-        "meta and to_empty": emptied,
-        "deepcopy": copy.deepcopy(encoding),
-        "pickle": pickle.loads(pickle.dumps(encoding)),
-    }
     for how, survivor in survivors.items():
-        same(state_is_configuration, encoding, world.output(survivor, world.x, world.plain()), expected, how)
+        yield same(world.output(survivor, world.x, world.plain()), expected, how)
 
 
-@law
-def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -> None:
+@torch.no_grad()
+def _poisoned(copied: PositionalEncoding, original: PositionalEncoding) -> PositionalEncoding:
+    """The copy, with numbers in its parameters and buffers that a careless engine may leave behind, then those of the
+    original's state dict."""
+    for mine in (*copied.parameters(), *copied.buffers()):
+        mine.fill_(7.7e4)
+    for mine, theirs in zip(copied.parameters(), original.parameters(), strict=True):
+        mine.data = mine.data.to(theirs.dtype)
+    copied.load_state_dict(copy.deepcopy(original.state_dict()))
+    return copied
+
+
+@breaks("cast state")
+def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Parameters that multiply positions keep every bit in bfloat16 and half, in a model that is cast too.
 
     They are found by measurement. The rounding of any other parameter does as much at position 4096 as among the first
@@ -66,7 +86,7 @@ def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -
         for name, exact in _exact_parameters(encoding):
             rounded = cast.get_parameter(name)
             if rounded.dtype != exact.dtype or not torch.equal(rounded, exact):
-                raise LawBroken(f"casts_keep_positions_exact: {encoding.label}: {name} is {rounded.dtype} after {dtype}")
+                raise LawBroken(f"{name} is {rounded.dtype} after {dtype}")
         near = {what: difference(mine, theirs) for what, mine, theirs in _both(cast, encoding, world, plain)}
         try:
             far = _both(cast, encoding, world, spread)
@@ -74,7 +94,7 @@ def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -
             continue
         for what, mine, theirs in far:
             allowed = 4 * near[what] + torch.finfo(torch.bfloat16).eps / 2 * float(theirs.detach().abs().max())
-            within(casts_keep_positions_exact, encoding, mine, theirs, allowed, f"{what} in {dtype} up to position {FAR}")
+            yield within(mine, theirs, allowed, f"{what} in {dtype} up to position {FAR}")
 
 
 def _exact_parameters(encoding: PositionalEncoding) -> Iterator[tuple[str, nn.Parameter]]:
@@ -106,47 +126,74 @@ def _both(
     return [(what, mine, theirs) for (what, mine), (_, theirs) in zip(*found, strict=True)]
 
 
-@law
-def surroundings_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> None:
-    """The same under another default dtype, autocast, inference mode and in several threads at once."""
+@breaks("default dtype")
+def default_dtype_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """The same under torch.set_default_dtype(bfloat16) and (float64)."""
     world = World(setting)
-
-    def run() -> Tensor:
-        return world.output(encoding, world.x, world.plain())
-
-    expected = run()
-    default = torch.get_default_dtype()
+    expected = world.output(encoding, world.x, world.plain())
     for dtype in (torch.bfloat16, torch.float64):
-        try:
-            torch.set_default_dtype(dtype)
-            same(surroundings_do_not_matter, encoding, run(), expected, f"default dtype {dtype}")
-        finally:
-            torch.set_default_dtype(default)
+        with default_dtype(dtype):
+            found = world.output(encoding, world.x, world.plain())
+        yield same(found, expected, f"default dtype {dtype}")
+
+
+@breaks("autocast")
+def autocast_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """Embedding and attention are the same inside autocast(bfloat16)."""
+    world = World(setting)
+    expected = world.output(encoding, world.x, world.plain())
     at = encoding.prepare(world.plain(), working_dtype(setting.dtype))
     x, (q, k, v, _) = encoding.embed(world.x, at), world.heads(encoding, world.x, at)
     with torch.autocast(torch.device(setting.device).type, dtype=torch.bfloat16):
         inside = encoding.prepare(world.plain(), working_dtype(setting.dtype))
-        same(surroundings_do_not_matter, encoding, encoding.embed(world.x, inside), x, "embed under autocast")
+        embedded = encoding.embed(world.x, inside)
         out = world.attend(encoding, q, k, v, encoding.read_hidden(x, inside))
-    same(surroundings_do_not_matter, encoding, out, expected, "attention under autocast")
-    with torch.no_grad():  # kernels may differ with and without a gradient to come; inference mode must not add to that
-        ungraded = run()
-    close(surroundings_do_not_matter, encoding, ungraded, expected, setting.dtype, "no_grad")
+    yield same(embedded, x, "embed under autocast")
+    yield same(out, expected, "attention under autocast")
+
+
+@breaks("inference mode")
+def inference_mode_does_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """The same in inference mode as without gradients, and nothing is left behind that a call with gradients cannot use.
+
+    Kernels may differ by a rounding with and without a gradient to come; inference mode must not add to that.
+    """
+    world, encoding = World(setting), copy.deepcopy(encoding)  # which gets gradients
     with torch.inference_mode():
-        same(surroundings_do_not_matter, encoding, run().clone(), ungraded, "inference mode")
-    results: list[Tensor] = []
-    threads = [threading.Thread(target=lambda: results.append(run())) for _ in range(4)]
+        found = world.output(encoding, world.x, world.plain())
+    with torch.no_grad():
+        ungraded = world.output(encoding, world.x, world.plain())
+    yield same(found.clone(), ungraded, "inference mode")
+    try:
+        trained = world.output(encoding, world.x.clone().requires_grad_(), world.plain())
+        if trained.requires_grad:
+            trained.sum().backward()
+    except RuntimeError as error:
+        if "nference" not in str(error):
+            raise
+        raise LawBroken(f"after inference mode it raises {error}") from error
+    yield close(trained, ungraded, setting.dtype, "with gradients, after inference mode")
+
+
+@breaks("threads")
+def calls_at_once_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """The same in several threads at once."""
+    world, results = World(setting), list[Tensor]()
+    expected = world.output(encoding, world.x, world.plain())
+    threads = [
+        threading.Thread(target=lambda: results.append(world.output(encoding, world.x, world.plain()))) for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     if len(results) != len(threads):
-        raise LawBroken(f"surroundings_do_not_matter: {encoding.label}: {len(threads) - len(results)} of 4 threads failed")
+        raise LawBroken(f"{len(threads) - len(results)} of 4 threads failed")
     for result in results:
-        same(surroundings_do_not_matter, encoding, result, expected, "four threads")
+        yield same(result, expected, "four threads")
 
 
-@law
+@breaks("strides")
 def forward_writes_nothing(encoding: PositionalEncoding, setting: Setting) -> None:
     """No attribute, parameter, table or input is changed by a call."""
     world = World(setting)
@@ -164,22 +211,16 @@ def forward_writes_nothing(encoding: PositionalEncoding, setting: Setting) -> No
     after = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
     for what, was, now in zip(("attributes", "tensors", "random state"), before, after, strict=True):
         if was != now:
-            raise LawBroken(f"forward_writes_nothing: {encoding.label}: a call changed {what}")
+            raise LawBroken(f"a call changed {what}")
 
 
-@law
-def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("cache key")
+def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Prepared or not gives the same; tables of another configuration are refused."""
     world = World(setting)
     plain = world.plain()
     prepared = encoding.prepare(plain, working_dtype(setting.dtype))
-    same(
-        tables_know_their_owner,
-        encoding,
-        world.output(encoding, world.x, prepared),
-        world.output(encoding, world.x, plain),
-        "prepared",
-    )
+    yield same(world.output(encoding, world.x, prepared), world.output(encoding, world.x, plain), "prepared")
     if not prepared.tables:
         return
     foreign = replace(prepared, tables={f"not {owner}": tables for owner, tables in prepared.tables.items()})
@@ -187,13 +228,7 @@ def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> N
         world.output(encoding, world.x, foreign)
     except ValueError:
         return
-    raise LawBroken(f"tables_know_their_owner: {encoding.label} used tables that somebody else prepared")
-
-
-def restore(copied: PositionalEncoding, original: PositionalEncoding, saved: dict[str, Any]) -> None:
-    for mine, theirs in zip(copied.parameters(), original.parameters(), strict=True):
-        mine.data = mine.data.to(theirs.dtype)
-    copied.load_state_dict(saved)
+    raise LawBroken("used tables that somebody else prepared")
 
 
 def attributes(encoding: PositionalEncoding) -> list[tuple[str, list[tuple[str, int]]]]:

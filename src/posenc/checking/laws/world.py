@@ -16,7 +16,7 @@ from posenc.attention import attend, attend_rotated
 from posenc.attention.backends import AT_ONCE, BACKENDS
 from posenc.attention.call import Call
 from posenc.attention.plan import backend_of
-from posenc.checking.laws.errors import LawBroken, NotApplicable
+from posenc.checking.errors import LawBroken, NotApplicable
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.support.checked import check_fields, checked
@@ -160,7 +160,7 @@ class World:
                 raise NotApplicable(str(error)) from error
             raise
         if why:
-            raise LawBroken(f"{call.encoding.label}: {impl} says that it refuses the call ({why}), and did not raise")
+            raise LawBroken(f"{impl} says that it refuses the call ({why}), and did not raise")
         if (used := _used.get()) is not None:
             used[backend_of(call, impl).__name__.rpartition(".")[2]] = None
         return out

@@ -117,7 +117,7 @@ right_hands, wrong_hands = 3 * omega.repeat_interleave(2), 3 * omega.repeat(2)
         say("Count positions from the first token that is not padding."),
         "https://github.com/huggingface/transformers/issues/22161",
         "padding",
-        "padding_does_not_matter",
+        "padded_equals_unpadded",
         TABLE
         + f"""text = (index >= 10)[:, None] & (index >= 10)
 right = attention(first, table[(index - 10).clamp(min=0)], text)
@@ -137,7 +137,7 @@ wrong_hands = index * omega
         say("Pass the position of each new token, which counts the cached ones once."),
         "https://github.com/skyzh/tiny-llm/pull/46",
         "decode offset",
-        "decoding_equals_prefill",
+        "decode_equals_prefill",
         ROTARY
         + f"""twice = torch.where(index < 24, index, 2 * index)
 right = attention(turned(back, index, "query"), turned(word, index))
@@ -155,7 +155,7 @@ right_hands, wrong_hands = index * omega[{PAIR}], twice * omega[{PAIR}]
         say("Start the positions of each document at 0, and mask the other documents: one of the two is not enough."),
         "https://github.com/pytorch/torchtitan/issues/2559",
         "packing",
-        "packed_documents_equal_separate_ones",
+        "packed_equals_separate",
         TABLE
         + f"""lengths = torch.tensor([18, 22])
 document = torch.arange(2).repeat_interleave(lengths)

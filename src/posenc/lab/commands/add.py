@@ -16,13 +16,13 @@ from posenc.support.apart import LIMIT, NoVerdict, told
 from posenc.terminal.interruption import interruptible
 
 if TYPE_CHECKING:
-    from posenc.checking.laws import LawResult
+    from posenc.checking import Result
     from posenc.lab.commands.run import Wanted
     from posenc.lab.experiment import Experiment, Size
     from posenc.lab.tasks.task import Task
 
 
-Results = Callable[[], "Iterator[LawResult | None]"]
+Results = Callable[[], "Iterator[Result | None]"]
 MOST_NAMED = 5  # laws
 REMEDY = {
     "encoding": "Correct it, or do not declare the failing traits; posenc.laws.check(encoding) raises at the failure",
@@ -265,10 +265,10 @@ def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bo
 
     Raises ValueError if the code ends Python, or a law gives no result within `timeout` seconds.
     """
-    results: list[LawResult] = []
+    results: list[Result] = []
     seen: set[str] = set()
 
-    def tell(result: LawResult, err: bool = False) -> None:
+    def tell(result: Result, err: bool = False) -> None:
         repeated = not result.held and result.detail in seen
         seen.add(result.detail)
         typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
@@ -287,7 +287,7 @@ def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bo
         raise typer.Exit(1)
 
 
-def judged(word: str, results_of: Results, timeout: float, so: str) -> Iterator[LawResult]:
+def judged(word: str, results_of: Results, timeout: float, so: str) -> Iterator[Result]:
     """Every result of `results_of`, which runs in a process of its own, as it arrives.
 
     Raises ValueError, which ends with `so`, if the code ends Python, or a law gives no result within `timeout` seconds.
@@ -303,14 +303,14 @@ def judged(word: str, results_of: Results, timeout: float, so: str) -> Iterator[
         raise ValueError(f"{word}: the file {error}, {after}; it must only define the class. {so}") from None
 
 
-def counted(broken: list[LawResult], results: list[LawResult]) -> str:
+def counted(broken: list[Result], results: list[Result]) -> str:
     """ "2 of 14: causality, shift_invariance"."""
     names = ", ".join(result.law for result in broken[:MOST_NAMED])
     more = f" and {len(broken) - MOST_NAMED} more" if len(broken) > MOST_NAMED else ""
     return f"{len(broken)} of {len(results)}: {names}{more}"
 
 
-def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult | None]:
+def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[Result | None]:
     """None before the file is executed, then the result of every law, in the process that may run the file."""
     from posenc.lab.run.admission import examine
 
@@ -318,7 +318,7 @@ def examined(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Ite
     yield from examine(word, source, size, tasks)
 
 
-def examined_task(settings: dict[str, Any], size: Size) -> Iterator[LawResult | None]:
+def examined_task(settings: dict[str, Any], size: Size) -> Iterator[Result | None]:
     """None before the file is executed, then the result of every check of a task."""
     from posenc.lab.run.task_admission import examine_task
 
@@ -326,20 +326,24 @@ def examined_task(settings: dict[str, Any], size: Size) -> Iterator[LawResult | 
     yield from examine_task(settings, size)
 
 
-def as_data(result: LawResult) -> dict[str, Any]:
+def as_data(result: Result) -> dict[str, Any]:
     return {"law": result.law, "held": result.held, "detail": result.detail, "backends": list(result.backends)}
 
 
-def line(result: LawResult) -> str:
+def line(result: Result) -> str:
     """`✓ law`; `– law` and why it does not apply; or `✗ law`, what it states and by how much it fails."""
     if result.verdict == "not applicable":
         return f"– {result.law}: {result.detail}"
     if result.held:
         return f"✓ {result.law}"
-    from posenc.checking.laws import LAWS
+    from posenc.checking.table import SENTENCES
     from posenc.lab.run.task_admission import CHECKS
 
     name = result.law.partition(",")[0]
-    law = LAWS.get(name) or CHECKS.get(name)
-    says = (law.__doc__ or "").splitlines()[0] if law else "A forward and a backward pass in the lab's model."
+    if name in SENTENCES:
+        says = SENTENCES[name].en
+    elif name in CHECKS:
+        says = (CHECKS[name].__doc__ or "").splitlines()[0]
+    else:
+        says = "A forward and a backward pass in the lab's model."
     return f"✗ {result.law}: {says}\n    {result.detail.splitlines()[0]}"

@@ -16,7 +16,8 @@ import torch
 from torch.nn import functional as F
 
 from posenc.checking import laws
-from posenc.checking.laws import LawResult, NotApplicable, Setting, World
+from posenc.checking.laws import NotApplicable, Setting, World
+from posenc.checking.result import Result
 from posenc.encoding import PositionalEncoding
 from posenc.lab import user_file
 from posenc.lab.experiment import Size, user_encoding
@@ -31,7 +32,7 @@ UNSLICED = "it has no heads(start, stop), which only tensor parallelism needs; t
 SHORT = 32  # tokens of the training step
 
 
-def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[LawResult]:
+def examine(word: str, source: str, size: Size, tasks: tuple[Task, ...]) -> Iterator[Result]:
     """The result of every law, then of a step of training on every task.
 
     The laws are tried in both directions where a task is bidirectional and the encoding is not causal only.
@@ -84,14 +85,14 @@ def _attends(encoding: PositionalEncoding, setting: Setting, word: str) -> None:
         raise ValueError(said.splitlines()[0]) from error
 
 
-def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[LawResult]:
+def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[Result]:
     drawn = laws.draw_parameters(encoding)
     for name in names:
         for result in laws.report(drawn, setting, [name]):
             yield (
                 result
                 if result.held or name != SLICES or _has_heads(encoding)
-                else LawResult(name, "not applicable", UNSLICED)
+                else Result(name, "not applicable", UNSLICED)
             )
 
 
@@ -100,7 +101,7 @@ def _has_heads(encoding: PositionalEncoding) -> bool:
     return type(encoding).heads is not PositionalEncoding.heads
 
 
-def _trains(arm: Arm, size: Size, task: Task) -> LawResult:
+def _trains(arm: Arm, size: Size, task: Task) -> Result:
     """Checks that a forward and a backward pass in the lab's model give finite numbers."""
     name, length = f"trains on {task.name}", min(SHORT, task.tokens(task.length))
     try:
@@ -113,7 +114,7 @@ def _trains(arm: Arm, size: Size, task: Task) -> LawResult:
         loss.backward()
         wrong = [which for which, one in model.named_parameters() if one.grad is not None and not one.grad.isfinite().all()]
         if not loss.isfinite() or wrong:
-            return LawResult(name, "broken", f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
+            return Result(name, "failed", f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
     except Exception as error:
-        return LawResult(name, "broken", f"{type(error).__name__}: {error}")
-    return LawResult(name, "holds")
+        return Result(name, "failed", f"{type(error).__name__}: {error}")
+    return Result(name, "passed")

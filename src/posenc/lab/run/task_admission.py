@@ -13,7 +13,7 @@ import torch
 from pydantic import ValidationError
 from torch.nn import functional as F
 
-from posenc.checking.laws import LawResult
+from posenc.checking.result import Result
 from posenc.lab import tasks, user_file
 from posenc.lab.experiment import error_line
 from posenc.lab.experiment.arm import Arm
@@ -28,7 +28,7 @@ ROWS, BATCHES = 8, 16
 Check = Callable[[Task, "Size"], str]  # what is wrong, "" if nothing is
 
 
-def examine_task(settings: Mapping[str, Any], size: Size) -> Iterator[LawResult]:
+def examine_task(settings: Mapping[str, Any], size: Size) -> Iterator[Result]:
     """The result of every check. Raises ValueError where the task cannot be read: the words of its file, in one line."""
     word = settings["name"]
     try:
@@ -46,7 +46,7 @@ def examine_task(settings: Mapping[str, Any], size: Size) -> Iterator[LawResult]
             wrong = check(task, size)
         except Exception as error:
             wrong = f"{type(error).__name__}: {error}"
-        yield LawResult(name, "broken" if wrong else "holds", wrong)
+        yield Result(name, "failed" if wrong else "passed", wrong)
 
 
 def training_rows(task: Task, size: Size) -> str:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
-from posenc.checking.laws.compare import difference
-from posenc.checking.laws.errors import LawBroken
-from posenc.checking.laws.registry import law
+from posenc.checking.engine import Measured
+from posenc.checking.laws.compare import within
+from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
@@ -21,8 +21,8 @@ ALLOWED = 1e-7  # relative to the largest entry
 TENSORS = Sequence[Tensor]
 
 
-@law
-def transforms(encoding: PositionalEncoding, setting: Setting) -> None:
+@breaks("gradient")
+def transforms(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Derivatives with respect to tokens and parameters agree, whichever way they are taken (float64).
 
     torch.func.jvp is finite differences, torch.func.vmap a loop, torch.func.grad what backward gives. Second derivatives
@@ -33,16 +33,16 @@ def transforms(encoding: PositionalEncoding, setting: Setting) -> None:
     world = World(replace(setting, dtype=torch.float64, batch=1, length=5))
     exact = copy.deepcopy(encoding).double()
     try:
-        _try(encoding, _Model(exact, world, world.plain()), [name for name, _ in exact.named_parameters()], world)
+        yield from _try(_Model(exact, world, world.plain()), [name for name, _ in exact.named_parameters()], world)
     except NotImplementedError as error:
         if "prepare()" not in str(error):
             raise
         with torch.no_grad():
             prepared = exact.prepare(world.plain(), torch.float64)
-        _try(encoding, _Model(exact, world, prepared), [], world)
+        yield from _try(_Model(exact, world, prepared), [], world)
 
 
-def _try(encoding: PositionalEncoding, model: _Model, names: list[str], world: World) -> None:
+def _try(model: _Model, names: list[str], world: World) -> Iterator[Measured]:
     """The law, for the tokens and the parameters of those names."""
     parameters = dict(model.encoding.named_parameters())
     point = [world.x, *(parameters[name].detach() for name in names)]
@@ -60,16 +60,16 @@ def _try(encoding: PositionalEncoding, model: _Model, names: list[str], world: W
     gradient = torch.func.grad(loss, argnums=tuple(range(len(point))))
 
     tangent = torch.func.jvp(output, tuple(point), tuple(along))[1]
-    _near(encoding, "jvp and finite differences", [tangent], _differences(lambda *given: [output(*given)], point, along))
+    yield from _near("jvp and finite differences", [tangent], _differences(lambda *given: [output(*given)], point, along))
     recorded = [one.clone().requires_grad_() for one in point]
-    _near(encoding, "torch.func.grad and backward", gradient(*point), _gradients(loss(*recorded), recorded))
+    yield from _near("torch.func.grad and backward", gradient(*point), _gradients(loss(*recorded), recorded))
     both = torch.stack([world.x, world.draw("more", *world.x.shape)])
     looped = torch.stack([output(one, *point[1:]) for one in both])
-    _near(encoding, "vmap and a loop", [torch.func.vmap(lambda x: output(x, *point[1:]))(both)], [looped])
+    yield from _near("vmap and a loop", [torch.func.vmap(lambda x: output(x, *point[1:]))(both)], [looped])
 
     expected = _differences(lambda *given: _gradients_at(loss, given), point, along)
     forward_over_reverse = torch.func.jvp(gradient, tuple(point), tuple(along))[1]
-    _near(encoding, "jvp of grad and finite differences", forward_over_reverse, expected)
+    yield from _near("jvp of grad and finite differences", forward_over_reverse, expected)
     try:
         first = _gradients(loss(*recorded), recorded, create_graph=True)
         again = _gradients(torch.stack([(g * a).sum() for g, a in zip(first, along, strict=True)]).sum(), recorded)
@@ -77,7 +77,7 @@ def _try(encoding: PositionalEncoding, model: _Model, names: list[str], world: W
         if "is not implemented" not in str(error):
             raise
     else:
-        _near(encoding, "backward twice and finite differences", again, expected)
+        yield from _near("backward twice and finite differences", again, expected)
 
 
 class _Model(nn.Module):
@@ -109,8 +109,6 @@ def _gradients(loss: Tensor, of: TENSORS, create_graph: bool = False) -> list[Te
     return [torch.zeros_like(one) if gradient is None else gradient for gradient, one in zip(found, of, strict=True)]
 
 
-def _near(encoding: PositionalEncoding, what: str, actual: TENSORS, expected: TENSORS) -> None:
+def _near(what: str, actual: TENSORS, expected: TENSORS) -> Iterator[Measured]:
     for mine, theirs in zip(actual, expected, strict=True):
-        allowed = ALLOWED * max(float(theirs.detach().abs().max()), 1.0)
-        if not (apart := difference(mine, theirs)) <= allowed:
-            raise LawBroken(f"transforms: {encoding.label}: {what}: differ by {apart:.3g}, allowed {allowed:.3g}")
+        yield within(mine, theirs, ALLOWED * max(float(theirs.detach().abs().max()), 1.0), what)

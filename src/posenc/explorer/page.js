@@ -242,7 +242,7 @@ after[r, ${h}] - before[${$}]  # ${f[$]}`)}}};function Ri(e,t){return!t.every((s
 .view-similarity .bar-room { display: flex; align-items: end; width: 60%; max-width: 54px; height: 100%; } .view-similarity .bar-room i { width: 100%; border-radius: 5px 5px 0 0; background: var(--head); transition: height .25s; }
 .view-similarity .before i { background: var(--position); } .view-similarity .after i { background: var(--channel); } .view-similarity .bar-room i.minus { background: repeating-linear-gradient(45deg, var(--minus) 0 3px, transparent 3px 6px); }
 .view-similarity .line-of-words output { font-size: 13px; font-weight: 600; } .view-similarity .line-of-words b { padding: 3px 6px; max-width: 100%; font-size: 15px; overflow: hidden; border: 1px solid transparent; border-radius: 8px; font-weight: 600; }
-.view-similarity .line-of-words > div { cursor: pointer; } .view-similarity .asking b { background: var(--head-soft); border-color: var(--head); }
+.view-similarity .line-of-words > div { cursor: pointer; padding-bottom: 4px; } .view-similarity .asking b { background: var(--head-soft); border-color: var(--head); }
 .view-similarity .line-of-words small { font-size: 12px; color: var(--muted); white-space: nowrap; } .view-similarity .line-of-words .before small { color: var(--position); } .view-similarity .line-of-words .after small { color: var(--channel); }
 .view-similarity .line-of-words .here { box-shadow: inset 0 -3px var(--position-line); }
 @media (max-width: 640px) {

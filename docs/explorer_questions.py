@@ -62,8 +62,12 @@ QUESTIONS: dict[str, tuple[Question, Question, Question]] = {
     ),
     "paths": (
         ("Is the path smooth or tangled?", "路径是光滑的还是杂乱的？", ".plane .track"),
-        ("Which rows are alike?", "哪些行相似？", ".map canvas"),
         ("How alike are the two chosen positions?", "选中的两个位置有多相似？", "[data-role=chord]"),
+        (
+            "Does a row score higher with near positions than with far ones?",
+            "一行与近处位置的分数比与远处的高吗？",
+            ".path .chart svg",
+        ),
     ),
     "rotary_pair": (
         ("How far are query and key rotated?", "查询和键各转了多少？", ".plane svg"),

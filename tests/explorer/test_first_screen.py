@@ -16,6 +16,9 @@ SEEN = {
     "similarity": (".line-of-words > div", ".charted .legend"),
     "attention": (".frame .matrix:not(.signed:nth-child(3) *)",),
     "heads": (".attending svg",),
+    "order": (".moving", ".choices > *"),
+    "rotary_pair": (".plane svg", ".said", "[data-name=m]", "[data-name=n]", "[data-name=lock]"),
+    "paths": (".plane svg", ".path .chart svg"),
     "audit": (".verdict", ".maps section:first-child canvas"),
 }
 BOXES = """(selector) => [...document.querySelector("main").querySelectorAll(selector)]

@@ -180,6 +180,33 @@ def test_nothing_jumps_and_without_motion_all_is_placed_at_once(opened, still):
         assert largest.max() < 0.5, "a word covers half of its way in one frame"
 
 
+def test_only_what_is_seen_moves_and_numbers_wait_for_their_cells(opened):
+    """What moves unseen, and text that moves, is what makes the frames of a step slow."""
+    page = opened("story?sentence=I+love+you+and+you+love+me")
+    for step in (*STEPS[1:], *STEPS[-2::-1]):
+        moving = page.evaluate(
+            """(step) => new Promise((done) => {
+              document.querySelector(`.rail a[href*="step=${step}"]`).click();
+              requestAnimationFrame(() => requestAnimationFrame(() => done(document.getAnimations()
+                .filter((one) => one instanceof CSSTransition && one.effect.target.closest("main .scene"))
+                .map(({ effect: { target } }) => [target.getAttribute("class"), getComputedStyle(target).visibility])
+              )));
+            })""",
+            step,
+        )
+        assert moving, step
+        assert {name for name, visibility in moving if visibility == "hidden" or name in ("number", "numbers")} == set(), (
+            step
+        )
+        assert (
+            page.locator(f"{TOKENS} .number").evaluate_all(
+                "all => all.filter((one) => one.textContent && getComputedStyle(one).visibility === 'visible').length"
+            )
+            == 0
+        ), step
+        page.wait_for_timeout(700)
+
+
 @pytest.mark.parametrize("lang", ["en", "zh"])
 @pytest.mark.parametrize(("width", "height"), [(390, 844), (1440, 900)])
 def test_one_screen_has_sentence_picture_touch_and_question(opened, lang, width, height):

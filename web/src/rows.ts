@@ -44,7 +44,7 @@ interface Facts {
 
 interface Figures {
   columns: Words[];
-  rows: { name: Words; cells: string[] }[];
+  rows: { name: Words; cells: Words[] }[];
   /** Of every row its values over `at`. */
   at: number[];
   curves: (number | null)[][];
@@ -67,7 +67,7 @@ export function rowCard(name: string, asked: Asked): HTMLElement {
   source.ask("row", { name }).then(({ facts }) => {
     const said = facts as unknown as Facts;
     const { columns, rows } = said.figures;
-    card.classList.toggle("wide", columns.length > 8 || rows.some(({ cells }) => cells.some((cell) => cell.length > SENTENCE)));
+    card.classList.toggle("wide", columns.length > 8 || rows.some(({ cells }) => cells.some((cell) => t(cell).length > SENTENCE)));
     fill(card, ...written(said, Object.keys(source.rows), asked));
     card.removeAttribute("aria-busy");
   }, asked.failed);
@@ -80,7 +80,7 @@ function written({ name, title, says, notes, commands, figures }: Facts, names: 
   const tables = (one: Figures): HTMLElement[] => [
     h("table", { class: one.columns.length > 7 ? "plain numbers many" : "plain numbers" },
       h("thead", {}, h("tr", {}, h("td", {}), ...one.columns.map((head) => h("th", { scope: "col" }, t(head))))),
-      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell, n) => h("td", { class: cell.length > SENTENCE ? "sentence" : "", "data-head": t(one.columns[n]!) }, cell)))))),
+      h("tbody", {}, ...one.rows.map((row) => h("tr", {}, h("th", { scope: "row" }, t(row.name)), ...row.cells.map((cell, n) => h("td", { class: t(cell).length > SENTENCE ? "sentence" : "", "data-head": t(one.columns[n]!) }, t(cell))))))),
     ...(one.then ? tables(one.then) : []),
   ];
   const said = h("div", {},

@@ -40,7 +40,8 @@ interface Token {
 }
 
 const moved = (element: SVGElement, x: number, y: number, more = "") => void (element.style.transform = `translate(${x.toFixed(2)}px, ${y.toFixed(2)}px)${more}`);
-const seen = (element: SVGElement, yes: boolean) => void (element.style.opacity = yes ? "1" : "0");
+/** What is off is not painted and does not move; where it stands, it starts from when it is seen again. */
+const seen = (element: SVGElement, yes: boolean) => void element.classList.toggle("off", !yes);
 
 function token(pick: () => void): Token {
   const [chip, word, mark, key] = [s("rect", { class: "chip", rx: 10, height: CHIP, y: -CHIP / 2 }), s("text", { class: "word", y: 8 }), s("text", { class: "at" }), s("text", { class: "key" })];
@@ -52,10 +53,11 @@ function token(pick: () => void): Token {
   });
   const [from, arc] = [s("line", { class: "from", x2: 1 }), s("polyline", { class: "arc" })];
   const turn = s("g", {}, from, arc);
-  const line = s("g", {});
+  // A row of cells is one square for each, and is moved and stretched as one. Its numbers come when it has arrived.
+  const [line, numbers] = [s("g", {}), s("g", { class: "numbers" })];
   const cells: { cell: SVGRectElement; number: SVGTextElement }[] = [];
   let drawn = "";
-  const group = s("g", { class: "token", click: pick }, line, ...faces.map((one) => one.group), turn, mark, said);
+  const group = s("g", { class: "token", click: pick }, line, numbers, ...faces.map((one) => one.group), turn, mark, said);
   return {
     group,
     key,
@@ -98,35 +100,35 @@ function token(pick: () => void): Token {
         }).join(" "));
       }
       const row = pose.cells;
-      const count = row ? row.values.length : cells.length;
-      while (cells.length < count) {
-        const one = { cell: s("rect", {}), number: s("text", { class: "number" }) };
-        cells.push(one);
-        line.append(one.cell, one.number);
-      }
-      for (const { cell, number } of cells.splice(count)) {
-        cell.remove();
-        number.remove();
-      }
       seen(line, Boolean(row));
-      cells.forEach(({ cell, number }, index) => {
-        const value = row?.values[index] ?? 0;
-        const finite = Number.isFinite(value);
-        if (!row) {
-          moved(cell, 0, 0);
-          cell.style.width = cell.style.height = "1px";
-        } else {
-          moved(cell, row.x + index * row.width, row.y);
-          cell.style.width = `${Math.max(row.width - 1, 0.5)}px`;
-          cell.style.height = `${Math.max(row.height - 1, 0.5)}px`;
+      seen(numbers, Boolean(row?.say));
+      if (row) {
+        while (cells.length < row.values.length) {
+          const one = { cell: s("rect", { x: cells.length }), number: s("text", { class: "number" }) };
+          cells.push(one);
+          line.append(one.cell);
+          numbers.append(one.number);
+        }
+        for (const { cell, number } of cells.splice(row.values.length)) {
+          cell.remove();
+          number.remove();
+        }
+        moved(line, row.x, row.y, ` scale(${row.width}, ${row.height})`);
+        moved(numbers, row.x, row.y + row.height / 2 + 4);
+        numbers.style.fontSize = `${Math.min(12.5, row.width * 0.28)}px`;
+        line.after(numbers); // put in anew, its animation starts anew
+        cells.forEach(({ cell, number }, index) => {
+          const value = row.values[index]!;
+          const finite = Number.isFinite(value);
+          cell.setAttribute("width", String(1 - Math.min(1 / row.width, 0.5)));
+          cell.setAttribute("height", String(1 - Math.min(1 / row.height, 0.5)));
           cell.style.fill = finite ? colour(row.map, value, row.limit, dark) : "var(--grid)";
           cell.dataset["value"] = String(value);
-          moved(number, row.x + (index + 0.5) * row.width, row.y + row.height / 2 + 4);
-          number.style.fontSize = `${Math.min(12.5, row.width * 0.28)}px`;
+          number.setAttribute("x", String((index + 0.5) * row.width));
           number.style.fill = finite ? inkOn(row.map, value, row.limit, dark) : "var(--muted)";
-        }
-        number.textContent = row?.say && finite ? row.say(value) : "";
-      });
+          number.textContent = row.say && finite ? row.say(value) : "";
+        });
+      } else moved(line, 0, 0, " scale(.1)");
       seen(key, Boolean(pose.key));
       if (pose.key) moved(key, pose.key.x, pose.key.y, ` rotate(${pose.key.turn}deg) scale(${pose.key.scale})`);
       else moved(key, pose.x, pose.y, ` scale(${pose.scale})`);

@@ -39,7 +39,7 @@ class Figures:
     """
 
     columns: tuple[Said, ...]
-    rows: tuple[tuple[Said, Cells], ...]
+    rows: tuple[tuple[Said, tuple[Said, ...]], ...]
     then: Figures | None = None
     at: tuple[float, ...] = ()
     curves: tuple[Curve, ...] = ()
@@ -54,7 +54,10 @@ class Figures:
         """With every word in both languages, as JSON."""
         return {
             "columns": [words(one).as_dict() for one in self.columns],
-            "rows": [{"name": words(name).as_dict(), "cells": cells} for name, cells in self.rows],
+            "rows": [
+                {"name": words(name).as_dict(), "cells": [words(cell).as_dict() for cell in cells]}
+                for name, cells in self.rows
+            ],
             "at": self.at,
             "curves": self.curves,
             "then": None if self.then is None else self.then.as_dict(),
@@ -295,10 +298,10 @@ def longer() -> Figures:
 def stars() -> Figures:
     """The note's four encodings: its words and stars, and our measures. Its emoji became signs of every font."""
     said = {
-        "sinusoidal": ("理论无限", "★★★"),
-        "learned": ("✗ 有限", "★★★"),
-        "rope": ("✓ 良好", "★★"),
-        "alibi": ("✓ 最佳", "★★★"),
+        "sinusoidal": (say("unlimited in theory"), "★★★"),
+        "learned": (say("✗ limited"), "★★★"),
+        "rope": (say("✓ good"), "★★"),
+        "alibi": (say("✓ best"), "★★★"),
     }
     found = {row["name"]: row for row in measured_table.table(said)["rows"]}
     rows = []

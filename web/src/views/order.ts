@@ -65,7 +65,7 @@ export const view: View = {
   build(stage) {
     const t = stage.t;
     const question = predict(stage, {
-      question: both("There are no positions and no mask, and the sentence is reversed. How do the outputs change?", "没有位置、没有掩码，把句子倒过来。各个词的输出会怎样？"),
+      question: both("No positions, no mask: reverse the sentence. How do the outputs change?", "没有位置、没有掩码，把句子倒过来。各个词的输出会怎样？"),
       choices: [
         both("They do not change", "完全不变"),
         both("The same rows, reversed with the words", "还是那几行，跟着词一起倒过来"),

@@ -72,7 +72,7 @@ export const view: View = {
       y: both("cosine", "余弦"), height: 200, pick: (snapshot) => stage.set({ snapshot }) });
     const heads = headsOf(stage);
     const trained = h("div", { class: "training" }, heads.element);
-    const picture = h("div", { class: "two" }, plane.element, scrubber, map.element, h("div", { class: "alike" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element));
+    const picture = h("div", { class: "two" }, scrubber, plane.element, map.element, h("div", { class: "alike" }, h("h2", {}, t(both("During training", "训练过程"))), alike.element));
     stage.root.append(picture, trained);
 
     return (data, state) => {

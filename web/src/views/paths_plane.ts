@@ -1,8 +1,10 @@
-// The rows as a path in the plane of their first two principal components, with a cursor on it.
+// The rows as a path in the plane of their first two principal components, with a cursor on it, and below it what the path
+// is for: how alike the row under the cursor is to every other.
 
-import { ordered } from "../colours";
+import { colour, isDark } from "../colours";
 import { array, row, type Data, type Numbers } from "../data";
 import { h, refill, s } from "../dom";
+import { lineChart } from "../parts/chart";
 import { folded, plainTable } from "../parts/numbers";
 import type { Stage } from "../view";
 import { both, shown } from "../words";
@@ -29,7 +31,8 @@ export function planeOf(stage: Stage) {
   const word = h("p", { class: "small" });
   const table = h("div", {});
   const details = folded(t(both("Numbers of this path", "这条路径的数值")), table);
-  const element = h("div", { class: "path" }, figure, word, details);
+  const profile = lineChart(stage, { label: both("Cosine of the marked row with every row", "标出的行与每一行的余弦"), x: both("position p′", "位置 p′"), y: both("cosine", "余弦"), height: 150, pick: (q) => stage.set({ q }) });
+  const element = h("div", { class: "path" }, figure, profile.element, word, details);
   let last: [Data, number, number, number] | null = null;
   let spots: [number, number][] = [];
   let rows = 1;
@@ -42,7 +45,7 @@ export function planeOf(stage: Stage) {
     rows = array(data, "similarity").shape[1]!;
     const width = Math.max(figure.clientWidth, 240);
     const [left, right, low, high] = boxOf(all);
-    const height = Math.round(Math.min(Math.max(((width - 60) * (high - low)) / (right - left) + 50, width * 0.6), width * 0.95, 470));
+    const height = Math.round(Math.min(Math.max(((width - 60) * (high - low)) / (right - left) + 50, width * 0.6), width * 0.95, 430));
     const scale = Math.min((width - 60) / (right - left), (height - 50) / (high - low));
     const place = (x: number, y: number): [number, number] => [width / 2 + (x - (left + right) / 2) * scale, height / 2 - (y - (low + high) / 2) * scale];
     const [zeroX, zeroY] = place(0, 0);
@@ -58,7 +61,9 @@ export function planeOf(stage: Stage) {
     const apart = (a: number, b: number) => Math.hypot(spots[a]![0] - spots[b]![0], spots[a]![1] - spots[b]![1]);
     const ends = [0, rows - 1, count - 1].filter((n, index, list) => list.indexOf(n) === index && list.slice(0, index).every((other) => apart(n, other) > 26) && apart(n, p) > 30 && apart(n, q) > 30);
     const [[px, py], [qx, qy]] = [spots[p]!, spots[q]!];
-    const cosine = layer(array(data, "similarity"), at).values[p * rows + q]!;
+    const like = row(layer(array(data, "similarity"), at), p) as Float64Array;
+    const cosine = like[q]!;
+    const dark = isDark(figure);
     // Its cosine beside the middle of the line, upwards and as far as its half width and height reach.
     const [along, across] = [(qx - px) / apart(p, q), (qy - py) / apart(p, q)].map((part) => (qx < px ? -part : part)) as [number, number];
     const clear = 46 * Math.abs(across) + 9 * along + 2;
@@ -68,12 +73,16 @@ export function planeOf(stage: Stage) {
     figure.replaceChildren(s("svg", { viewBox: `0 0 ${width} ${height}`, width, height, "aria-hidden": "true" },
       s("line", { class: "grid", x1: 0, x2: width, y1: zeroY, y2: zeroY }), s("line", { class: "grid", x1: zeroX, x2: zeroX, y1: 0, y2: height }),
       s("path", { class: "track", d: line(0, rows) }), count > rows ? s("path", { class: "track beyond", d: line(rows - 1, count) }) : "",
-      ...spots.map(([x, y], n) => s("circle", { cx: x, cy: y, r: n < rows ? 4 : 2.5, fill: n < rows ? ordered(n, rows) : "var(--muted)" })),
+      ...spots.map(([x, y], n) => s("circle", n < rows ? { class: "row", cx: x, cy: y, r: 3 + 4 * Math.max(like[n]!, 0) ** 2, fill: colour("diverging", like[n]!, 1, dark), "data-value": like[n] } : { cx: x, cy: y, r: 2.5, fill: "var(--muted)" })),
       ...ends.map((n) => named(n, "end", spots[n ? n - 1 : 1] ?? [0, 0])), ...chord,
       s("circle", { class: "other", cx: spots[q]![0], cy: spots[q]![1], r: 7 }), s("circle", { class: "here", cx: spots[p]![0], cy: spots[p]![1], r: 7 }),
       ...(p === q ? [] : [named(q, "other", [px, py])]), named(p, "here", p === q ? [px, py + 1] : [qx, qy])));
+    const x = Float64Array.from(like, (_, n) => n);
+    profile.draw({ cursor: q, yTo: 1.25, marks: [{ x: p, word: `p = ${p}` }], series: [
+      { name: t(both(`cosine with position ${p}`, `与位置 ${p} 的余弦`)), x, y: like, colour: "var(--head)" },
+      { name: t(both("no encoding: no position differs", "没有编码：各位置没有区别")), x, y: x.map(() => 0), colour: "var(--muted)", dashed: true }] });
     const share = array(data, "shown").values[at]!;
-    refill(word, t(both("A dot is the row of one position, a line joins neighbours. This plane shows ", "一个点是一个位置的行，线连着相邻的位置。这个平面占各行方差的 ")), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
+    refill(word, t(both(`A dot is the row of one position, a line joins neighbours. The larger and redder a dot, the more its row adds to a score with position ${p}. This plane shows `, `一个点是一个位置的行，线连着相邻的位置。点越大越红，它的行给与位置 ${p} 的分数加得越多。这个平面占各行方差的 `)), h("b", { "data-role": "share", "data-value": share }, `${(share * 100).toFixed(1)} %`),
       t(both(" of the variance of the rows", "")),
       t(count > rows ? both(`; grey beyond the trained length ${rows}.`, `；灰色部分超出训练长度 ${rows}。`) : both(".", "。")),
       data.facts["trained"] ? t(both(" Every step is projected to the plane of the last step, at the same scale.", "各步都投影到最后一步的平面，比例相同。")) : "");

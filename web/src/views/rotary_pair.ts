@@ -90,8 +90,7 @@ export const view: View = {
         "键每向前一个位置，从 k 到 q 的夹角就增加 ω；每向后一个位置，就减少 ω。笔记的句子、四个通道，用“正在”自己的键：之前 2 个位置是 −1.1553，之后 2 个位置是 −0.6450，同一位置是 q·k = 0.15。"),
     });
     stage.root.append(h("div", { class: "split" }, plane.element,
-      h("div", { class: "beside" }, parts.element, asks, words, asked)),
-      sliders.element, play.element,
+      h("div", { class: "beside" }, sliders.element, play.element, parts.element, asks, words, asked)),
       h("div", { class: "split" }, section(stage, both("Both positions move, or one", "两个位置一起移动，或只移动一个"), sliding.element),
         section(stage, both("By difference", "随位置之差"), lags.element)),
       question, section(stage, both("Addition and rotation", "相加与旋转"), compared));

@@ -159,7 +159,13 @@ def _table(figures: Figures, language: Language) -> RenderableType:
 
     heads = ["", *(words(column).in_language(language) for column in figures.columns)]
     empty = ("",) * len(heads)
-    lines = [heads, *([words(name).in_language(language), *cells, *empty][: len(heads)] for name, cells in figures.rows)]
+    lines = [
+        heads,
+        *(
+            [*(words(one).in_language(language) for one in (name, *cells)), *empty][: len(heads)]
+            for name, cells in figures.rows
+        ),
+    ]
     if sum(max(map(cell_len, column)) + 2 for column in zip(*lines, strict=True)) > WIDTH and len(lines) < len(heads):
         lines = [list(column) for column in zip(*lines, strict=True)]
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="dim", padding=(0, 0, 0, 1))

@@ -15,11 +15,14 @@ from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
-from posenc.structure import Blocks, Regions
+from posenc.structure import Blocks, Regions, addend_of, rotated
 from posenc.support.checked import explained
 from posenc.support.checks import shown
+from posenc.support.identity import label
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_added
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -204,7 +207,7 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
-            f"scale, softcap: {encoding.label} puts another product in the place of q·k, at the scale of its "
+            f"scale, softcap: {label(encoding)} puts another product in the place of q·k, at the scale of its "
             "softmax_scale; leave both out"
         )
     return options
@@ -239,7 +242,7 @@ def _check(
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)
     if not causal and "causal_only" in encoding.traits:
-        raise ValueError(f"causal=False: {encoding.label} is defined for causal attention only")
+        raise ValueError(f"causal=False: {label(encoding)} is defined for causal attention only")
 
 
 def _check_positions(name: str, at: Positions, tensor: Tensor, shape: tuple[int, ...]) -> None:

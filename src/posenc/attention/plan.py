@@ -15,6 +15,7 @@ from posenc.attention.options import PLAIN
 from posenc.attention.windows import cut, joined, without_vain_window
 from posenc.encoding import PositionalEncoding
 from posenc.structure import Blocks, Distances, Regions, Vectors
+from posenc.support.identity import label
 
 # What "auto" tries for an encoding of this structure, in this order; `reference`, the last, serves every call.
 SERVES: dict[Any, tuple[str, ...]] = {
@@ -50,7 +51,7 @@ def backend_of(call: Call, impl: str = "auto") -> ModuleType:
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], call):
-        raise ValueError(f"impl={impl!r} cannot express {call.encoding.label}: {why}; use impl='reference' or 'auto'")
+        raise ValueError(f"impl={impl!r} cannot express {label(call.encoding)}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 

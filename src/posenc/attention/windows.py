@@ -27,10 +27,13 @@ from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.call import Call
 from posenc.attention.options import Options
-from posenc.encoding import distance_terms, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
+from posenc.structure import distance_terms
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_coords
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -87,7 +90,7 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
         return None
     for term in terms:
-        term.check_coords(at)
+        check_coords(term, at)
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
     reach = longest - 1 if left is None else min(left, longest - 1)
     bias = None

@@ -90,6 +90,11 @@ def without_digests(identity: str) -> str:
     return re.sub(r",? (with parameters )?#[0-9a-f]{8,16}", "", identity)
 
 
+def label(encoding: Any) -> str:
+    """The identity of an encoding as messages say it."""
+    return without_digests(encoding.identity)
+
+
 def described(kind: type, configuration: Configuration) -> str:
     """The arguments that differ from the defaults of the constructor, as a reader would write them."""
     usual, large = _defaults(kind), (Tensor, np.ndarray)

@@ -11,9 +11,10 @@ from torch import Tensor
 
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.structure import Blocks
+from posenc.support.precision import working_dtype
 
 OPTIONS: frozenset[str] = frozenset()
 

@@ -26,9 +26,11 @@ from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod
 from posenc.attention.options import Options, capped
-from posenc.encoding import BiasFn, PositionalEncoding, distance_terms, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions
+from posenc.structure import distance_terms
+from posenc.support.precision import working_dtype
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from posenc.encoding import PositionalEncoding, addend_of
+from posenc.encoding import PositionalEncoding
+from posenc.structure import addend_of
 
 
 def hidden_from(encoding: PositionalEncoding) -> str | None:

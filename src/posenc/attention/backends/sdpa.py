@@ -16,9 +16,11 @@ from torch import Tensor
 from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
-from posenc.encoding import BiasFn, PositionalEncoding, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
-from posenc.positions import Positions, distinct_rows, readable
+from posenc.positions import Positions, distinct_rows
+from posenc.support.precision import working_dtype
+from posenc.support.tensor_checks import readable
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
 KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order

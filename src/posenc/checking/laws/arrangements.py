@@ -14,8 +14,10 @@ from posenc.checking.laws.compare import close, difference, same, tolerance, wit
 from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
-from posenc.encoding import PositionalEncoding, Side, working_dtype
+from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions, shard_index
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 BEYOND_FLOAT32 = 2**24 + 1
 FAR, APART = 2**20, 1009
@@ -178,7 +180,7 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> No
         encoding, q[:, :, second], k[:, :, first], v[:, :, first], at.narrow(*ends[1:]), at.narrow(*ends[:2])
     )
     if bool(elsewhere.any()):
-        raise LawBroken(f"packed_equals_separate: {encoding.label}: queries see the keys of another document's part")
+        raise LawBroken(f"packed_equals_separate: {label(encoding)}: queries see the keys of another document's part")
 
 
 @law
@@ -192,7 +194,7 @@ def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> No
     mask[:, pad:-pad] = 1
     padded = world.output(encoding, world.x, Positions.from_mask(mask))
     if not bool(torch.isfinite(padded).all()):
-        raise LawBroken(f"padded_equals_unpadded: {encoding.label}: padded rows are not finite")
+        raise LawBroken(f"padded_equals_unpadded: {label(encoding)}: padded rows are not finite")
     close(padded_equals_unpadded, encoding, padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
 
 
@@ -249,7 +251,7 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away, or reals
         if difference(shifted, expected) > 8 * tolerance(torch.float64, expected):
             return
-    raise LawBroken(f"shift_invariance: {encoding.label} does not declare it, yet a shift by 37 changes nothing")
+    raise LawBroken(f"shift_invariance: {label(encoding)} does not declare it, yet a shift by 37 changes nothing")
 
 
 @law

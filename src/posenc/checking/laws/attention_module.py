@@ -16,6 +16,7 @@ from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import label
 
 
 @law
@@ -35,7 +36,7 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
         later = Positions.arange(setting.batch, 1, setting.length, device=setting.device)
         with contextlib.suppress(ValueError):
             module.decode(world.x[:, :1], later, held, impl=setting.impl)
-            raise LawBroken(f"module_equals_attend: {encoding.label}: decoding did not ask {setting.impl}, which refuses")
+            raise LawBroken(f"module_equals_attend: {label(encoding)}: decoding did not ask {setting.impl}, which refuses")
     elif setting.causal:
         cache: KeyValueCache | None = None
         outputs, begin = [], 0
@@ -54,7 +55,9 @@ def module_equals_attend(encoding: PositionalEncoding, setting: Setting) -> None
                 call()
             except ValueError:
                 continue
-            raise LawBroken(f"module_equals_attend: {encoding.label}: the module did not ask {impl}, which cannot serve it")
+            raise LawBroken(
+                f"module_equals_attend: {label(encoding)}: the module did not ask {impl}, which cannot serve it"
+            )
 
 
 def _refuses_later_queries(world: World, encoding: PositionalEncoding) -> bool:

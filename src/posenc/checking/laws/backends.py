@@ -12,6 +12,7 @@ from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
+from posenc.support.identity import label
 
 
 @law
@@ -33,7 +34,7 @@ def backends_agree(encoding: PositionalEncoding, setting: Setting) -> None:
         allowed = tolerance(setting.dtype, exact)
     able = expressible(encoding, setting.device)
     for impl in (*dict.fromkeys((*AT_ONCE, *able)), "auto"):
-        about = f"backends_agree: {encoding.label} on {impl} in {setting.dtype}"
+        about = f"backends_agree: {label(encoding)} on {impl} in {setting.dtype}"
         try:
             out = world.attend(encoding, q, k, v, at, impl=impl)
         except NotApplicable:

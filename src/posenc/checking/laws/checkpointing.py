@@ -17,6 +17,7 @@ from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
+from posenc.support.identity import label
 
 Run = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
 
@@ -45,7 +46,7 @@ def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) ->
                 found = _trained(encoding, world, run, autocast)
             except CheckpointError as error:
                 said = str(error).splitlines()[0]
-                raise LawBroken(f"checkpointed_equals_plain: {encoding.label}: {what}: {said}") from error
+                raise LawBroken(f"checkpointed_equals_plain: {label(encoding)}: {what}: {said}") from error
             for mine, theirs in zip(found, expected, strict=True):
                 close(checkpointed_equals_plain, encoding, mine, theirs, dtype, what)
 

@@ -8,6 +8,7 @@ from torch import Tensor
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import Law
 from posenc.encoding import PositionalEncoding
+from posenc.support.identity import label
 
 
 def tolerance(dtype: torch.dtype, expected: Tensor) -> float:
@@ -41,7 +42,7 @@ def same(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tenso
 
 def within(law: Law, encoding: PositionalEncoding, actual: Tensor, expected: Tensor, allowed: float, what: str) -> None:
     """Raises LawBroken unless no entry differs by more than `allowed`."""
-    about = f"{law.__name__}: {encoding.label}: {what}"
+    about = f"{law.__name__}: {label(encoding)}: {what}"
     if actual.shape != expected.shape:
         raise LawBroken(f"{about}: shape {list(actual.shape)}, expected {list(expected.shape)}")
     error = difference(actual, expected)

@@ -13,8 +13,10 @@ from posenc.checking.laws.compare import close
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 
 @law
@@ -35,8 +37,8 @@ def one_graph_over_lengths(encoding: PositionalEncoding, setting: Setting) -> No
         expected = world.output(encoding, x, at)
         close(one_graph_over_lengths, encoding, compiled(x, at), expected, setting.dtype, f"length {length}")
     if len(graphs) != 1:
-        raise LawBroken(f"one_graph_over_lengths: {encoding.label}: {len(graphs)} graphs")
+        raise LawBroken(f"one_graph_over_lengths: {label(encoding)}: {len(graphs)} graphs")
     for node in graphs[0].graph.nodes:
         value = node.meta.get("example_value")
         if isinstance(value, Tensor) and value.is_complex():
-            raise LawBroken(f"one_graph_over_lengths: {encoding.label}: complex numbers in the graph, at {node.name}")
+            raise LawBroken(f"one_graph_over_lengths: {label(encoding)}: complex numbers in the graph, at {node.name}")

@@ -13,6 +13,7 @@ from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
 from posenc.encoding import PositionalEncoding
+from posenc.support.identity import label
 
 
 @law
@@ -24,7 +25,7 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> None:
     parameters = list(exact.parameters())
     at = small.plain()
     if not torch.autograd.gradcheck(lambda x, *_: small.output(exact, x, at), (x, *parameters), raise_exception=False):
-        raise LawBroken(f"gradients: {encoding.label}: analytic and numerical gradients differ")
+        raise LawBroken(f"gradients: {label(encoding)}: analytic and numerical gradients differ")
     wide = World(replace(setting, dtype=torch.float64))
     expected = small_gradients(exact, wide, "reference")
     for impl in expressible(exact, setting.device):

@@ -22,8 +22,10 @@ from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.structure import rotated
+from posenc.support.identity import label
 
 STEEP = 16  # what is read of hidden states is read of so many times these: gates that leave nothing within a row
 EVERY = slice(None)
@@ -60,7 +62,7 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> None
                 within(rows_that_see_no_key, encoding, mine, true[name], allowed[name], what)
                 if name == "output" and bool(mine.masked_select(blind).any()):
                     raise LawBroken(
-                        f"rows_that_see_no_key: {encoding.label}: {what}: not zeros for a query that sees no key"
+                        f"rows_that_see_no_key: {label(encoding)}: {what}: not zeros for a query that sees no key"
                     )
 
 
@@ -116,7 +118,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     Raises LawBroken where such a query has another output or log-sum-exp than it should, or where a gradient is another
     once nothing comes back for it.
     """
-    about = f"rows_that_see_no_key: {encoding.label}: {case.name} by the reference"
+    about = f"rows_that_see_no_key: {label(encoding)}: {case.name} by the reference"
     arguments, options, leaves = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():

@@ -15,8 +15,9 @@ from posenc.checking.laws.compare import close
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, addend_of
-from posenc.structure import Blocks, Regions
+from posenc.encoding import PositionalEncoding
+from posenc.structure import Blocks, Regions, addend_of
+from posenc.support.identity import label
 
 
 @law
@@ -63,7 +64,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
                     continue
                 raise
             if lacking:
-                raise LawBroken(f"options_agree: {encoding.label}: {about}: cannot serve {lacking[0]}, and did not raise")
+                raise LawBroken(f"options_agree: {label(encoding)}: {about}: cannot serve {lacking[0]}, and did not raise")
             close(options_agree, encoding, out, expected, setting.dtype, about)
     if softmax and addend_of(encoding) is None:
         out, lse = attend(q, k, v, encoding, at, causal=setting.causal, return_lse=True)
@@ -77,7 +78,7 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> None:
             _must_refuse(call, encoding, "sinks, return_lse")
     hidden = torch.zeros_like(drawn, dtype=torch.bool)
     if bool(attend(q, k, v, encoding, at, causal=setting.causal, mask=hidden).any()):
-        raise LawBroken(f"options_agree: {encoding.label}: a query that may see no key gets something else than zeros")
+        raise LawBroken(f"options_agree: {label(encoding)}: a query that may see no key gets something else than zeros")
     if setting.causal:
         last = at.narrow(setting.length - 1, setting.length)
         for options in ({"window": (3, 0)}, {"chunk": 5}):  # of the cached keys only those inside are read
@@ -93,4 +94,4 @@ def _must_refuse(call: Callable[[], Any], encoding: PositionalEncoding, what: st
         if what in str(error):
             return
         raise
-    raise LawBroken(f"options_agree: {encoding.label}: takes the place of what {what} act on, and did not refuse them")
+    raise LawBroken(f"options_agree: {label(encoding)}: takes the place of what {what} act on, and did not refuse them")

@@ -12,8 +12,10 @@ from posenc.checking.laws.compare import close, difference, equal, tolerance
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 SOME = (7, 2, 9, 2)
 FAR = 2**20  # a method may keep lengths up to some position
@@ -37,7 +39,7 @@ def locality(encoding: PositionalEncoding, setting: Setting) -> None:
     except ValueError:
         return
     if all(difference(part, whole) <= tolerance(torch.float64, whole) for _, whole, part in rows):
-        raise LawBroken(f"locality: {encoding.label} does not declare it, yet no token depends on others")
+        raise LawBroken(f"locality: {label(encoding)} does not declare it, yet no token depends on others")
 
 
 @law
@@ -59,7 +61,7 @@ def norm_preservation(encoding: PositionalEncoding, setting: Setting) -> None:
             continue  # the encoding refuses positions so far away
         if any(difference(turned, x) > tolerance(torch.float64, x) for _, turned, x in lengths):
             return
-    raise LawBroken(f"norm_preservation: {encoding.label} does not declare it, yet rotation changes no length")
+    raise LawBroken(f"norm_preservation: {label(encoding)} does not declare it, yet rotation changes no length")
 
 
 def _lengths(encoding: PositionalEncoding, world: World, at: Positions) -> list[tuple[str, Tensor, Tensor]]:

@@ -24,9 +24,11 @@ from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support.checks import shown
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 
 @law
@@ -42,7 +44,7 @@ def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
         none = torch.zeros(rows, length, dtype=torch.long, device=setting.device)
         counted = Positions.arange(rows, length, device=setting.device)
         for what, at in {"counted": counted, "listed": Positions.at(none), "padded": Positions.from_mask(none)}.items():
-            about = f"empty_calls: {encoding.label}: {rows} rows of {length} tokens, {what}"
+            about = f"empty_calls: {label(encoding)}: {rows} rows of {length} tokens, {what}"
             with _served(about):
                 at = at if what == "listed" else encoding.prepare(at, working_dtype(setting.dtype))
                 q, k, v, at = world.heads(encoding, x, at)
@@ -51,7 +53,7 @@ def empty_calls(encoding: PositionalEncoding, setting: Setting) -> None:
     q, k, v, at = world.heads(encoding, world.x, world.plain())
     for queries, keys in ((0, setting.length), (setting.length, 0), (1, 0)):
         some, about = (q[:, :, :queries], k[:, :, :keys], v[:, :, :keys]), f"{queries} queries, {keys} keys"
-        about = f"empty_calls: {encoding.label}: {about}"
+        about = f"empty_calls: {label(encoding)}: {about}"
         _serves(encoding, world, some, at.narrow(0, queries), at.narrow(0, keys), about)
 
 
@@ -110,7 +112,7 @@ def _is_filled(x: Tensor, number: float, shape: torch.Size, about: str) -> None:
 def _module_serves(encoding: PositionalEncoding, world: World, x: Tensor, at: Positions) -> None:
     """Raises LawBroken unless `Attention` serves x, which is empty, and decodes tokens after it as if it had not been."""
     setting, module = world.setting, with_projections_of(world, encoding)
-    about = f"empty_calls: {encoding.label}: Attention of {list(x.shape)}"
+    about = f"empty_calls: {label(encoding)}: Attention of {list(x.shape)}"
     shape = torch.Size((*x.shape[:2], len(module.out.weight)))
     with torch.no_grad(), _served(about):
         _is_filled(module(x, at, causal=setting.causal), 0.0, shape, about)
@@ -148,7 +150,7 @@ def width_of_values(encoding: PositionalEncoding, setting: Setting) -> None:
                     raise
         if refused and found:
             raise LawBroken(
-                f"width_of_values: {encoding.label}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
+                f"width_of_values: {label(encoding)}: {about}: {refused[0]} refuses them, {next(iter(found))} does not"
             )
         if refused:
             continue

@@ -16,8 +16,10 @@ from posenc.checking.laws.compare import close, difference, same, within
 from posenc.checking.laws.errors import LawBroken
 from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 FAR = 4096  # positions
 
@@ -28,7 +30,7 @@ def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> No
     world = World(setting)
     expected = world.output(encoding, world.x, world.plain())
     if named := [name for name, _ in encoding.named_buffers()]:
-        raise LawBroken(f"state_is_configuration: {encoding.label} has buffers {named}, which casts and loading can touch")
+        raise LawBroken(f"state_is_configuration: {label(encoding)} has buffers {named}, which casts and loading can touch")
     saved = copy.deepcopy(encoding.state_dict())
     halved = copy.deepcopy(encoding).half().float()
     emptied = copy.deepcopy(encoding).to("meta").to_empty(device=setting.device)
@@ -66,7 +68,7 @@ def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -
         for name, exact in _exact_parameters(encoding):
             rounded = cast.get_parameter(name)
             if rounded.dtype != exact.dtype or not torch.equal(rounded, exact):
-                raise LawBroken(f"casts_keep_positions_exact: {encoding.label}: {name} is {rounded.dtype} after {dtype}")
+                raise LawBroken(f"casts_keep_positions_exact: {label(encoding)}: {name} is {rounded.dtype} after {dtype}")
         near = {what: difference(mine, theirs) for what, mine, theirs in _both(cast, encoding, world, plain)}
         try:
             far = _both(cast, encoding, world, spread)
@@ -141,7 +143,7 @@ def surroundings_do_not_matter(encoding: PositionalEncoding, setting: Setting) -
     for thread in threads:
         thread.join()
     if len(results) != len(threads):
-        raise LawBroken(f"surroundings_do_not_matter: {encoding.label}: {len(threads) - len(results)} of 4 threads failed")
+        raise LawBroken(f"surroundings_do_not_matter: {label(encoding)}: {len(threads) - len(results)} of 4 threads failed")
     for result in results:
         same(surroundings_do_not_matter, encoding, result, expected, "four threads")
 
@@ -164,7 +166,7 @@ def forward_writes_nothing(encoding: PositionalEncoding, setting: Setting) -> No
     after = [attributes(encoding), [tensor._version for tensor in tensors], torch.get_rng_state().tolist()]
     for what, was, now in zip(("attributes", "tensors", "random state"), before, after, strict=True):
         if was != now:
-            raise LawBroken(f"forward_writes_nothing: {encoding.label}: a call changed {what}")
+            raise LawBroken(f"forward_writes_nothing: {label(encoding)}: a call changed {what}")
 
 
 @law
@@ -187,7 +189,7 @@ def tables_know_their_owner(encoding: PositionalEncoding, setting: Setting) -> N
         world.output(encoding, world.x, foreign)
     except ValueError:
         return
-    raise LawBroken(f"tables_know_their_owner: {encoding.label} used tables that somebody else prepared")
+    raise LawBroken(f"tables_know_their_owner: {label(encoding)} used tables that somebody else prepared")
 
 
 def restore(copied: PositionalEncoding, original: PositionalEncoding, saved: dict[str, Any]) -> None:

@@ -15,6 +15,7 @@ from posenc.checking.laws.registry import law
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import label
 
 STEP = 1e-5  # of central differences in float64: exact to about 1e-10
 ALLOWED = 1e-7  # relative to the largest entry
@@ -113,4 +114,4 @@ def _near(encoding: PositionalEncoding, what: str, actual: TENSORS, expected: TE
     for mine, theirs in zip(actual, expected, strict=True):
         allowed = ALLOWED * max(float(theirs.detach().abs().max()), 1.0)
         if not (apart := difference(mine, theirs)) <= allowed:
-            raise LawBroken(f"transforms: {encoding.label}: {what}: differ by {apart:.3g}, allowed {allowed:.3g}")
+            raise LawBroken(f"transforms: {label(encoding)}: {what}: differ by {apart:.3g}, allowed {allowed:.3g}")

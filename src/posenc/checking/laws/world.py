@@ -20,6 +20,7 @@ from posenc.checking.laws.errors import LawBroken, NotApplicable
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.support.checked import check_fields, checked
+from posenc.support.identity import label
 
 
 @dataclass(frozen=True)
@@ -160,7 +161,7 @@ class World:
                 raise NotApplicable(str(error)) from error
             raise
         if why:
-            raise LawBroken(f"{call.encoding.label}: {impl} says that it refuses the call ({why}), and did not raise")
+            raise LawBroken(f"{label(call.encoding)}: {impl} says that it refuses the call ({why}), and did not raise")
         if (used := _used.get()) is not None:
             used[backend_of(call, impl).__name__.rpartition(".")[2]] = None
         return out

@@ -11,10 +11,12 @@ from torch import Tensor
 
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding, check_added, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
-from posenc.structure import Vectors
+from posenc.structure import Vectors, scale_of
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_added
 
 OPTIONS = frozenset({"scale"})
 
@@ -47,7 +49,7 @@ def attend(call: Call) -> Tensor:
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if call.causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
-    query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
+    query, own = q.to(working_dtype(q.dtype)), scale_of(encoding, q.shape[-1])
     given = structure.make(query, at_q, at_k, start - (queries - 1), n)
     if given.values is not None:
         check_added(encoding, given.values, v)

@@ -219,7 +219,8 @@ def drawn(layers: Sequence[PositionalEncoding]) -> str:
 
 
 def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = None) -> None:
-    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for.
+    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for, and for
+    the encodings of several layers.
 
     stack   the whole of which the encoding is a part; it may be built for the copies that other parts make of the heads
     """
@@ -227,6 +228,8 @@ def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = 
         for part in encoding:
             check_heads(part, heads, stack or encoding)
         return
+    if isinstance(encoding, PerLayer):
+        check_one_layer(stack or encoding)
     built = encoding.configuration.get("n_heads", heads)
     if built != heads and (stack is None or built != heads * stack.query_copies):
         raise ValueError(

@@ -22,11 +22,20 @@ from torch import Tensor
 from posenc.positions import Positions, own_rows
 from posenc.structure import Distances, Scores, usual_scale
 from posenc.support import checks
-from posenc.support.checked import checked, explained
+from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.identity import Configuration, Identity, described
 from posenc.support.precision import ExactParameters
+from posenc.support.seams import (
+    SIDES,
+    check_coords,
+    check_embeddings,
+    checked_heads,
+    into,
+    is_plain,
+    one_per_head,
+    tables_at,
+)
 from posenc.support.seams import Side as Side
-from posenc.support.seams import check_coords, check_embeddings, checked_heads, into, one_per_head, tables_at
 
 if TYPE_CHECKING:
     from posenc.structure import Structure
@@ -102,20 +111,22 @@ class PositionalEncoding(ExactParameters):
 
     # Tables: computed once per call for all layers, carried by the positions, known by their identity.
 
-    @checked
+    @explained
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
+        if type(at) is not Positions or type(dtype) is not torch.dtype:
+            check_arguments(PositionalEncoding.prepare, self, at, dtype)
         tables = self.tables(at, dtype)
         return at.replaced(tables={**at.tables, self.identity: tables}) if tables else at
 
-    @checked
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """What `prepare` computes, each [b, t, …]; nothing by default."""
+        if type(at) is not Positions or type(dtype) is not torch.dtype:
+            check_arguments(PositionalEncoding.tables, self, at, dtype)
         return ()
 
     # Hidden states: for methods that read them. Queries and keys no longer show them, so the positions carry what they say.
 
-    @checked
     def read_hidden(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None = None) -> Positions:
         """Positions that carry what this encoding takes from hidden states; `at` itself where it reads none.
 
@@ -126,16 +137,18 @@ class PositionalEncoding(ExactParameters):
         Called once a layer, before the seams: `Attention` does, and caches what is carried with the keys. What is
         returned holds new `states` under this encoding's `identity`, or other coordinates.
         """
+        if not is_plain(x, at, 3) or (past is not None and type(past) is not Positions):
+            check_arguments(PositionalEncoding.read_hidden, self, x, at, past)
         return at
 
     # The four seams.
 
-    @checked
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x plus the encoding."""
+        if not is_plain(x, at, 3):
+            check_arguments(PositionalEncoding.embed, self, x, at)
         return x
 
-    @checked
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
@@ -144,6 +157,8 @@ class PositionalEncoding(ExactParameters):
         The result goes to `out` where that is given, which may be x itself; it is x itself where nothing turns. Queries
         and keys may become wider (PoPE), queries more: `query_copies` for each head (RoPE++).
         """
+        if not is_plain(x, at, 4) or side not in SIDES:
+            check_arguments(PositionalEncoding.rotate, self, x, at, side, out)
         return into(x, out)
 
     @checked

@@ -127,6 +127,7 @@ class Region(NamedTuple):
 
 
 QUERY_AND_KEY: frozenset[Side] = frozenset({"query", "key"})
+EVERY_SIDE: frozenset[Side] = frozenset({"query", "key", "value", "output"})
 
 # Named tuples, which are made in half the time of a frozen dataclass: a call makes several.
 
@@ -233,6 +234,13 @@ def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
     return None if addend is None else functools.partial(addend, finish.__self__)
 
 
+def why_not_fused(encoding: PositionalEncoding) -> str | None:
+    """Why a kernel that does not expose logits and probabilities can never serve the encoding, or None."""
+    if "finish" in encoding.seams and addend_of(encoding) is None:
+        return "its finish reads the logits or the attention probabilities, which the fused kernel does not expose"
+    return None
+
+
 def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
     """The biases of the distance alone whose sum is the bias; none where there is no bias, None where it is another."""
     structure = encoding.structure()
@@ -241,23 +249,35 @@ def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | N
     return None if "bias" in encoding.seams else ()
 
 
-def rotation_of(encoding: PositionalEncoding) -> Rotation:
-    """How it rotates, as far as its structure says."""
+def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
+    """How it rotates, where its structure says that."""
     structure = encoding.structure()
     if type(structure) is Regions:
         return structure.rotation
-    if type(structure) is Rotation:
-        return structure
+    return structure if type(structure) is Rotation else None
+
+
+def rotation_of(encoding: PositionalEncoding) -> Rotation:
+    """How it rotates, as far as its structure says."""
+    declared = declared_rotation(encoding)
+    if declared is not None:
+        return declared
     return Rotation(None, None) if "rotate" in encoding.seams else Rotation((), ())
+
+
+def turned_sides(encoding: PositionalEncoding) -> frozenset[Side]:
+    """The sides that `rotate` may turn: those that its structure says, or every one."""
+    if "rotate" not in encoding.seams:
+        return frozenset()
+    rotation = declared_rotation(encoding)
+    return EVERY_SIDE if rotation is None else rotation.sides
 
 
 def rotated(
     encoding: PositionalEncoding, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
 ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
     """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
-    structure = encoding.structure()
-    if type(structure) is Regions:
-        structure = structure.rotation
-    if type(structure) is Rotation and structure.both is not None:
-        return structure.both(q, k, at_q, at_k)
+    rotation = declared_rotation(encoding)
+    if rotation is not None and rotation.both is not None:
+        return rotation.both(q, k, at_q, at_k)
     return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")

@@ -430,7 +430,7 @@ def test_the_kernel_runs_where_it_is_built():
     from posenc.kernels import rotation
 
     assert kernels.why_not() is None, kernels.why_not()
-    assert rotation.native.kernel() is not None
+    assert rotation.torch_operator.kernel() is not None
 
 
 @pytest.mark.acceptance

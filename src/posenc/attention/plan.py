@@ -25,6 +25,7 @@ SERVES: dict[Any, tuple[str, ...]] = {
     Blocks: ("blocks", "sdpa", "reference"),
 }
 OTHERS = ("sdpa", "reference")
+BY_STRUCTURE = {"bias", "finish"}  # the seams of the encodings that one of these structures describes
 
 
 def candidates(device: str, encoding: PositionalEncoding) -> tuple[str, ...]:
@@ -33,6 +34,8 @@ def candidates(device: str, encoding: PositionalEncoding) -> tuple[str, ...]:
     `flex` is left out on the CPU, where it compiles for seconds at every new shape. On CUDA it is the first for an encoding
     with a bias; without one torch's own kernel is the fastest there is.
     """
+    if not encoding.seams & BY_STRUCTURE:
+        return OTHERS
     names = SERVES.get(type(encoding.structure()), OTHERS)
     return ("flex", *names) if device == "cuda" and "bias" in encoding.seams else names
 

@@ -23,10 +23,10 @@ from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
-from posenc.structure import Rotation, usual_scale
+from posenc.structure import QUERY_AND_KEY, Rotation, usual_scale
 from posenc.support.checked import check_arguments, checked
 from posenc.support.checks import shown
-from posenc.support.seams import check_coords, check_tokens, check_width, into, tables_at, turns
+from posenc.support.seams import check_coords, check_pair, check_tokens, check_width, into, tables_at, turns
 from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
@@ -162,24 +162,21 @@ class RoPE(PositionalEncoding):
 
     def _rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         """Queries and keys by one call of the kernel, where their positions are the same."""
-        if at_q is not at_k or not {"query", "key"} <= self.sides:
+        if at_q is not at_k or not self.sides >= QUERY_AND_KEY:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
-        if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head:
+        if not at_q.tables and q.shape[-1] == self.d_head and self._tables_within():
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
             if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
                 return found
-        for x in (q, k):
-            check_width(self, "d_head", x.shape[-1], self.d_head)
-            check_tokens(self, x, at_q, axis=2)
+        check_pair(self, q, k, at_q)
         cos, sin = tables_at(self, at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
 
     def _tables_within(self) -> bool:
         """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
-        said_elsewhere = (
-            self._tables_by_subclass or self.reverse or self.made_for is not None or vars(self).keys() & OF_TABLES
-        )
-        return not said_elsewhere and few_tokens.serves(self.frequencies)
+        if self._tables_by_subclass or self.reverse or self.made_for is not None or not OF_TABLES.isdisjoint(vars(self)):
+            return False
+        return few_tokens.serves(self.frequencies)
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) * self.frequencies.softmax_scale

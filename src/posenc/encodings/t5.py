@@ -74,7 +74,7 @@ class T5(DistanceBias):
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        return self.table.T.index_select(1, self.bucket(delta))
+        return self.table.T.index_select(1, self.buckets(delta))
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) if self.scale is None else self.scale

@@ -62,6 +62,13 @@ def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
         raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
 
 
+def is_plain(x: Tensor, at: Positions, axes: int) -> bool:
+    """Whether x is a dense tensor of real numbers with so many axes and `at` has coordinates: the usual case, quickly."""
+    if type(x) is not Tensor or x.layout is not torch.strided or x.is_nested:
+        return False
+    return x.ndim == axes and x.is_floating_point() and isinstance(getattr(at, "coords", None), Tensor)
+
+
 def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
     """Raises TypeError for x of integers, ValueError where `at` has not the tokens of x, which are along `axis`."""
     if not x.is_floating_point():
@@ -72,6 +79,16 @@ def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: i
     if at.length != x.shape[axis] or (at.batch != 1 and at.batch != x.shape[0]):
         tokens = f"[{x.shape[0]}, {x.shape[axis]}] of x"
         raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
+
+
+def check_pair(encoding: PositionalEncoding, q: Tensor, k: Tensor, at: Positions) -> None:
+    """Raises ValueError and TypeError for queries and keys at the same positions as `check_width`, `check_tokens` do."""
+    (rows, tokens), of_q, of_k, width = at.coords.shape[:2], q.shape, k.shape, encoding.d_head
+    fit = of_q[2] == of_k[2] == tokens and of_q[3] == of_k[3] == width
+    if not fit or rows != 1 or not (q.is_floating_point() and k.is_floating_point()) or at.coords.is_meta is not q.is_meta:
+        for x in (q, k):
+            check_width(encoding, "d_head", x.shape[-1], width)  # type: ignore[arg-type]
+            check_tokens(encoding, x, at, axis=2)
 
 
 def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> None:

@@ -23,14 +23,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import PositionalEncoding, Side
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
 from posenc.positions import Positions, distinct_rows
-from posenc.structure import Regions, scale_of
+from posenc.structure import Regions, scale_of, why_not_fused
 from posenc.support.precision import working_dtype
 from posenc.support.seams import check_coords
 
@@ -48,7 +47,7 @@ _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 def refuses(encoding: PositionalEncoding) -> str | None:
     if type(encoding.structure()) is not Regions:
         return "it declares no regions of pairs"
-    return hidden_from(encoding)
+    return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:

@@ -19,7 +19,7 @@ import torch
 from posenc import PositionalEncoding, Positions
 from posenc.catalogue import lookup
 from posenc.catalogue.lookup import BY_NAME, FOUNDATION
-from posenc.encoding import added_to_output, addend_of
+from posenc.structure import added_to_output, addend_of
 
 One = TypeVar("One")
 CAMERA_AXES = 14  # of a patch whose camera is known
@@ -135,7 +135,7 @@ class OnTheDiagonal(PositionalEncoding):
         return self.inner.identity
 
     def at_diagonal(self, at: Positions) -> Positions:
-        spread = diagonal(at, self.inner.coordinate_axes, flat=self.flat)
+        spread = diagonal(at, self.inner.axes, flat=self.flat)
         return spread if self.per_unit == 1 else spread.replaced(coords=spread.coords.double() / self.per_unit)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[torch.Tensor, ...]:

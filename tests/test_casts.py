@@ -229,7 +229,7 @@ ROTATING = ("complex_order", "learnable_fourier", "rope_mixed", "wire", "liere",
 def test_the_law_finds_undeclared_ones(name, monkeypatch):
     """By measurement: the same encoding without its declaration breaks it."""
     encoding = laws.draw_parameters(create(name), seed=1)
-    laid = encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding)
+    laid = encoding if encoding.axes == 1 else OnTheDiagonal(encoding)
     setting = laws.Setting(n_kv_heads=4 if name in OWN_KEYS else 2)
     laws.casts_keep_positions_exact(laid, setting)
     monkeypatch.setattr(type(encoding), "exact_parameters", ())

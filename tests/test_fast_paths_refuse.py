@@ -5,8 +5,9 @@ import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from posenc import Positions, attend, create
-from posenc.encoding import DistanceBias, rotated
+from posenc.encoding import DistanceBias
 from posenc.encodings.rope import RoPE
+from posenc.structure import rotated
 
 
 def drawn(seed, *shape):
@@ -147,13 +148,13 @@ def test_another_default_device_changes_nothing(length, d_head, options):
 
 
 class Mirrored(RoPE):
-    def tables_at(self, at, dtype):
-        cos, sin = super().tables_at(at, dtype)
+    def tables(self, at, dtype):
+        cos, sin = super().tables(at, dtype)
         return cos, -sin
 
 
 class Strict(RoPE):
-    def check_coords(self, at, *, integers=False):
+    def tables(self, at, dtype):
         raise ValueError("refused")
 
 
@@ -165,7 +166,7 @@ def test_few_tokens_are_turned_by_the_tables_of_the_subclass():
     reverse.reverse = True
     assert torch.equal(rotated(reverse, q, q, at, at)[0], reverse.rotate(q, at, "query"))
     patched = RoPE(8)
-    patched.tables = mirrored.tables_at
+    patched.tables = mirrored.tables
     assert torch.equal(rotated(patched, q, q, at, at)[0], mirrored.rotate(q, at, "query"))
     with pytest.raises(ValueError, match="refused"):
         rotated(Strict(8), q, q, at, at)

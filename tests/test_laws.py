@@ -55,9 +55,7 @@ def build(name: str) -> posenc.PositionalEncoding:
     options = OPTIONS.get(name, {}) | options
     encoding = laws.draw_parameters(posenc.create(name, **SIZES, **options), seed=1, std=STD.get(name, 0.5))
     flat = options.get("width") == 1
-    return (
-        encoding if encoding.coordinate_axes == 1 else on_the_diagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
-    )
+    return encoding if encoding.axes == 1 else on_the_diagonal(encoding, flat=flat, per_unit=PER_UNIT.get(name, 1))
 
 
 # Centres of patches lie in [-1, 1], random Fourier features take coordinates in [0, 1]: an angle is 2π times those.

@@ -9,14 +9,15 @@ from posenc import Positions, Stack, create
 from posenc.attention import backends, plan
 from posenc.checking import engine, laws
 from posenc.checking.bugs import BUGS
-from posenc.encoding import PositionalEncoding, added_to_output
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
 from posenc.encodings.rope import RoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.xpos import XPos
-from posenc.positions import readable
+from posenc.structure import added_to_output
+from posenc.support.tensor_checks import readable
 
 
 class Absolute(Sinusoidal):
@@ -171,8 +172,9 @@ class WritesInPlace(PositionalEncoding):
 
 
 class TakesAnybodysTables(Absolute):
-    def tables_at(self, at, dtype):
-        return next(iter(at.tables.values())) if at.tables else self.tables(at, dtype)
+    def embed(self, x, at):
+        (table,) = next(iter(at.tables.values())) if at.tables else self.tables(at, torch.float32)
+        return (x.float() + table).to(x.dtype)
 
 
 class AsksForValues(Absolute):

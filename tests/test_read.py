@@ -10,12 +10,13 @@ import torch.nn.functional as F
 from posenc import Attention, PositionalEncoding, Positions, Stack, create
 from posenc.checking import laws
 from posenc.checking.laws import Setting, draw_parameters
-from posenc.encoding import BiasFn, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.distance_bank import DistanceBank
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.rope import RoPE
+from posenc.support.precision import full_precision
 from sampling import one_in
 
 
@@ -54,7 +55,7 @@ class Placed(RoPE):
 
     def __init__(self, d_head: int, d_model: int) -> None:
         super().__init__(d_head)
-        self.configure(**self.configuration, d_model=d_model)
+        self._configure(**self.configuration, d_model=d_model)
         self.move = torch.nn.Parameter(torch.zeros(d_model))
 
     def prepare(self, at, dtype=torch.float32):

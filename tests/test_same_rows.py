@@ -4,9 +4,8 @@ import pytest
 import torch
 
 import posenc
-from posenc.encoding import own_rows
 from posenc.encodings.of_families.t5_segments import SegmentedT5
-from posenc.positions import Positions, repeat_one_row
+from posenc.positions import Positions, own_rows, repeat_one_row
 
 B, H, D = 3, 2, 8
 LINE = torch.arange(16)

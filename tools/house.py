@@ -75,7 +75,8 @@ def contract() -> list[str]:
 
     from posenc import PositionalEncoding
 
-    own = {*vars(PositionalEncoding), *inspect.get_annotations(PositionalEncoding)}
+    bases = PositionalEncoding.__mro__[: PositionalEncoding.__mro__.index(nn.Module)]
+    own = {name for base in bases for name in (*vars(base), *inspect.get_annotations(base))}
     return sorted(
         name for name in own if not name.startswith("_") and (name not in vars(nn.Module) or name == "extra_repr")
     )

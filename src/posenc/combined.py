@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait, distance_terms, rotation_of
+from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
-from posenc.structure import Blocks, Distances, Regions, Scores, Structure
+from posenc.structure import Blocks, Distances, Regions, Scores, Structure, distance_terms, rotation_of, usual_scale
 from posenc.support.checked import explained
+from posenc.support.identity import label
 
 
 class Stack(PositionalEncoding):
@@ -36,7 +37,7 @@ class Stack(PositionalEncoding):
         super().__init__()
         self.parts = nn.ModuleList(parts)
         self.traits = _surviving(parts)
-        self.coordinate_axes = max([1, *(part.coordinate_axes for part in parts if part.seams)])  # type: ignore[misc]
+        self.axes = max([1, *(part.axes for part in parts if part.seams)])
 
     @property
     def identity(self) -> str:
@@ -109,10 +110,10 @@ class Stack(PositionalEncoding):
         return functools.partial(PositionalEncoding.finish, self)
 
     def softmax_scale(self, d_head: int) -> float:
-        scales = {part.softmax_scale(d_head) for part in self if part.sets_softmax_scale}
+        scales = {own for part in self if (own := part.softmax_scale(d_head)) is not None}
         if len(scales) > 1:
             raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
-        return scales.pop() if scales else super().softmax_scale(d_head)
+        return scales.pop() if scales else usual_scale(d_head)
 
     def at_layer(self, n: int) -> PositionalEncoding:
         return Stack(*(part.at_layer(n) for part in self))
@@ -218,7 +219,8 @@ def drawn(layers: Sequence[PositionalEncoding]) -> str:
 
 
 def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = None) -> None:
-    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for.
+    """Raises ValueError for queries of another number of heads than the encoding, or a part of it, was built for, and for
+    the encodings of several layers.
 
     stack   the whole of which the encoding is a part; it may be built for the copies that other parts make of the heads
     """
@@ -226,6 +228,8 @@ def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = 
         for part in encoding:
             check_heads(part, heads, stack or encoding)
         return
+    if isinstance(encoding, PerLayer):
+        check_one_layer(stack or encoding)
     built = encoding.configuration.get("n_heads", heads)
     if built != heads and (stack is None or built != heads * stack.query_copies):
         raise ValueError(
@@ -250,7 +254,7 @@ def check_one_layer(encoding: PositionalEncoding) -> None:
 
 def added(encoding: PositionalEncoding) -> dict[str, str]:
     """The parts that add to embeddings: their labels by identity."""
-    return {part.identity: part.label for part in leaves([encoding]) if "embed" in part.seams}
+    return {part.identity: label(part) for part in leaves([encoding]) if "embed" in part.seams}
 
 
 def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:

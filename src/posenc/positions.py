@@ -34,7 +34,7 @@ from torch.utils import _pytree
 from posenc.support import checks
 from posenc.support.checked import check_arguments, check_fields, checked, explained
 from posenc.support.checks import shown
-from posenc.support.tensor_checks import INTEGERS
+from posenc.support.tensor_checks import INTEGERS, readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Int, Num
@@ -500,16 +500,6 @@ def may_attend(at_q: Positions, at_k: Positions, causal: bool) -> Bool[Tensor, "
     return allowed
 
 
-def readable(tensor: Tensor) -> bool:
-    """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
-
-    Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
-    """
-    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
-        return False
-    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-
-
 def repeat_one_row(*sides: Positions) -> bool:
     """Whether each of these has the same positions in all rows of a batch: arange() and expand() repeat one row without
     copying, and the memory layout shows it. While a graph is made the answer is False, since a graph serves any layout."""
@@ -517,6 +507,12 @@ def repeat_one_row(*sides: Positions) -> bool:
         return False
     tensors = (tensor for at in sides for tensor in (at.coords, at.order, at.document))
     return sides[0].batch > 1 and all(tensor.stride(0) == 0 for tensor in tensors)
+
+
+def own_rows(b: Int[Tensor, "..."], at_q: Positions, at_k: Positions) -> Int[Tensor, "..."]:
+    """b of a BiasFn that reads positions alone, or 0 where all rows have the same: it is then computed once for a batch.
+    A backend that asks for one pair at a time keeps its b."""
+    return b.new_zeros([1] * b.ndim) if b.ndim and repeat_one_row(at_q, at_k) else b
 
 
 def distinct_rows(at_q: Positions, at_k: Positions) -> tuple[Positions, Positions]:

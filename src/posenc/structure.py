@@ -9,17 +9,21 @@ Legend: b batch, h query heads, g key heads, i query, j key, d channel, c channe
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from posenc.support import checks
+
 if TYPE_CHECKING:
     from posenc.attention.options import Options
-    from posenc.encoding import DistanceBias, Side
+    from posenc.encoding import DistanceBias, PositionalEncoding, Side
     from posenc.frequencies.layouts import Planes
     from posenc.positions import Positions
     from posenc.support.shapes import Bool, Float, Int, Num
@@ -123,6 +127,7 @@ class Region(NamedTuple):
 
 
 QUERY_AND_KEY: frozenset[Side] = frozenset({"query", "key"})
+EVERY_SIDE: frozenset[Side] = frozenset({"query", "key", "value", "output"})
 
 # Named tuples, which are made in half the time of a frozen dataclass: a call makes several.
 
@@ -185,3 +190,94 @@ class Blocks(NamedTuple):
 
 
 Structure = Rotation | Distances | Vectors | Regions | Blocks
+
+
+# What a backend asks about an encoding.
+
+
+def usual_scale(d_head: int) -> float:
+    """1/√d_head, the softmax scale of an encoding that asks for no other."""
+    if type(d_head) is not int or d_head < 1:
+        checks.whole(d_head=d_head)
+    return 1 / math.sqrt(d_head)
+
+
+def scale_of(encoding: PositionalEncoding, d_head: int) -> float:
+    """The encoding's softmax scale, or the usual one where it leaves that to others."""
+    own = encoding.softmax_scale(d_head)
+    return usual_scale(d_head) if own is None else own
+
+
+def added_to_output(
+    addend: Callable[[Any, Tensor, Positions, Positions, Tensor], Tensor],
+) -> Callable[[Any, Scores], Tensor]:
+    """A `finish` that adds to the default one. Backends compute the default as if there were none, and `attend` adds.
+
+    addend  of the encoding, v, at_q, at_k and seen, as `Scores` has them: what is added to the output, [b, h, i, d]
+    """
+
+    @functools.wraps(addend)
+    def finish(self: PositionalEncoding, scores: Scores) -> Tensor:
+        out = scores.mix(scores.weights(scores.logits))
+        return out + addend(self, scores.v, scores.at_q, scores.at_k, scores.seen)
+
+    finish.addend = addend  # type: ignore[attr-defined]
+    return finish
+
+
+def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
+    """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
+    if "finish" not in encoding.seams:
+        return None
+    finish: Any = encoding.finish
+    addend = getattr(finish, "addend", None)
+    return None if addend is None else functools.partial(addend, finish.__self__)
+
+
+def why_not_fused(encoding: PositionalEncoding) -> str | None:
+    """Why a kernel that does not expose logits and probabilities can never serve the encoding, or None."""
+    if "finish" in encoding.seams and addend_of(encoding) is None:
+        return "its finish reads the logits or the attention probabilities, which the fused kernel does not expose"
+    return None
+
+
+def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
+    """The biases of the distance alone whose sum is the bias; none where there is no bias, None where it is another."""
+    structure = encoding.structure()
+    if type(structure) is Distances:
+        return structure.terms
+    return None if "bias" in encoding.seams else ()
+
+
+def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
+    """How it rotates, where its structure says that."""
+    structure = encoding.structure()
+    if type(structure) is Regions:
+        return structure.rotation
+    return structure if type(structure) is Rotation else None
+
+
+def rotation_of(encoding: PositionalEncoding) -> Rotation:
+    """How it rotates, as far as its structure says."""
+    declared = declared_rotation(encoding)
+    if declared is not None:
+        return declared
+    return Rotation(None, None) if "rotate" in encoding.seams else Rotation((), ())
+
+
+def turned_sides(encoding: PositionalEncoding) -> frozenset[Side]:
+    """The sides that `rotate` may turn: those that its structure says, or every one."""
+    if "rotate" not in encoding.seams:
+        return frozenset()
+    rotation = declared_rotation(encoding)
+    return EVERY_SIDE if rotation is None else rotation.sides
+
+
+def rotated(
+    encoding: PositionalEncoding, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
+) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
+    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
+    rotation = declared_rotation(encoding)
+    if rotation is not None and rotation.both is not None:
+        return rotation.both(q, k, at_q, at_k)
+    return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")

@@ -151,7 +151,7 @@ def indexed(
         encoding = encodings(spec["indexer"], layer, model)
         q, k = before[2 * number], before[2 * number + 1]
         q = q.unflatten(-1, (3, -1)).transpose(1, 2)
-        axes = encoding.coordinate_axes
+        axes = encoding.axes
         at = at_of(IDS if axes == 1 else IDS.expand(axes, *IDS.shape))  # of text, the same on every axis
         q, k = encoding.rotate(q, at, "query"), encoding.rotate(k[:, None], at, "key")
         scores = q.double() @ k.double().transpose(-1, -2)

@@ -21,6 +21,7 @@ from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import dynamic, longrope, rotary
 from posenc.kernels.rotation import few_tokens
 from posenc.kernels.sin_cos import sin_cos
+from posenc.support.seams import tables_at
 from test_laws import build
 
 DTYPES = (torch.float16, torch.bfloat16, torch.float32)
@@ -29,7 +30,7 @@ OVERFLOWS = {"xpos", "hope"}  # they refuse positions so far away
 
 
 def tables(encoding, at: Positions, dtype=torch.float32) -> list[torch.Tensor]:
-    return [table[0] for table in encoding.tables_at(at, dtype)]
+    return [table[0] for table in tables_at(encoding, at, dtype)]
 
 
 def of_formula(positions, width: int, base: float = 10000.0) -> np.ndarray:
@@ -189,7 +190,7 @@ def plant_A4_frequencies_of_the_default_dtype(patch):
     made = RoPE.tables
 
     def tables(self, at, dtype):
-        if self.coordinate_axes > 1:
+        if self.axes > 1:
             return made(self, at, dtype)
         turn = at.coords[..., None].to(dtype) * torch.tensor(list(self.frequencies)).to(dtype)
         return turn.cos(), turn.sin()
@@ -208,7 +209,7 @@ def test_A5_autocast_keeps_512_far_positions_apart():
     at = Positions.arange(1, 512, 65536)
     for encoding in (RoPE(64), Sinusoidal(64), build("xpos"), posenc.create("mrope", d_head=64)):
         positions = at
-        if encoding.coordinate_axes == 3:
+        if encoding.axes == 3:
             positions = Positions.mrope(at.coords.expand(3, 1, -1))
         elif type(encoding).__name__ == "XPos":
             positions = Positions.arange(1, 512, 512)

@@ -19,6 +19,7 @@ from posenc.encodings.bases.window_bias import WindowBias
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.kernels.rotation import few_tokens
+from posenc.support.precision import ExactParameters
 from sampling import ENCODINGS, IN_A_ROW, OnTheDiagonal
 from test_laws import OPTIONS, SIZES, build
 
@@ -33,7 +34,7 @@ def result(name: str, encoding: posenc.PositionalEncoding) -> torch.Tensor:
     """What the encoding gives, through every seam."""
     of = world(name)
     flat = OPTIONS.get(name, {}).get("width") == 1
-    in_a_row = encoding if encoding.coordinate_axes == 1 else OnTheDiagonal(encoding, flat=flat)
+    in_a_row = encoding if encoding.axes == 1 else OnTheDiagonal(encoding, flat=flat)
     return of.output(in_a_row, of.x, of.plain())
 
 
@@ -224,7 +225,7 @@ def test_B5_frequencies_of_a_checkpoint_are_taken_when_they_are_given():
 
 @ends_in(RuntimeError)
 def plant_B5_stored_tables_are_unexpected(patch):
-    patch.delattr(posenc.PositionalEncoding, "_load_from_state_dict")
+    patch.delattr(ExactParameters, "_load_from_state_dict")
 
 
 # B7 ---------------------------------------------------------------------------------------------------------------------

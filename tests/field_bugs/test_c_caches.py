@@ -20,6 +20,7 @@ from posenc.encodings.learned import Learned
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.kernels.rotation import few_tokens
+from posenc.support.seams import tables_at
 from sampling import IN_A_ROW
 from test_laws import build
 
@@ -392,7 +393,7 @@ def test_C9_four_tokens_at_the_end_of_a_table_are_right_or_refused():
 def test_C9_a_rotation_has_no_end():
     omega = frequencies(8)
     for start in (2**16 - 2, 2**20, 10 * 2**20):
-        cos, _ = RoPE(8).tables_at(Positions.arange(1, 4, start), torch.float32)
+        cos, _ = tables_at(RoPE(8), Positions.arange(1, 4, start), torch.float32)
         near(cos[0], torch.from_numpy(angles(range(start, start + 4), omega)).cos(), f"from {start}", 1e-7)
 
 

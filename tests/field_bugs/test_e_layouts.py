@@ -18,6 +18,7 @@ from posenc import Positions
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import layouts
 from posenc.kernels.rotation import few_tokens, torch_operator
+from posenc.support.seams import tables_at
 from test_laws import build
 
 # E1 ---------------------------------------------------------------------------------------------------------------------
@@ -196,7 +197,7 @@ def plant_E4_backward_takes_the_other_layout(patch):
 
 
 def test_E3_tables_are_cosines_and_sines():
-    cos, sin = RoPE(8).tables_at(Positions.arange(1, 3), torch.float64)
+    cos, sin = tables_at(RoPE(8), Positions.arange(1, 3), torch.float64)
     turn = np.outer(range(3), frequencies(8))
     near(cos[0], np.cos(turn), "cos", 1e-15)
     near(sin[0], np.sin(turn), "sin", 1e-15)

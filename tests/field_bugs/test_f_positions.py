@@ -253,7 +253,7 @@ def plant_F11_the_first_row_decides(patch):
 
     def tables(self, at, dtype):
         first = at.replaced(coords=at.coords[:1].expand(at.coords.shape))
-        return made(self, first if self.coordinate_axes == 3 else at, dtype)
+        return made(self, first if self.axes == 3 else at, dtype)
 
     patch.setattr(RoPE, "tables", tables)
 
@@ -263,7 +263,7 @@ def plant_F11_positions_count_within_a_chunk(patch):
 
     def tables(self, at, dtype):
         within = at.replaced(coords=at.coords - at.coords[:, :1])
-        return made(self, within if self.coordinate_axes == 3 else at, dtype)
+        return made(self, within if self.axes == 3 else at, dtype)
 
     patch.setattr(RoPE, "tables", tables)
 

@@ -4,7 +4,6 @@
 EQUIVALENT: dict[str, str] = {
     "attention/backends/toeplitz/bias_gradients.cpp: channels: * side + 3 * few + → 4 ⟵ 3": "takes more memory than needed",
     "kernels/rotation/rotation.cpp: ask_for_rows_ahead: 0 ; line < row ; line → <= ⟵ <": "asks the cache for one line more",
-    "encoding.py: PositionalEncoding.check_range: type(high) in NUMBERS → type(high) not in NUMBERS": "checks all calls",
     "frequencies/scalings.py: dype: True → False": "zip is strict over four lists of one length",
     "kernels/sin_cos/sin_cos.cpp: sin_cos: ( x ) <= FAR ) ) → < ⟵ <=": "at that angle both ways are right to 2e-16",
 }

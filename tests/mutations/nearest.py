@@ -12,6 +12,8 @@ FILES = 7  # at most, so that a mutant is judged in seconds
 # What everything imports has its tests named here, the nearest first.
 NAMED = {
     "encoding": "encoding sizes door attention empty_calls t5 stack",
+    "support/seams": "encoding door sizes learned",
+    "support/precision": "encoding rotation learned_rope",
     "positions": "positions randomized sinusoidal_families door empty_calls attention module",
     "attention/__init__": "attention door xpos rope",
     "attention/module": "module door",
@@ -40,7 +42,6 @@ NAMED = {
     "attention/backends/__init__": "attention toeplitz_attention flex",
     "attention/backends/reference": "attention no_visible_key cope shaw attention_options",
     "attention/backends/sdpa": "attention attention_options alibi t5 transformer_xl",
-    "attention/backends/fused": "attention attention_options cope shaw",
     "attention/backends/regions": "regions_backend far_distances",
     "attention/backends/toeplitz/__init__": "toeplitz_attention alibi t5",
     "attention/backends/toeplitz/attention": "toeplitz_attention",
@@ -60,7 +61,6 @@ NAMED = {
     "kernels/rotation/few_tokens": "few_tokens",
     "kernels/rotation/__init__": "rotation input_rotation",
     "kernels/rotation/exported": "export",
-    "kernels/rotation/native": "rotation",
     "kernels/rotation/plain": "rotation",
     "kernels/rotation/rotation": "rotation",
     "kernels/rotation/torch_operator": "rotation",

@@ -114,7 +114,7 @@ def test_an_entry_is_that_of_its_module_and_says_what_its_encoding_needs(entry):
         assert entry.kind == "preset"
         encoding = encoding.at_layer(0)
     assert ("causal" in entry.needs) == ("causal_only" in encoding.traits)
-    assert encoding.coordinate_axes == entry.axes
+    assert encoding.axes == entry.axes
     assert (entry.page.coordinates is not None) == (entry.axes > 1), "say which coordinates it reads, and where it is said"
     coords = positions_of(entry, 16, (3, 5)).coords
     assert coords.shape[2:] == (() if entry.axes == 1 else (entry.axes,))

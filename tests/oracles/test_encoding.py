@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend
-from posenc.encoding import DistanceBias, PositionalEncoding, working_dtype
+from posenc.encoding import DistanceBias, PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.floater import FLOATER
 from posenc.encodings.learned import Learned
@@ -17,6 +17,8 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.encodings.xpos import XPos
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 from .by_hand import attention, close, draw, products, sees
 
@@ -71,8 +73,8 @@ def test_tables_of_another_owner_raise(mine, theirs):
     read = (lambda: encoding.embed(x[:, 0], at)) if "embed" in encoding.seams else lambda: attend(x, x, x, encoding, at)
     with pytest.raises(ValueError, match=r"prepared by .*, used with .*call prepare") as error:
         read()
-    assert other.label in str(error.value)
-    assert encoding.label in str(error.value)
+    assert label(other) in str(error.value)
+    assert label(encoding) in str(error.value)
 
 
 def test_an_equal_configuration_is_the_same_owner():

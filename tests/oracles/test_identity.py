@@ -15,6 +15,7 @@ from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
 from posenc.frequencies import Frequencies, rotary
 from posenc.support.identity import Configuration
+from posenc.support.seams import tables_at
 
 
 class Table(PositionalEncoding):
@@ -28,7 +29,7 @@ class Table(PositionalEncoding):
         return (self.rows.to(dtype)[at.coords],)
 
     def embed(self, x: torch.Tensor, at: Positions) -> torch.Tensor:
-        return x + self.tables_at(at, x.dtype)[0]
+        return x + tables_at(self, at, x.dtype)[0]
 
 
 @pytest.mark.parametrize("size", [64, 1000])

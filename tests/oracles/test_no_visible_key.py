@@ -247,7 +247,7 @@ def test_gates_that_add_up_to_more_than_float32_can_hold_as_an_exponential(pad):
 def test_a_mask_of_minus_infinity_where_there_is_no_softmax(encoding):
     """What a mask of reals hides gets nothing, forwards and backwards."""
     at = Positions.arange(B, T)
-    if encoding.coordinate_axes == 3:
+    if encoding.axes == 3:
         at = Positions.at(at.coords[..., None].expand(-1, -1, 3))
     q, k, v = (torch.tensor(x, requires_grad=True) for x in (Q, K, V))
     seen = torch.ones(T, T, dtype=torch.bool).tril(-1)

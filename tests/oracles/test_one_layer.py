@@ -39,7 +39,7 @@ def of_other_heads() -> list[str]:
 @pytest.mark.parametrize("name", of_other_heads())
 def test_queries_of_other_heads_than_it_was_built_for_are_refused(name, heads):
     """With fewer, the first heads' numbers would be taken; with more, there are none for the last."""
-    q, axes = torch.zeros(1, heads, 3, 8), ENCODINGS[name].coordinate_axes
+    q, axes = torch.zeros(1, heads, 3, 8), ENCODINGS[name].axes
     at = Positions.at(torch.zeros(1, 3, axes, dtype=torch.long) if axes > 1 else torch.arange(3)[None])
     for encoding in (ENCODINGS[name], Stack(NoPE(), ENCODINGS[name])):
         with pytest.raises(ValueError, match=f"built for n_heads=4, got a tensor with {heads} as q"):

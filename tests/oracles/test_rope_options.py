@@ -84,7 +84,7 @@ def test_each_pair_reads_its_own_axis():
     for t in range(2):
         angles = [coords[0, t, axis] * w for axis, w in zip((1, 0, 1), GIVEN, strict=True)]
         expected[0, 0, t] = turned(x[0, 0, t], angles, "interleaved")
-    assert encoding.coordinate_axes == 2
+    assert encoding.axes == 2
     close(encoding.rotate(torch.from_numpy(x), Positions.at(torch.from_numpy(coords)), "key"), expected)
 
 

@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from posenc import Positions, create, kernels
-from posenc.encoding import rotated
 from posenc.encodings.rope import RoPE
 from posenc.kernels import rotation
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.rotation.plain import in_torch
+from posenc.structure import rotated
 from sampling import every_second, thinned
 
 from .by_hand import close, draw
@@ -430,7 +430,7 @@ def test_the_kernel_runs_where_it_is_built():
     from posenc.kernels import rotation
 
     assert kernels.why_not() is None, kernels.why_not()
-    assert rotation.native.kernel() is not None
+    assert rotation.torch_operator.kernel() is not None
 
 
 @pytest.mark.acceptance

@@ -271,6 +271,7 @@ def test_a_temperature_has_no_say_in_the_softmax_scale():
     sharp = RoPE(16, frequencies=softmax_mscale(rotary(16), 40.0, 1.0))
     assert Stack(sharp, FloorLogTemperature(0.1, 8)).softmax_scale(16) == sharp.softmax_scale(16) != 0.25
     assert Stack(FloorLogTemperature(0.1, 8), FloorLogTemperature(0.1, 8)).softmax_scale(16) == 0.25
+    assert FloorLogTemperature(0.1, 8).softmax_scale(16) is None
 
 
 def test_the_largest_position_is_the_smallest_of_the_parts():

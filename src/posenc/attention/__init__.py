@@ -15,17 +15,19 @@ from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding, addend_of, check_added, full_precision, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
-from posenc.structure import Blocks, Regions
+from posenc.structure import Blocks, Regions, addend_of, rotated, turned_sides
 from posenc.support.checked import explained
 from posenc.support.checks import shown
+from posenc.support.identity import label
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_added
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
-AFTER_BACKEND = {"rotate", "finish"}  # the seams of an encoding that may change what the backend returns
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
 
 
@@ -110,11 +112,12 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        if "rotate" in encoding.seams:
+        if turned := turned_sides(encoding):
             q, k = rotated(encoding, q, k, at_q, at_k)
-            v = encoding.rotate(v, at_k, "value")
+            if "value" in turned:
+                v = encoding.rotate(v, at_k, "value")
         options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
-        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl)  # type: ignore[no-any-return]
+        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl, "output" in turned)  # type: ignore[no-any-return]
 
 
 @explained
@@ -167,7 +170,7 @@ def attend_rotated(
     _check(q, k, v, encoding, at_q, at_k, causal)
     options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
     with full_precision(q):
-        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl)
+        return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl, "output" in turned_sides(encoding))
 
 
 def _attended(
@@ -180,19 +183,24 @@ def _attended(
     causal: bool,
     options: Options,
     impl: str,
+    turning: bool,
 ) -> Any:
     same, batch = at_q is at_k, q.shape[0]
-    at_q = at_q.expand(batch)
-    call = Call(q, k, v, encoding, at_q, at_q if same else at_k.expand(batch), causal, options)
-    found = attended(call, impl)
-    if not encoding.seams & AFTER_BACKEND:
+    if at_q.coords.shape[0] != batch:
+        at_q = at_q.expand(batch)
+    if same or at_k.coords.shape[0] != batch:
+        at_k = at_q if same else at_k.expand(batch)
+    found = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
+    added = addend_of(encoding) if "finish" in encoding.seams else None
+    if added is None and not turning:
         return found
     out, lse = found if options.return_lse else (found, None)
-    if (addend_of_values := addend_of(encoding)) is not None:
-        addend = addend_of_values(v, at_q, call.at_k, allowed(at_q, call.at_k, causal, options))
+    if added is not None:
+        addend = added(v, at_q, at_k, allowed(at_q, at_k, causal, options))
         check_added(encoding, addend, v)
         out = (out.to(addend.dtype) + addend).to(out.dtype)
-    out = encoding.rotate(out, at_q, "output")
+    if turning:
+        out = encoding.rotate(out, at_q, "output")
     return (out, lse) if options.return_lse else out
 
 
@@ -204,7 +212,7 @@ def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) ->
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(
-            f"scale, softcap: {encoding.label} puts another product in the place of q·k, at the scale of its "
+            f"scale, softcap: {label(encoding)} puts another product in the place of q·k, at the scale of its "
             "softmax_scale; leave both out"
         )
     return options
@@ -215,7 +223,6 @@ def _check(
 ) -> None:
     if not isinstance(encoding, PositionalEncoding):
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
-    check_one_layer(encoding)
     if causal is not True and causal is not False:
         raise TypeError(f"causal: expected True or False, got {shown(causal)}")
     for name, tensor in (("q", q), ("k", k), ("v", v)):
@@ -239,7 +246,7 @@ def _check(
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)
     if not causal and "causal_only" in encoding.traits:
-        raise ValueError(f"causal=False: {encoding.label} is defined for causal attention only")
+        raise ValueError(f"causal=False: {label(encoding)} is defined for causal attention only")
 
 
 def _check_positions(name: str, at: Positions, tensor: Tensor, shape: tuple[int, ...]) -> None:

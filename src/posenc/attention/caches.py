@@ -13,15 +13,18 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.learned_rope import MixedRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_coords
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -73,7 +76,7 @@ def rerotate(
         raise ValueError(f"keys: expected real numbers [b, g, t, d], got {keys.dtype} {list(keys.shape)}")
     if keys.shape[3] != encoding.d_head:
         raise ValueError(f"keys: expected {encoding.d_head} channels as the encoding has, got {list(keys.shape)}")
-    at = Positions.at(_per_token(by, keys, encoding.coordinate_axes))
+    at = Positions.at(_per_token(by, keys, encoding.axes))
     if not isinstance(encoding, RoPE):  # xPos: its decay ζ^-p adds up like its angle
         return encoding.rotate(keys.to(working_dtype(keys.dtype)), at, "key").to(keys.dtype)
     if "key" not in encoding.sides:
@@ -114,7 +117,7 @@ def rescale_keys(
     for name in ("d_head", "rotary_dim", "trailing", "reverse", "sides", "layout", "returns"):
         if (mine := getattr(new, name)) != (theirs := getattr(old, name)):
             raise ValueError(f"new: expected {name}={theirs} as old has, got {mine}")
-    old.check_coords(at)
+    check_coords(old, at)
     plain = rerotate(keys.double(), by=-at.coords, encoding=old)
     if old.returns != old.layout:
         plain = convert_keys(plain, old.returns, old.layout, rotary_dim=old.rotary_dim, trailing=old.trailing)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from torch import Tensor
 
 from posenc.attention.options import PLAIN, Options
+from posenc.structure import scale_of
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -34,7 +35,7 @@ class Call(NamedTuple):
     def scale(self) -> float:
         """What q·k is multiplied with: the call's own scale, or the encoding's."""
         asked = self.options.scale
-        return self.encoding.softmax_scale(self.q.shape[-1]) if asked is None else asked
+        return scale_of(self.encoding, self.q.shape[-1]) if asked is None else asked
 
     @property
     def groups(self) -> int:

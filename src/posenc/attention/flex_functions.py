@@ -16,8 +16,9 @@ import torch
 from torch import Tensor
 
 from posenc.attention.options import Options
-from posenc.encoding import PositionalEncoding, distance_terms
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.structure import distance_terms
 from posenc.support.checked import checked
 
 ScoreMod = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]

@@ -16,11 +16,13 @@ from torch import Tensor, nn
 from posenc.attention import attend, attend_rotated
 from posenc.attention.options import Given
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
-from posenc.encoding import PositionalEncoding, rotated
-from posenc.positions import Positions, readable
-from posenc.structure import Vectors
+from posenc.encoding import PositionalEncoding
+from posenc.positions import Positions
+from posenc.structure import Vectors, rotated
 from posenc.support.checked import checked, explained
 from posenc.support.checks import shown
+from posenc.support.identity import label
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -270,7 +272,7 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         for name, module in model.named_modules():
             if id(module) not in inside and isinstance(module, PositionalEncoding) and "embed" in module.seams:
                 raise ValueError(
-                    f"encoding: {encoding.label} adds to the embeddings, and the model adds {name} ({module.label}) "
+                    f"encoding: {label(encoding)} adds to the embeddings, and the model adds {name} ({label(module)}) "
                     "already; leave one of them out"
                 )
     for (name, block), one in zip(blocks.items(), chosen, strict=True):
@@ -288,7 +290,7 @@ def _warn_of_second(encoding: PositionalEncoding, block: Attention) -> None:
         _ADDING[encoding] = weakref.ref(block)
         return
     warnings.warn(
-        f"encoding: {encoding.label} is added by every block that has it, and another block has it already. In a stack it "
+        f"encoding: {label(encoding)} is added by every block that has it, and another block has it already. In a stack it "
         "is added once: make the blocks with NoPE and call posenc.replace_encoding(model, encoding)",
         stacklevel=4,
     )
@@ -301,14 +303,14 @@ def _check_fits(name: str, block: Attention, encoding: PositionalEncoding) -> No
     copies = block.out.in_features // block.query.out_features
     if encoding.query_copies != copies:
         raise ValueError(
-            f"encoding: {encoding.label} makes {encoding.query_copies} outputs of each head, and the projection of "
+            f"encoding: {label(encoding)} makes {encoding.query_copies} outputs of each head, and the projection of "
             f"{name} is for {copies}; build the model with it"
         )
     for part in encoding if isinstance(encoding, Stack) else (encoding,):
         for size, got in sizes.items():
             built = part.configuration.get(size, got)
             if built != got and (size != "n_heads" or built != got * copies):
-                raise ValueError(f"encoding: {part.label} is for {size}={built}, and {name} has {size}={got}")
+                raise ValueError(f"encoding: {label(part)} is for {size}={built}, and {name} has {size}={got}")
 
 
 def _check_follows(at: Positions, held: Positions) -> None:

@@ -15,6 +15,7 @@ from posenc.attention.options import PLAIN
 from posenc.attention.windows import cut, joined, without_vain_window
 from posenc.encoding import PositionalEncoding
 from posenc.structure import Blocks, Distances, Regions, Vectors
+from posenc.support.identity import label
 
 # What "auto" tries for an encoding of this structure, in this order; `reference`, the last, serves every call.
 SERVES: dict[Any, tuple[str, ...]] = {
@@ -24,6 +25,7 @@ SERVES: dict[Any, tuple[str, ...]] = {
     Blocks: ("blocks", "sdpa", "reference"),
 }
 OTHERS = ("sdpa", "reference")
+BY_STRUCTURE = {"bias", "finish"}  # the seams of the encodings that one of these structures describes
 
 
 def candidates(device: str, encoding: PositionalEncoding) -> tuple[str, ...]:
@@ -32,6 +34,8 @@ def candidates(device: str, encoding: PositionalEncoding) -> tuple[str, ...]:
     `flex` is left out on the CPU, where it compiles for seconds at every new shape. On CUDA it is the first for an encoding
     with a bias; without one torch's own kernel is the fastest there is.
     """
+    if not encoding.seams & BY_STRUCTURE:
+        return OTHERS
     names = SERVES.get(type(encoding.structure()), OTHERS)
     return ("flex", *names) if device == "cuda" and "bias" in encoding.seams else names
 
@@ -50,7 +54,7 @@ def backend_of(call: Call, impl: str = "auto") -> ModuleType:
     if impl not in BACKENDS:
         raise ValueError(f"impl: expected 'auto' or one of {', '.join(map(repr, BACKENDS))}, got {impl!r}")
     if why := reason(BACKENDS[impl], call):
-        raise ValueError(f"impl={impl!r} cannot express {call.encoding.label}: {why}; use impl='reference' or 'auto'")
+        raise ValueError(f"impl={impl!r} cannot express {label(call.encoding)}: {why}; use impl='reference' or 'auto'")
     return BACKENDS[impl]
 
 

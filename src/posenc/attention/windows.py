@@ -23,14 +23,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.call import Call
 from posenc.attention.options import Options
-from posenc.encoding import distance_terms, working_dtype
 from posenc.kernels import banded
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
+from posenc.structure import distance_terms, why_not_fused
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_coords
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -82,12 +84,12 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     left = (call.options.window or (None,))[0]
     if not call.causal or (left is None and at.consecutive_in != "document"):
         return None
-    if not set(call.options.asked()) <= {"window", "scale"} or not banded.served(q, k, v) or hidden_from(encoding):
+    if not set(call.options.asked()) <= {"window", "scale"} or not banded.served(q, k, v) or why_not_fused(encoding):
         return None
     if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
         return None
     for term in terms:
-        term.check_coords(at)
+        check_coords(term, at)
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
     reach = longest - 1 if left is None else min(left, longest - 1)
     bias = None
@@ -129,7 +131,7 @@ def slides(call: Call) -> int | None:
     left = (call.options.window or (None,))[0]
     if left is None or not (call.causal and call.in_one_row()) or call.at_q.length < 2 * (left + SLID):
         return None
-    if not set(call.options.asked()) <= {"window", "scale"} or hidden_from(encoding) or distance_terms(encoding) is None:
+    if not set(call.options.asked()) <= {"window", "scale"} or why_not_fused(encoding) or distance_terms(encoding) is None:
         return None
     if "bias" in encoding.seams and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
         return None

@@ -28,7 +28,7 @@ CHECKED = 64  # queries that are compared with the exact result
 
 
 def build(case: Case, device: str = "cpu") -> Contest:
-    from posenc.encoding import rotated
+    from posenc.structure import rotated
 
     inputs = Inputs(case, device)
 

@@ -22,9 +22,9 @@ from torch import Tensor, nn
 
 from posenc.checking.errors import NotExpressible
 from posenc.checking.subject import Seam
-from posenc.positions import readable
 from posenc.support.checked import checked
 from posenc.support.checks import shown
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int

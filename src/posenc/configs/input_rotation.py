@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, check_width
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
+from posenc.support.seams import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
+from posenc.structure import usual_scale
+from posenc.support.seams import check_coords, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -48,7 +50,7 @@ class ChannelRotation(PositionalEncoding):
         if parts < 1 or turning % (2 * parts):
             raise ValueError(f"parts: {turning} channels cannot be split into {parts} parts of pairs")
         self.d_head, self.frequencies, self.layout, self.parts = d_head, frequencies, layouts.check(layout), parts
-        self.coordinate_axes = frequencies.n_axes  # type: ignore[misc]
+        self.axes = frequencies.n_axes
         axes = frequencies.axes or (0,) * turning
         angle = torch.tensor([*zip(frequencies.values, axes, strict=True)], dtype=torch.float64, device="cpu")
         first, second = layouts.split(angle.T.unflatten(-1, (parts, -1)), self.layout)
@@ -59,7 +61,7 @@ class ChannelRotation(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every channel, [b, t, c] each, times the frequencies' cos_sin_scale."""
-        self.check_coords(at)
+        check_coords(self, at)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         scale = self.frequencies.cos_sin_scale
         return cos * scale, sin * scale
@@ -69,7 +71,7 @@ class ChannelRotation(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        cos, sin = (table[:, None] for table in self.tables_at(at, x.dtype))
+        cos, sin = (table[:, None] for table in tables_at(self, at, x.dtype))
         turning = x[..., : cos.shape[-1]].to(cos.dtype)
         first, second = layouts.split(turning.unflatten(-1, (self.parts, -1)), self.layout)
         quarter = layouts.join(-second, first, self.layout).flatten(-2)
@@ -77,7 +79,7 @@ class ChannelRotation(PositionalEncoding):
         return into(torch.cat([turned, x[..., cos.shape[-1] :]], dim=-1), out)
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) * self.frequencies.softmax_scale
+        return usual_scale(d_head) * self.frequencies.softmax_scale
 
 
 def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "half") -> ChannelRotation:

@@ -15,9 +15,10 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias
 from posenc.kernels.fast_path import constant
 from posenc.support.checked import checked
+from posenc.support.seams import check_distances
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -52,12 +53,11 @@ class ALiBi(DistanceBias):
         super().__init__(n_heads=n_heads, slopes=slopes)
         if len(slopes) != n_heads or not all(map(math.isfinite, slopes)):
             raise ValueError(f"slopes: expected a finite number for each of {n_heads} heads, got {slopes}")
-        self.slopes = slopes
+        self.slopes, self._falls = slopes, tuple(-slope for slope in slopes)
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        slopes = constant(self.slopes, torch.float64, delta.device)
-        return delta.abs() * -slopes[:, None]  # fp64
+        return torch.outer(constant(self._falls, torch.float64, delta.device), delta.abs())  # fp64
 
     def heads(self, start: int, stop: int) -> ALiBi:
         return ALiBi(stop - start, slopes=self.slopes[start:stop])

@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
-from posenc.positions import Positions
+from posenc.positions import Positions, own_rows
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 
 
 class ALiBi2D(PositionalEncoding):
@@ -32,7 +33,7 @@ class ALiBi2D(PositionalEncoding):
     """
 
     reads_vectors = False
-    coordinate_axes = 2
+    axes = 2
 
     @checked
     def __init__(self, n_heads: int, *, slopes: tuple[float, ...] | None = None) -> None:
@@ -44,7 +45,7 @@ class ALiBi2D(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at)
+            check_coords(self, at)
         slopes, query, key = constant(self.slopes, torch.float64, q.device), at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

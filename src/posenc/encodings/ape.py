@@ -17,20 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    PositionalEncoding,
-    Side,
-    check_between,
-    exact_dtype,
-    full_precision,
-    into,
-    rotates,
-    working_dtype,
-)
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.block_rotation import skew_exponential
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision, working_dtype
+from posenc.support.seams import check_between, check_coords, into, rotates
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -60,7 +53,7 @@ class APE(PositionalEncoding):
         checks.positive(base=base)
         super().__init__(d_head=d_head, max_depth=max_depth, n_branches=n_branches, base=base)
         self.d_head, self.max_depth, self.n_branches = d_head, max_depth, n_branches
-        self.coordinate_axes = max_depth  # type: ignore[misc]
+        self.axes = max_depth
         fresh = torch.zeros(d_head, d_head, dtype=exact_dtype())
         for j in range(d_head // 2):
             angle = base ** (-4 * (j // 2) / d_head)
@@ -78,7 +71,7 @@ class APE(PositionalEncoding):
         """The branch nearest to the node turns first."""
         if not rotates(self, x, at, side):
             return into(x, out)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         beside(self.generators, at=at.coords)
         path = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         check_between(path, 0, self.n_branches, "APE: branch")

@@ -17,11 +17,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias
 from posenc.kernels.fast_path import wants_gradient
 from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:

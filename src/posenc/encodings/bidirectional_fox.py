@@ -15,10 +15,11 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, check_width
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
+from posenc.support.seams import check_width
 
 
 class BidirectionalFoX(ForgetGates):

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from posenc.catalogue.entry import Entry
 from posenc.encodings.fox import FoX
+from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
 
@@ -36,14 +37,14 @@ class CABLE(FoX):
         super().__init__(d_model, n_heads)
         if scale is not None:
             checks.positive(scale=scale)
-        self.configure(d_model=d_model, n_heads=n_heads, scale=scale)
+        self._configure(d_model=d_model, n_heads=n_heads, scale=scale)
         self.scale = scale
 
     def log_gates(self, logits: Float[Tensor, "b t h"]) -> Float[Tensor, "b t h"]:
         return -F.softplus(logits)
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) if self.scale is None else self.scale
+        return usual_scale(d_head) if self.scale is None else self.scale
 
 
 ENTRY = Entry(

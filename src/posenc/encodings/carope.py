@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, check_width, exact_dtype, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.rotation import rotate
@@ -27,6 +27,8 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision, working_dtype
+from posenc.support.seams import check_width, for_heads, into, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, check_tokens, check_width, full_precision, into, working_dtype
+from posenc.encoding import Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
@@ -23,6 +23,8 @@ from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_tokens, check_width, into
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -48,7 +50,7 @@ class CayleySTRING(RoPE):
         frequencies: Frequencies | None = None,
     ) -> None:
         super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
-        self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
+        self._configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
         self.free = nn.Parameter(torch.zeros(d_head, d_head))
 
     def structure(self) -> Rotation:

@@ -68,8 +68,8 @@ class ComRoPE(BlockRotation):
         if self.mixture is not None:
             reads = self.mixture.double()
         else:
-            axis = torch.arange(self.blocks, device=coords.device) // (self.blocks // self.coordinate_axes)
-            reads = (axis == torch.arange(self.coordinate_axes, device=coords.device)[:, None]).double()
+            axis = torch.arange(self.blocks, device=coords.device) // (self.blocks // self.axes)
+            reads = (axis == torch.arange(self.axes, device=coords.device)[:, None]).double()
         along = (coords[..., None] * reads).sum(dim=2)  # [b, t, n]
         skew = self.generators.double() - self.generators.double().transpose(-1, -2)
         return along[:, :, None, :, None, None] * skew

@@ -18,12 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, exact_dtype, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision, working_dtype
+from posenc.support.seams import check_between, check_coords, check_embeddings
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:
@@ -43,7 +45,6 @@ class ComplexOrder(AbsoluteEncoding):
     Raises ValueError for an odd d_model, and for words that there are not.
     """
 
-    turns_embeddings = True
     exact_parameters = ("frequency",)
 
     @checked
@@ -55,14 +56,14 @@ class ComplexOrder(AbsoluteEncoding):
         super().__init__(d_model=d_model, n_words=n_words, base=base, layout=layouts.check(layout))
         self.d_model, self.n_words, self.layout = d_model, n_words, layout
         if n_words is not None:
-            self.coordinate_axes = 2  # type: ignore[misc]
+            self.axes = 2
         n = d_model // 2
         fresh = torch.tensor([base ** (-2 * (c // 2) / n) for c in range(n)], dtype=torch.float64)
         self.frequency = nn.Parameter(fresh.repeat(n_words or 1, 1).to(exact_dtype()))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=self.n_words is not None)
+        check_coords(self, at, integers=self.n_words is not None)
         beside(self.frequency, at=at.coords)
         with full_precision(x):
             angle = self._angles(at)

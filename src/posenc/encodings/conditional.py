@@ -15,10 +15,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, check_embeddings, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -39,7 +41,7 @@ class Conditional(PositionalEncoding):
     """
 
     traits = frozenset({"shift_invariant", "norm_preserving"})
-    coordinate_axes = 2
+    axes = 2
 
     @checked
     def __init__(self, d_model: int, kernel_size: int = 3) -> None:
@@ -53,7 +55,7 @@ class Conditional(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         y, column = at.coords.unbind(-1)
         patch = (at.document >= 0) & (y >= 0) & (column >= 0)
         together = patch[:, :, None] & patch[:, None, :] & (at.document[:, :, None] == at.document[:, None, :])

@@ -16,10 +16,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, full_precision
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import beside, floating
 
 
@@ -40,13 +42,13 @@ class CoordinateProjection(AbsoluteEncoding):
     def __init__(self, d_model: int, *, axes: int = 8) -> None:
         checks.whole(d_model=d_model, axes=axes)
         super().__init__(d_model=d_model, axes=axes)
-        self.d_model, self.coordinate_axes = d_model, axes  # type: ignore[misc]
+        self.d_model, self.axes = d_model, axes
         self.weight = nn.Parameter(torch.empty(d_model, axes).uniform_(-(axes**-0.5), axes**-0.5))
         self.offset = nn.Parameter(torch.zeros(d_model))
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """What is added, [b, t, d]."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(self.weight, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]

@@ -15,13 +15,15 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, check_width
+from posenc.encoding import PositionalEncoding
 from posenc.kernels import counted
 from posenc.kernels.fast_path import exporting
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_width
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, check_width, full_precision
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.encodings.fire import FIRE
@@ -26,6 +26,9 @@ from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.identity import label
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -78,7 +81,7 @@ class DAPE(PositionalEncoding):
                 return logits + bias + self._network(read, None)
             if seen.shape[1] > 1:
                 raise ValueError(
-                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {self.label} reads "
+                    f"mask: expected one for all heads, [b, 1, i, j], since the network of {label(self)} reads "
                     f"neighbouring keys in the scores of all heads; got one for each of {seen.shape[1]} heads"
                 )
             index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)

@@ -24,11 +24,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_width
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -118,10 +121,10 @@ class DeBERTa(PositionalEncoding):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         if k.dtype != q.dtype:
             raise TypeError(f"k: expected {q.dtype} as q is, got {k.dtype}")
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         projections: tuple[tuple[Term, Projection, Tensor], ...] = (("c2p", "key", q), ("p2c", "query", k))
-        scale, by_term = self.softmax_scale(self.d_head), {}
+        scale, by_term = scale_of(self, self.d_head), {}
         with full_precision(q):
             for term, name, content in projections:
                 if term in self.terms:

@@ -14,11 +14,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, check_width, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.window_bias import InWindow, check_window
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_width
 
 
 class DecomposedBias(InWindow):

@@ -14,9 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:

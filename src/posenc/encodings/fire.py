@@ -17,20 +17,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    BiasFn,
-    DistanceBias,
-    PositionalEncoding,
-    check_distances,
-    exact_dtype,
-    full_precision,
-    one_per_head,
-    own_rows,
-)
+from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding
 from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
-from posenc.positions import Positions
+from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision
+from posenc.support.seams import check_coords, check_distances, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -73,8 +66,8 @@ class FIRE(PositionalEncoding):
         self.offset = nn.Parameter(torch.empty(n_heads).uniform_(-bound, bound))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q)
-        self.check_coords(at_k)
+        check_coords(self, at_q)
+        check_coords(self, at_k)
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:

@@ -17,15 +17,18 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, check_embeddings, exact_dtype, full_precision
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.dormand_prince import Solution
 from posenc.encodings.bases.kept_solution import KeptSolution
 from posenc.encodings.bases.solved_path import Network, path
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.checks import shown
+from posenc.support.precision import exact_dtype, full_precision
+from posenc.support.seams import check_coords, check_embeddings, tables_at
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -70,7 +73,7 @@ class FLOATER(PositionalEncoding):
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """The paths of all layers at the positions asked for, [b, t, l, d]: one solution for the whole model."""
         super().tables(at, dtype)
-        self.check_coords(at)
+        check_coords(self, at)
         if exporting():
             raise NotImplementedError(
                 "FLOATER: the solver chooses its steps by what it finds, which no exported graph can hold; call prepare() "
@@ -131,7 +134,7 @@ class FLOATER(PositionalEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        (paths,) = self.tables_at(at, x.dtype)
+        (paths,) = tables_at(self, at, x.dtype)
         return (x.to(paths.dtype) + paths[:, :, self.layer]).to(x.dtype)
 
     def at_layer(self, n: int) -> PositionalEncoding:

@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import full_precision
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
@@ -28,6 +27,8 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import floating
 
 Form = Literal["paper", "code"]
@@ -107,7 +108,7 @@ class FoPE(RotationByKeyHead):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """C and S of every pair of every key head, [b, t, g, d/2]."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         angle = at.coords.double()[..., None] * constant(self.waves, torch.float64, at.coords.device)
         still = self.d_head // 2 - self.cosines.shape[-1]

@@ -13,10 +13,11 @@ from __future__ import annotations
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, one_per_head
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates
 from posenc.positions import Positions
 from posenc.support.checked import checked
+from posenc.support.seams import one_per_head
 
 
 class FoX(ForgetGates):

@@ -18,12 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, exact_dtype
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -71,8 +73,8 @@ class GrapeA(PositionalEncoding):
         self.of_key = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "query" else None
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q)
-        self.check_coords(at_k)
+        check_coords(self, at_q)
+        check_coords(self, at_k)
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         omega = F.softplus(self.rate.to(q.dtype))

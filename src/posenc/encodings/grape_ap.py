@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, check_width
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import FromEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
 from posenc.frequencies.layouts import Layout
@@ -29,6 +29,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -83,8 +84,8 @@ class GrapeAP(FromEarlierTokens):
         return F.logsigmoid(products / self.width) * constant(self.slopes, key.dtype, key.device)[:, None, None]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q)
-        self.check_coords(at_k)
+        check_coords(self, at_q)
+        check_coords(self, at_k)
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         index, last = along_the_path(at_q, at_k)
         key, coords = self._probes(at_k, q.dtype), at_k.coords

@@ -16,13 +16,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import exact_dtype, full_precision
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import beside, floating
 
 
@@ -71,7 +72,7 @@ class GrapeM(RotationByKeyHead):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(self.log_frequencies, at=at.coords)
         with full_precision(at.coords):

@@ -24,6 +24,7 @@ from posenc.encodings.positions.lappe import edges
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int, Num
@@ -52,7 +53,7 @@ class Graphormer(OfPairs):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
+            check_coords(self, at, integers=True)
         of_pair, table, query, key = self._of_pair(at_q, at_k), self.table.to(q.dtype), at_q.coords, at_k.coords
 
         def distance(b: Tensor, i: Tensor, j: Tensor) -> Tensor:

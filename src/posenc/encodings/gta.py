@@ -18,23 +18,15 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import (
-    SIDES,
-    PositionalEncoding,
-    Side,
-    check_tokens,
-    check_width,
-    exact_dtype,
-    full_precision,
-    into,
-    working_dtype,
-)
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision, working_dtype
+from posenc.support.seams import SIDES, check_coords, check_tokens, check_width, into, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -51,7 +43,7 @@ class GTA(PositionalEncoding):
     """
 
     traits = frozenset({"local"})
-    coordinate_axes = AXES
+    axes = AXES
     exact_parameters = ("scale",)
 
     @checked
@@ -65,7 +57,7 @@ class GTA(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """T and T⁻¹ [b, t, 12] each, with c = 1; cos and sin of the pairs' angles, [b, t, 2·n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         forth, back = both_ways(at.coords)
         places = at.coords[..., :2].double()[..., None, :]  # row, column
         angle = (constant(self.frequencies, torch.float64, at.coords.device)[:, None] * places).flatten(-2)
@@ -78,7 +70,7 @@ class GTA(PositionalEncoding):
         checks.one_of(SIDES, side=side)
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
-        forth, back, cos, sin = self.tables_at(at, x.dtype)
+        forth, back, cos, sin = tables_at(self, at, x.dtype)
         half = self.d_head // 2
         with full_precision(x):
             wide = x.to(working_dtype(x.dtype)).contiguous()

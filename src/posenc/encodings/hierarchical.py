@@ -15,10 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_embeddings, check_range
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -52,8 +54,8 @@ class Hierarchical(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
-        self.check_range(at, 0, self.rows**2 - 1, "the table reaches no further; give it more rows")
+        check_coords(self, at, integers=True)
+        check_range(self, at, 0, self.rows**2 - 1, "the table reaches no further; give it more rows")
         dtype = working_dtype(x.dtype)
         with full_precision(x):
             table = self.table.to(dtype)

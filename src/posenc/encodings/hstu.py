@@ -21,12 +21,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_accepted
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Scores
+from posenc.structure import Scores, usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -52,7 +53,7 @@ class HSTU(PositionalEncoding):
     """
 
     reads_vectors = False
-    coordinate_axes = 3
+    axes = 3
 
     @checked
     def __init__(self, max_positions: int, *, n_buckets: int = 128, form: Form = "paper") -> None:
@@ -72,7 +73,7 @@ class HSTU(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
+            check_coords(self, at, integers=True)
         index_q, _, next_time = at_q.coords.unbind(-1)
         index_k, time, _ = at_k.coords.unbind(-1)
         self._check_distances(at_q, at_k)
@@ -96,7 +97,7 @@ class HSTU(PositionalEncoding):
 
     def softmax_scale(self, d_head: int) -> float:
         """1: products are not divided."""
-        super().softmax_scale(d_head)
+        usual_scale(d_head)
         return 1.0
 
 

@@ -25,12 +25,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_added, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Scores
+from posenc.structure import Scores, scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_added, check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -59,7 +61,7 @@ class IRPE(PositionalEncoding):
     Raises ValueError for a bias on values, a ratio outside 1 … 64 and sizes that do not fit, TypeError for real positions.
     """
 
-    coordinate_axes = 2
+    axes = 2
     of_value: Tensor | None
 
     @checked
@@ -129,8 +131,8 @@ class IRPE(PositionalEncoding):
             return None
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         query, key, scores = at_q.coords, at_k.coords, {}
         with full_precision(q):
             for name, content in (("key", q), ("query", k)):
@@ -139,7 +141,7 @@ class IRPE(PositionalEncoding):
                     if self.mode == "bias":
                         scores[name] = table.expand(self.n_heads, -1)[None, :, None].expand(*content.shape[:3], -1)
                     else:
-                        scores[name] = content @ table.transpose(-1, -2) * self.softmax_scale(self.d_head)  # [b, h, t, n]
+                        scores[name] = content @ table.transpose(-1, -2) * scale_of(self, self.d_head)  # [b, h, t, n]
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             here, there = query[b, i], key[b, j]
@@ -163,8 +165,8 @@ class IRPE(PositionalEncoding):
     def _of_buckets(self, probs: Tensor, at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i d"]:
         """The vectors of the values' buckets, weighted."""
         assert self.of_value is not None
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         by_row = probs.new_zeros(*probs.shape[:3], self.buckets + 1)
         for row in self.bucket(at_q.coords[:, :, None], at_k.coords[:, None]):
             counted = probs.where((row >= 0)[:, None], 0)

@@ -20,9 +20,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances, exact_dtype
+from posenc.encoding import DistanceBias
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype
+from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import beside
 
 if TYPE_CHECKING:

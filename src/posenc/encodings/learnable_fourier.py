@@ -14,10 +14,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, full_precision
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import floating
 
 
@@ -48,7 +50,7 @@ class LearnableFourier(AbsoluteEncoding):
         width = d_model if width is None else width
         checks.whole(d_model=d_model, axes=axes, width=width)
         super().__init__(d_model=d_model, axes=axes, features=features, width=width, gamma=gamma)
-        self.d_model, self.coordinate_axes = d_model, axes  # type: ignore[misc]
+        self.d_model, self.axes = d_model, axes
         self.directions = nn.Parameter(torch.randn(features // 2, axes) / gamma)
         self.inner, self.inner_offset = nn.Parameter(torch.empty(width, features)), nn.Parameter(torch.empty(width))
         self.outer, self.outer_offset = nn.Parameter(torch.empty(d_model, width)), nn.Parameter(torch.empty(d_model))
@@ -59,7 +61,7 @@ class LearnableFourier(AbsoluteEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """What is added to every token, [b, t, d]."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(self.directions):

@@ -15,10 +15,11 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, check_embeddings
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, check_embeddings, check_range
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -61,12 +62,12 @@ class Learned(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         if self.padding_row is not None:
             at = at.replaced(coords=at.coords.masked_fill(at.document < 0, 0))  # whatever it says: it is not read
         if self.clamp:
             at = at.replaced(coords=at.coords.clamp(max=self.max_positions - 1))
-        self.check_range(at, 0, self.max_positions - 1, "the table ends there; resize(n) makes a longer one")
+        check_range(self, at, 0, self.max_positions - 1, "the table ends there; resize(n) makes a longer one")
         rows = at.coords + self.row_offset
         if self.padding_row is not None:
             rows = rows.masked_fill(at.document < 0, self.padding_row)

@@ -15,10 +15,13 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, added_to_output, check_accepted, check_width, full_precision, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.structure import added_to_output
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_accepted, check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -41,7 +44,7 @@ class LePE(PositionalEncoding):
     """
 
     reads_vectors = False
-    coordinate_axes = 2
+    axes = 2
 
     @checked
     def __init__(self, d_head: int, n_heads: int, *, kernel_size: int = 3) -> None:
@@ -60,7 +63,7 @@ class LePE(PositionalEncoding):
         self, v: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions, may_attend: Bool[Tensor, "b #h i j"]
     ) -> Float[Tensor, "b h i d"]:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
+            check_coords(self, at, integers=True)
         check_width(self, "d_head", v.shape[-1], self.d_head, of="v")
         with full_precision(v):
             dtype = working_dtype(v.dtype)

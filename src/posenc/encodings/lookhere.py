@@ -18,11 +18,12 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
-from posenc.positions import Positions
+from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool
@@ -72,7 +73,7 @@ class LookHere(PositionalEncoding):
     """
 
     traits = frozenset({"local", "norm_preserving"})  # a class token's coordinate is a mark
-    coordinate_axes = 2
+    axes = 2
 
     @checked
     def __init__(
@@ -107,7 +108,7 @@ class LookHere(PositionalEncoding):
         if q.shape[1] != len(self.fields):
             raise ValueError(f"LookHere: built for n_heads={len(self.fields)}, q has {q.shape[1]} heads")
         for at in (at_q, at_k):
-            self.check_coords(at)
+            check_coords(self, at)
         query, key, device = at_q.coords, at_k.coords, q.device
         falls = constant(self.falls, torch.float64, device)
         numbers = tuple(float(number) for field in self.fields for pair in FIELDS[field] for number in pair)

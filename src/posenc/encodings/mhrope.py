@@ -23,6 +23,7 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import floating
 
 
@@ -41,7 +42,7 @@ class MHRoPE(RotationByKeyHead):
     Raises ValueError for sizes that are not three or are more than the key heads.
     """
 
-    coordinate_axes = 3
+    axes = 3
     per_head = "coordinates"
 
     @checked
@@ -73,7 +74,7 @@ class MHRoPE(RotationByKeyHead):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         coords = at.coords.double()
         read = coords[..., list(self.axis_of_head)]

@@ -18,7 +18,6 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import full_precision
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
@@ -26,6 +25,8 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ class MsPoE(RotationByKeyHead):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every key head, [b, t, g, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         every = tuple(frequency / ratio for ratio in self.ratios for frequency in self.frequencies)
         with full_precision(at.coords):

@@ -17,11 +17,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, one_per_head
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, one_per_head
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -51,7 +53,7 @@ class PaPE(FromEarlierTokens):
         checks.whole(d_model=d_model, n_heads=n_heads, axes=axes, parabolas=parabolas)
         super().__init__(d_model=d_model, n_heads=n_heads, axes=axes, parabolas=parabolas)
         self.d_model, self.n_heads = d_model, n_heads
-        self.coordinate_axes = axes  # type: ignore[misc]
+        self.axes = axes
         self.directions = nn.Parameter(torch.empty(n_heads, parabolas, axes).uniform_(-(axes**-0.5), axes**-0.5))
         weight = torch.empty(2, n_heads, parabolas, d_model)
         self.weight = nn.Parameter(weight.uniform_(-(d_model**-0.5), d_model**-0.5))
@@ -68,7 +70,7 @@ class PaPE(FromEarlierTokens):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         one_per_head(self.directions[..., 0], q)
-        scale, axes = self.softmax_scale(q.shape[-1]), range(self.coordinate_axes)
+        scale, axes = scale_of(self, q.shape[-1]), range(self.axes)
         slope, curvature = (state * scale for state in self.state(at_q))
         query, key = self._coords(at_q), self._coords(at_k)
 
@@ -85,7 +87,7 @@ class PaPE(FromEarlierTokens):
 
     def _coords(self, at: Positions) -> Tensor:
         """[b, t, a], also of words in a row."""
-        self.check_coords(at)
+        check_coords(self, at)
         return at.coords if at.coords.ndim == 3 else at.coords[..., None]
 
     @torch.no_grad()

@@ -22,7 +22,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, check_width, for_heads, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import (
     FromEarlierTokens,
     along_the_path,
@@ -35,9 +35,11 @@ from posenc.encodings.bases.content_dependent import (
 )
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
-from posenc.structure import Blocks
+from posenc.structure import Blocks, scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_width, for_heads
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -106,14 +108,14 @@ class PaTH(FromEarlierTokens):
                 sorted_k, w, beta = (taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
                 scores = path_scores(q, sorted_k, w, beta, places)
                 scores = scores.gather(-1, index.argsort(dim=1)[:, None, None].expand_as(scores))
-            correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
+            correction = (scores - q @ k.transpose(-1, -2)).mul_(scale_of(self, self.d_head))
         return entries(correction)
 
     def structure(self) -> Blocks:
         return Blocks(self._logits, QUERIES)
 
     def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
-        return cut(by_blocks(q * self.softmax_scale(self.d_head), k, *self._path(q, at)), q.shape[2])
+        return cut(by_blocks(q * scale_of(self, self.d_head), k, *self._path(q, at)), q.shape[2])
 
     def _path(self, q: Tensor, at: Positions) -> tuple[Float[Tensor, "b h j d"], Float[Tensor, "b h j"]]:
         """w and β of every token for each query head."""

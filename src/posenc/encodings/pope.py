@@ -22,12 +22,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, check_width, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Rotation
+from posenc.structure import Rotation, usual_scale
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ class PoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """cos of the angle of every channel, then sin of them, [b, t, 2·d]."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         angle = at.coords.double()[..., None] * constant(self.frequencies, torch.float64, at.coords.device)
         return (torch.cat([angle.cos(), angle.sin()], dim=-1).to(dtype),)
@@ -71,7 +73,7 @@ class PoPE(PositionalEncoding):
         """Twice as many channels for queries and keys: first all cosines, then all sines."""
         if not rotates(self, x, at, side):
             return into(x, out)
-        (table,) = self.tables_at(at, x.dtype)
+        (table,) = tables_at(self, at, x.dtype)
         cos, sin = table[:, None, :, : self.d_head], table[:, None, :, self.d_head :]  # [b, 1, t, d]
         with full_precision(x):
             length = F.softplus(x.to(working_dtype(x.dtype)).contiguous())  # strides change the last bit
@@ -83,8 +85,8 @@ class PoPE(PositionalEncoding):
         return into(turned, out)
 
     def softmax_scale(self, d_head: int) -> float:
-        super().softmax_scale(d_head)  # checks it
-        return super().softmax_scale(self.d_head)
+        usual_scale(d_head)  # checks it
+        return usual_scale(self.d_head)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> PoPE:

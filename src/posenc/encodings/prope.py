@@ -17,13 +17,15 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import SIDES, PositionalEncoding, Side, check_tokens, check_width, full_precision, into, working_dtype
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import SIDES, check_coords, check_tokens, check_width, into, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -40,7 +42,7 @@ class PRoPE(PositionalEncoding):
     """
 
     traits = frozenset({"local"})
-    coordinate_axes = AXES
+    axes = AXES
 
     @checked
     def __init__(self, d_head: int, *, base: float = 100.0) -> None:
@@ -52,7 +54,7 @@ class PRoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """P and P⁻¹ [b, t, 12] each; cos and sin of the column's angles, then of the row's, [b, t, 2·n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         forth, back = both_ways(at.coords)
         places = at.coords[..., [1, 0]].double()[..., None]  # column, row
         angle = (places * constant(self.frequencies, torch.float64, at.coords.device)).flatten(-2)
@@ -65,7 +67,7 @@ class PRoPE(PositionalEncoding):
         checks.one_of(SIDES, side=side)
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
-        forth, back, cos, sin = self.tables_at(at, x.dtype)
+        forth, back, cos, sin = tables_at(self, at, x.dtype)
         quarter, sign = self.d_head // 4, 1.0 if side == "output" else -1.0
         with full_precision(x):
             wide = x.to(working_dtype(x.dtype)).contiguous()

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, check_width, for_heads, full_precision, into, turns, working_dtype
+from posenc.encoding import Side
 from posenc.encodings.bases.content_dependent import FromEarlierTokens
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -26,6 +26,8 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_width, for_heads, into, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

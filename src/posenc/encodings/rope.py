@@ -17,21 +17,23 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import ByLength, Frequencies, layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
-from posenc.positions import Positions, readable
-from posenc.structure import Rotation
+from posenc.positions import Positions
+from posenc.structure import QUERY_AND_KEY, Rotation, usual_scale
 from posenc.support.checked import check_arguments, checked
 from posenc.support.checks import shown
+from posenc.support.seams import check_coords, check_pair, check_tokens, check_width, into, tables_at, turns
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-OF_TABLES = frozenset({"tables", "tables_at", "check_coords", "rotate"})  # the methods that say cos and sin of a call
+OF_TABLES = frozenset({"tables", "rotate"})  # the methods that say cos and sin of a call
 
 
 class RoPE(PositionalEncoding):
@@ -104,7 +106,7 @@ class RoPE(PositionalEncoding):
         if not isinstance(self.frequencies, Frequencies):
             raise TypeError(f"frequencies: expected posenc.frequencies, got {shown(frequencies)}")
         self.made_for = _tokens_served(frequencies, length, self.frequencies)
-        self.rotary_dim, self.coordinate_axes = 2 * len(self.frequencies), self.frequencies.n_axes  # type: ignore[misc]
+        self.rotary_dim, self.axes = 2 * len(self.frequencies), self.frequencies.n_axes
         if self.rotary_dim > d_head:
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
@@ -134,7 +136,7 @@ class RoPE(PositionalEncoding):
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         if type(dtype) is not torch.dtype:
             check_arguments(RoPE.tables, self, at, dtype)
-        self.check_coords(at)
+        check_coords(self, at)
         if self.made_for is not None:
             _warn_beyond(self, at, self.made_for)
         sin, cos = sin_cos(at, self.frequencies, dtype)
@@ -155,32 +157,29 @@ class RoPE(PositionalEncoding):
                 return found
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
-        cos, sin = self.tables_at(at, x.dtype)
+        cos, sin = tables_at(self, at, x.dtype)
         return rotate(x, cos, sin, self.layout, self.returns, start=self.start, back=side == "output", out=out)
 
     def _rotate_both(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> tuple[Tensor, Tensor]:
         """Queries and keys by one call of the kernel, where their positions are the same."""
-        if at_q is not at_k or not {"query", "key"} <= self.sides:
+        if at_q is not at_k or not self.sides >= QUERY_AND_KEY:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
-        if self._tables_within() and not at_q.tables and q.shape[-1] == self.d_head:
+        if not at_q.tables and q.shape[-1] == self.d_head and self._tables_within():
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
             if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
                 return found
-        for x in (q, k):
-            check_width(self, "d_head", x.shape[-1], self.d_head)
-            check_tokens(self, x, at_q, axis=2)
-        cos, sin = self.tables_at(at_q, q.dtype)
+        check_pair(self, q, k, at_q)
+        cos, sin = tables_at(self, at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
 
     def _tables_within(self) -> bool:
         """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
-        said_elsewhere = (
-            self._tables_by_subclass or self.reverse or self.made_for is not None or vars(self).keys() & OF_TABLES
-        )
-        return not said_elsewhere and few_tokens.serves(self.frequencies)
+        if self._tables_by_subclass or self.reverse or self.made_for is not None or not OF_TABLES.isdisjoint(vars(self)):
+            return False
+        return few_tokens.serves(self.frequencies)
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) * self.frequencies.softmax_scale
+        return usual_scale(d_head) * self.frequencies.softmax_scale
 
     def frequencies_now(self) -> Frequencies:
         """The frequencies that it turns by, as numbers: `frequencies` unless parameters change them."""

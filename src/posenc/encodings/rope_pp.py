@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import Side, check_tokens, check_width, into
+from posenc.encoding import Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength
 from posenc.frequencies.layouts import Layout
@@ -26,6 +26,7 @@ from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked
+from posenc.support.seams import check_tokens, check_width, into, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -50,7 +51,7 @@ class RoPEPlusPlus(RoPE):
         self, d_head: int, *, base: float | None = None, layout: Layout = "interleaved", frequencies: ByLength | None = None
     ) -> None:
         super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
-        self.configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
+        self._configure(d_head=d_head, base=base, layout=layout, frequencies=frequencies)
         if self.rotary_dim != d_head:
             raise ValueError(f"frequencies: all {d_head} channels must turn, got pairs for {self.rotary_dim}")
 
@@ -65,7 +66,7 @@ class RoPEPlusPlus(RoPE):
             return super().rotate(x, at, side, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_tokens(self, x, at, axis=2)
-        cos, sin = self.tables_at(at, x.dtype)
+        cos, sin = tables_at(self, at, x.dtype)
         real = rotate(x, cos, sin, self.layout)
         imaginary = rotate(x, sin, -cos, self.layout)  # the angle less π/2
         return into(torch.stack([real, imaginary], dim=2).flatten(1, 2), out)

@@ -16,10 +16,11 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias
 from posenc.kernels.fast_path import constant
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_distances
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num

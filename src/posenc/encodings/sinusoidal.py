@@ -17,12 +17,13 @@ from torch import Tensor, nn
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, check_embeddings
+from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, check_embeddings, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -103,7 +104,7 @@ class Sinusoidal(AbsoluteEncoding):
         spacing = frequencies.rotary if denominator == "d/2" else frequencies.to_the_end
         self.d_model, self.layout, self.offset = d_model, layout, offset
         self.scale, self.amplitude, self.silent, self.turning = scale, amplitude, silent, turning
-        self.coordinate_axes = axes  # type: ignore[misc]
+        self.axes = axes
         self.frequencies_of_blocks = tuple(
             tuple(f for f in spacing(turning // repeats, of_block) for _ in range(repeats))[: (turning + 1) // 2]
             for of_block in bases
@@ -116,7 +117,7 @@ class Sinusoidal(AbsoluteEncoding):
         return self.frequencies_of_blocks[0]
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        self.check_coords(at)
+        check_coords(self, at)
         blocks = len(self.reads)
         moved = at.shift(self.offset) if self.offset else at
         read = select(moved, self.reads)
@@ -145,7 +146,7 @@ class ScaledSinusoidal(Sinusoidal):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        (table,) = self.tables_at(at, x.dtype)
+        (table,) = tables_at(self, at, x.dtype)
         return (x.to(table.dtype) + self.alpha.to(table.dtype) * table).to(x.dtype)
 
 

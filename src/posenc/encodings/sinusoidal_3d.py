@@ -23,6 +23,7 @@ from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -39,7 +40,7 @@ class Sinusoidal3D(AbsoluteEncoding):
     Raises ValueError for a width that cannot be shared.
     """
 
-    coordinate_axes = 3
+    axes = 3
 
     @checked
     def __init__(self, d_model: int, *, base: float = 10000.0, frame_step: float = 1.0, patch_step: float = 1.875) -> None:
@@ -58,7 +59,7 @@ class Sinusoidal3D(AbsoluteEncoding):
         )
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Float[Tensor, "b t d"]]:
-        self.check_coords(at)
+        check_coords(self, at)
         parts = [
             arrange(sin_cos_table(select(at, (axis,)), (values,), dtype), width, "sin_cos")
             for axis, width, values in self.blocks

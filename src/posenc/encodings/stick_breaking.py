@@ -17,11 +17,12 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, full_precision
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import by_document_and_order
 from posenc.structure import Scores
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

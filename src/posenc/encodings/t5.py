@@ -18,10 +18,12 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias, check_distances
+from posenc.encoding import DistanceBias
 from posenc.kernels.fast_path import constant
+from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -72,10 +74,10 @@ class T5(DistanceBias):
 
     def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        return self.table.T.index_select(1, self.bucket(delta))
+        return self.table.T.index_select(1, self.buckets(delta))
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) if self.scale is None else self.scale
+        return usual_scale(d_head) if self.scale is None else self.scale
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> T5:

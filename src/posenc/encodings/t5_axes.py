@@ -19,8 +19,10 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
+from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
@@ -78,7 +80,7 @@ class T5Axes(PositionalEncoding):
             )
         self.buckets = tuple(Buckets.of(*one, bidirectional=True) for one in zip(sizes, limits, strict=True))
         self.scaling, self.bias_over_sqrt, self.scale = factors, bias_over_sqrt, scale
-        self.coordinate_axes = len(sizes)  # type: ignore[misc]
+        self.axes = len(sizes)
         self.axis_tables = nn.ParameterList(nn.Parameter(torch.empty(size, n_heads).normal_(std=0.02)) for size in sizes)
 
     def bucket(self, axis: int, delta: Num[Tensor, "*s"]) -> Tensor:
@@ -92,7 +94,7 @@ class T5Axes(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=all(factor == 1 for factor in self.scaling))
+            check_coords(self, at, integers=all(factor == 1 for factor in self.scaling))
         scale = q.shape[-1] ** -0.5 if self.bias_over_sqrt else 1.0
         tables = [table.to(q.dtype) * scale for table in self.axis_tables]
         query, key = (at.coords.float() if at.coords.is_floating_point() else at.coords for at in (at_q, at_k))
@@ -106,7 +108,7 @@ class T5Axes(PositionalEncoding):
         return of_pair
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) if self.scale is None else self.scale
+        return usual_scale(d_head) if self.scale is None else self.scale
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> T5Axes:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -24,6 +24,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -45,7 +46,7 @@ class TORoPE(PositionalEncoding):
     Raises ValueError for gates out of range, or whose rows do not fit the heads and pairs.
     """
 
-    coordinate_axes = 2
+    axes = 2
 
     @checked
     def __init__(
@@ -79,7 +80,7 @@ class TORoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g·n] each, rows of gates one after the other."""
-        self.check_coords(at)
+        check_coords(self, at)
         index, time = (coords[..., None] for coords in at.coords.double().unbind(-1))
         of_index, of_time = (constant(rate, torch.float64, index.device) for rate in (self.of_index, self.of_time))
         angle = index * of_index + time * of_time
@@ -90,7 +91,7 @@ class TORoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        cos, sin = self.tables_at(at, x.dtype)
+        cos, sin = tables_at(self, at, x.dtype)
         if (rows := len(self.gates)) > 1:
             cos, sin = (for_heads(self, table.unflatten(-1, (rows, -1)), x, "gates") for table in (cos, sin))
         return rotate(x, cos, sin, self.layout, out=out)

@@ -17,12 +17,14 @@ from torch import Tensor, nn
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors
+from posenc.structure import Relative, Vectors, scale_of
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_width, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -72,7 +74,7 @@ class TransformerXL(PositionalEncoding):
             nn.init.normal_(parameter, std=0.02)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        self.check_coords(at)
+        check_coords(self, at)
         return (sin_cos_table(at, [self.frequencies], dtype),)  # [b, t, n, 2]
 
     def structure(self) -> Vectors:
@@ -86,9 +88,9 @@ class TransformerXL(PositionalEncoding):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], len(self.u), "q")
         for at in (at_q, at_k):
-            self.check_coords(at)
+            check_coords(self, at)
             if at.tables:
-                self.tables_at(at, q.dtype)  # somebody else's are refused
+                tables_at(self, at, q.dtype)  # somebody else's are refused
         u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
         content, position = q + u[:, None], q + v[:, None]
         if q.shape[2] > 1:
@@ -124,7 +126,7 @@ class TransformerXL(PositionalEncoding):
         if k.dtype != q.dtype:
             raise TypeError(f"q, k: expected one dtype, got {q.dtype} and {k.dtype}")
         with full_precision(q):
-            scale = self.softmax_scale(self.d_head)
+            scale = scale_of(self, self.d_head)
             u, v, w_r = (parameter.to(q.dtype) for parameter in (self.u, self.v, self.w_r))
             toward = w_r.transpose(-1, -2)  # [h, m, d]
             return Terms(
@@ -136,8 +138,8 @@ class TransformerXL(PositionalEncoding):
 
     def _position(self, g: Float[Tensor, "b h m i"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i j"]:
         """g_i·R_{i-j}: with g = (g_s | g_c) it is (g_s s_i + g_c c_i)·c_j + (g_c s_i - g_s c_i)·s_j."""
-        sin_q, cos_q = self.tables_at(at_q, g.dtype)[0].unbind(-1)  # [b, i, n]
-        sin_k, cos_k = self.tables_at(at_k, g.dtype)[0].unbind(-1)
+        sin_q, cos_q = tables_at(self, at_q, g.dtype)[0].unbind(-1)  # [b, i, n]
+        sin_k, cos_k = tables_at(self, at_k, g.dtype)[0].unbind(-1)
         g = g.transpose(-1, -2)
         g_sin, g_cos = self._halves(g)  # [b, h, i, n]
         sin_q, cos_q = sin_q[:, None], cos_q[:, None]

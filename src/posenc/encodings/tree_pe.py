@@ -15,10 +15,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import AbsoluteEncoding, check_between, full_precision
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_between, check_coords
 from posenc.support.tensor_checks import beside, floating
 
 
@@ -47,12 +49,12 @@ class TreePE(AbsoluteEncoding):
             room = f"max_depth={max_depth} times n_branches={n_branches}"
             raise ValueError(f"d_model: expected at least {room} channels, got {d_model}")
         self.d_model, self.max_depth, self.n_branches = d_model, max_depth, n_branches
-        self.coordinate_axes = max_depth  # type: ignore[misc]
+        self.axes = max_depth
         self.decay = nn.Parameter(torch.empty(features).uniform_(0.7, 0.999))
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """What is added to every token, [b, t, d]."""
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         floating(dtype)
         beside(self.decay, at=at.coords)
         path = at.coords if at.coords.ndim == 3 else at.coords[..., None]

@@ -18,11 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
+from posenc.structure import scale_of, usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_range, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -95,12 +98,12 @@ class TUPE(PositionalEncoding):
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], self.n_heads, "q")
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
-            self.check_range(at, 0, self.max_positions - 1, "the table ends there")
+            check_coords(self, at, integers=True)
+            check_range(self, at, 0, self.max_positions - 1, "the table ends there")
         query, key = at_q.coords, at_k.coords
         with full_precision(q):
             asked, met = self._projected("query", q.dtype), self._projected("key", q.dtype)  # [h, p, d]
-            scale = self.softmax_scale(self.d_head)
+            scale = scale_of(self, self.d_head)
             absolute = asked[:, query + 2].transpose(0, 1) @ met[:, key + 2].permute(1, 0, 3, 2) * scale  # [b, h, i, j]
             first, second = ((asked[:, row] * met[:, row]).sum(dim=-1) * scale for row in (0, 1))  # θ of every head
         relative = None if self.relative is None else self.relative.bias(q, k, at_q, at_k)
@@ -125,7 +128,7 @@ class TUPE(PositionalEncoding):
         return heads
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(2 * d_head if type(d_head) is int else d_head)
+        return usual_scale(2 * d_head if type(d_head) is int else d_head)
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> TUPE:

@@ -21,11 +21,13 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, check_width, exact_dtype, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import ForgetGates, by_document_and_order, carried, cut, entries, filled_up
 from posenc.positions import Positions
-from posenc.structure import Blocks
+from posenc.structure import Blocks, scale_of
 from posenc.support.checked import checked
+from posenc.support.precision import exact_dtype, full_precision
+from posenc.support.seams import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -73,14 +75,14 @@ class Wall(ForgetGates):
                 scores = square(by_blocks(q_, k_, key), q.shape[2])
                 scores = scores.gather(2, back.expand_as(scores))
                 scores = scores.gather(3, back.transpose(2, 3).expand_as(scores))
-            correction = (scores - q @ k.transpose(-1, -2)).mul_(self.softmax_scale(self.d_head))
+            correction = (scores - q @ k.transpose(-1, -2)).mul_(scale_of(self, self.d_head))
         return entries(correction)
 
     def structure(self) -> Blocks:
         return Blocks(self._logits, BLOCK)
 
     def _logits(self, q: Tensor, k: Tensor, at: Positions) -> Iterator[Tensor]:
-        return cut(by_blocks(q * self.softmax_scale(self.d_head), k, self._of_heads(q, at)), q.shape[2])
+        return cut(by_blocks(q * scale_of(self, self.d_head), k, self._of_heads(q, at)), q.shape[2])
 
     def _of_heads(self, q: Tensor, at: Positions) -> Float[Tensor, "b h t d"]:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")

@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import BiasFn, PositionalEncoding, check_width
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
-from posenc.structure import Relative, Vectors
+from posenc.structure import Relative, Vectors, scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -73,9 +74,9 @@ class Wavelet(PositionalEncoding):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions q meets the vector of every distance once, and a pair finds its own there."""
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        self.check_coords(at_q)
-        self.check_coords(at_k)
-        scaled = q * self.softmax_scale(self.d_head)
+        check_coords(self, at_q)
+        check_coords(self, at_k)
+        scaled = q * scale_of(self, self.d_head)
         if at_q.consecutive_in == at_k.consecutive_in == "row":
             keys = at_k.length
             offset = at_q.coords[:, :1] - at_k.coords[:, :1]

@@ -38,7 +38,7 @@ class WIRE(MixedRoPE):
     ) -> None:
         checks.positive(scale=scale)
         super().__init__(d_head, n_heads, axes=axes, layout=layout)
-        self.configure(d_head=d_head, n_heads=n_heads, axes=axes, scale=scale, layout=layout)
+        self._configure(d_head=d_head, n_heads=n_heads, axes=axes, scale=scale, layout=layout)
         torch.nn.init.normal_(self.frequencies, std=scale)
 
     @torch.no_grad()

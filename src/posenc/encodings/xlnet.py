@@ -18,7 +18,9 @@ from posenc.encoding import BiasFn
 from posenc.encodings.transformer_xl import TransformerXL
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -37,9 +39,9 @@ class XLNet(TransformerXL):
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, segments: bool = True
     ) -> None:
         super().__init__(d_model, n_heads, d_head=d_head, base=base)
-        self.configure(d_model=d_model, n_heads=n_heads, d_head=self.d_head, base=base, segments=segments)
+        self._configure(d_model=d_model, n_heads=n_heads, d_head=self.d_head, base=base, segments=segments)
         self.segments = segments
-        self.coordinate_axes = 2 if segments else 1  # type: ignore[misc]
+        self.axes = 2 if segments else 1
         self.s = nn.Parameter(torch.empty(n_heads, self.d_head)) if segments else None
         self.e = nn.Parameter(torch.empty(n_heads, 2, self.d_head)) if segments else None
         for parameter in (self.s, self.e):
@@ -47,7 +49,7 @@ class XLNet(TransformerXL):
                 nn.init.normal_(parameter, std=0.02)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        self.check_coords(at)
+        check_coords(self, at)
         alone = at.replaced(coords=at.coords[..., 0], tables={}) if self.segments else at
         return (sin_cos_table(alone, [self.frequencies], dtype),)
 
@@ -56,7 +58,7 @@ class XLNet(TransformerXL):
         if self.s is None or self.e is None:
             raise ValueError("XLNet: built with segments=False, so it has no term for them")
         scores: Tensor = (q + self.s.to(q.dtype)[:, None]) @ self.e.to(q.dtype).transpose(-1, -2)
-        return scores * self.softmax_scale(self.d_head)
+        return scores * scale_of(self, self.d_head)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         rest = super().bias(q, k, at_q, at_k)

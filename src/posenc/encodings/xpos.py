@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
-from posenc.encoding import PositionalEncoding, Side, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.fast_path import constant
@@ -29,6 +29,7 @@ from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
+from posenc.support.seams import check_coords, check_range, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -90,7 +91,7 @@ class XPos(PositionalEncoding):
         """What the tables are made of, [b, t, n] each; queries have the decay and keys its inverse."""
         if type(at) is not Positions or type(dtype) is not torch.dtype:
             check_arguments(XPos.cos_sin_log_decay, self, at, dtype)
-        self.check_coords(at)
+        check_coords(self, at)
         self._check_limit(at, dtype)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         rate = constant(self.log_decay, torch.float64, at.coords.device)
@@ -98,14 +99,14 @@ class XPos(PositionalEncoding):
 
     def _check_limit(self, at: Positions, dtype: torch.dtype) -> None:
         limit = self.largest_position(dtype)
-        self.check_range(at, -limit, limit, f"the scale of a key overflows {dtype} there")
+        check_range(self, at, -limit, limit, f"the scale of a key overflows {dtype} there")
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        tables = self.tables_at(at, x.dtype)
+        tables = tables_at(self, at, x.dtype)
         if x.dtype != tables[0].dtype:
             self._check_limit(at, x.dtype)
         cos, sin = tables[:2] if side == "query" else tables[2:]
@@ -115,7 +116,7 @@ class XPos(PositionalEncoding):
         if at_q is not at_k or q.dtype != k.dtype:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         rotates(self, q, at_q, "query"), rotates(self, k, at_k, "key")
-        cos, sin, cos_k, sin_k = self.tables_at(at_q, q.dtype)
+        cos, sin, cos_k, sin_k = tables_at(self, at_q, q.dtype)
         if q.dtype != cos.dtype:
             self._check_limit(at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, of_keys=(cos_k, sin_k))

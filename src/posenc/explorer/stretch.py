@@ -28,6 +28,7 @@ from posenc.attention.module import Attention, KeyValueCache
 from posenc.catalogue.lookup import create
 from posenc.explorer import recorded
 from posenc.positions import Positions
+from posenc.support.identity import label
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -137,7 +138,7 @@ def key(model: Model, text: bytes) -> str:
     """The name under which the record holds what a model with these positions wrote after a text."""
     block = model.blocks[0]
     assert isinstance(block, Block)
-    return hashlib.sha256(block.attention.encoding.label.encode() + text).hexdigest()[:16]
+    return hashlib.sha256(label(block.attention.encoding).encode() + text).hexdigest()[:16]
 
 
 def load(encoding: Trained) -> Model:

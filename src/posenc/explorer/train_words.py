@@ -18,7 +18,7 @@ from torch import Tensor
 
 import posenc
 from posenc.attention.backends.reference import probabilities
-from posenc.encoding import PositionalEncoding, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.explorer import recorded
 from posenc.explorer.trained_words import FILE, LINKS, STEPS, TaskName, about, record
 from posenc.lab.experiment import Trial, read_experiment
@@ -27,6 +27,7 @@ from posenc.lab.tasks import descriptions, reviews, translation
 from posenc.lab.tasks.task import IGNORE, Batch
 from posenc.lab.trial.training import Run
 from posenc.positions import Positions
+from posenc.structure import rotated
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array

@@ -32,11 +32,12 @@ from torch import Tensor
 
 from posenc.attention.backends.reference import probabilities
 from posenc.catalogue.lookup import create, directed
-from posenc.encoding import PositionalEncoding, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.explorer import recorded
 from posenc.explorer.parameters import Refused
 from posenc.explorer.say import say
 from posenc.positions import Positions
+from posenc.structure import rotated
 
 if TYPE_CHECKING:
     from numpy import ndarray as Array

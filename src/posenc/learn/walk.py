@@ -27,6 +27,7 @@ from posenc.encodings.sinusoidal import Sinusoidal, sinusoidal_table
 from posenc.learn.notes import compare
 from posenc.learn.say import say
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support.checked import checked
 from posenc.support.languages import Words
 
@@ -217,7 +218,7 @@ def attention_steps() -> tuple[Step, ...]:
             "Q·Kᵀ/√3",
             here,
             here,
-            scores * NoPE().softmax_scale(3),
+            scores * scale_of(NoPE(), 3),
             remark=say("The paper divides by √d, here √3; the note leaves it out."),
         ),
         _step(say("Weights"), "A = softmax(Q·Kᵀ/√3)", here, here, scaled),

@@ -23,10 +23,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from posenc.encoding import SEAMS, PositionalEncoding, Seam, distance_terms
+from posenc.encoding import SEAMS, PositionalEncoding, Seam
 from posenc.encodings.rope import RoPE
 from posenc.encodings.xpos import XPos
 from posenc.positions import Positions
+from posenc.structure import distance_terms, scale_of
 from posenc.support import checks
 from posenc.support.checked import checked
 
@@ -55,8 +56,8 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
     """
     checks.one_of(get_args(Precision), precision=precision)
     name = type(encoding).__name__
-    if encoding.coordinate_axes != 1:
-        raise ValueError(f"{name}: reads {encoding.coordinate_axes} coordinates per token; tables by position need one")
+    if encoding.axes != 1:
+        raise ValueError(f"{name}: reads {encoding.axes} coordinates per token; tables by position need one")
     makers: dict[frozenset[Seam], Callable[[Any, int], ExportedTables]] = {
         frozenset({"embed"}): _of_embedding,
         frozenset({"rotate"}): _of_rotation,
@@ -67,7 +68,7 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
         raise ValueError(
             f"{name}: {acts}: there is no table of positions; tables are those of embeddings, rotations and biases"
         )
-    if encoding.turns_embeddings:
+    if turns_embeddings(encoding):
         raise ValueError(f"{name}: it turns embeddings and adds no vector to them: there is no table of positions")
     with torch.no_grad():
         made = makers[encoding.seams](copy.deepcopy(encoding).double(), length)
@@ -106,6 +107,22 @@ def write_tables(tables: ExportedTables, path: str | os.PathLike[str], form: For
     finally:
         temporary.unlink(missing_ok=True)
     return path
+
+
+@torch.no_grad()
+def turns_embeddings(encoding: PositionalEncoding) -> bool:
+    """Whether `embed` turns embeddings instead of adding to them: zeros stay zeros, and ones change."""
+    width: Any = encoding.configuration.get("d_model")
+    if "embed" not in encoding.seams or not checks.is_whole(width):
+        return False
+    zeros = next(encoding.parameters(), torch.zeros(1)).new_zeros(1, 1, width)
+    first = torch.zeros(1, 1, *([encoding.axes] if encoding.axes > 1 else []), dtype=torch.int64, device=zeros.device)
+    if encoding.embed(zeros, Positions.at(first)).any():
+        return False
+    second = first.clone()
+    second.view(-1)[0] = 1
+    added, ones = (encoding.embed(zeros + start, Positions.at(second)) for start in (0, 1))
+    return not added.any() and bool((ones != 1).any())
 
 
 # What each seam adds -----------------------------------------------------------------------------------------------------
@@ -148,7 +165,7 @@ def _of_rotation(encoding: PositionalEncoding, length: int) -> ExportedTables:
         "pairs": f"{PAIRS[encoding.layout]} of channels {start} … {start + turning - 1}, n = {len(frequencies)}",
         "d_head": d_head,
         "base": encoding.configuration["base"],
-        "softmax_scale": encoding.softmax_scale(d_head),
+        "softmax_scale": scale_of(encoding, d_head),
         "arrays": about,
     }
     if isinstance(encoding, RoPE) and encoding.returns != encoding.layout:

@@ -36,6 +36,7 @@ class Configuration(Mapping[str, Any]):
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self._values = {name: _frozen(value) for name, value in values.items()}
+        self.get = self._values.get  # type: ignore[method-assign]  # asked at every call of attention
         self.encoded = {name: _encoded(value) for name, value in self._values.items()}
         named = (part for name in sorted(self.encoded) for part in (str(name).encode(), self.encoded[name]))
         self.digest = hashlib.sha256(_joined(named)).digest()
@@ -88,6 +89,11 @@ class Identity:
 def without_digests(identity: str) -> str:
     """An identity as messages say it: class and arguments."""
     return re.sub(r",? (with parameters )?#[0-9a-f]{8,16}", "", identity)
+
+
+def label(encoding: Any) -> str:
+    """The identity of an encoding as messages say it."""
+    return without_digests(encoding.identity)
 
 
 def described(kind: type, configuration: Configuration) -> str:

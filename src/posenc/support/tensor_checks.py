@@ -29,3 +29,13 @@ def with_values(**tensors: Tensor) -> None:
     for name, value in tensors.items():
         if value.device.type == "meta" or not value.numel():
             raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")
+
+
+def readable(tensor: Tensor) -> bool:
+    """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
+
+    Inside torch.func a tensor may stand for a whole batch, so nothing can be read there.
+    """
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, torch.nn.Parameter) or not tensor.is_cpu:
+        return False
+    return not torch._C._functorch.is_functorch_wrapped_tensor(tensor)

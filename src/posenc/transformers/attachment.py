@@ -20,6 +20,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases import temperature
 from posenc.support import checks
 from posenc.support.checks import shown
+from posenc.support.identity import label
 from posenc.transformers import interface
 from posenc.transformers.bound_forward import ATTACHED, bind, rotations, unbind
 from posenc.transformers.decoder import (
@@ -376,7 +377,7 @@ def _check_embeddings(of_layers: Mapping[int, PositionalEncoding]) -> None:
     for n, one in sorted(of_layers.items()):
         for part in leaves([one]):
             if "embed" in part.seams and "embed" in part.at_layer(n + 1).seams:
-                raise Unsupported(f"encoding: {part.label} adds to the hidden states of every layer; attach adds once")
+                raise Unsupported(f"encoding: {label(part)} adds to the hidden states of every layer; attach adds once")
         if lost := added(one).keys() - added(of_layers[first]).keys():
             raise ValueError(
                 f"encoding: layer {n} has {added(one)[min(lost)]}, which is added to the embeddings, once, before the "

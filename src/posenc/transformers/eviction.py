@@ -21,6 +21,7 @@ from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
 from posenc.positions import integers
 from posenc.support.checks import shown
+from posenc.support.identity import label
 from posenc.transformers.decoder import stacks_of
 from posenc.transformers.interface import EnterLayer
 from posenc.transformers.layer import Layer
@@ -88,7 +89,7 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
     encoding, keys, values = layer.encoding, held.keys[:, :, index], held.values[:, :, index]
     if layer.keeps_states or "embed" in encoding.seams:
         raise ValueError(
-            f"model: keys of {encoding.label} in layer {n} hold more than a rotation of their position, so that kept "
+            f"model: keys of {label(encoding)} in layer {n} hold more than a rotation of their position, so that kept "
             "tokens cannot be moved; read them again without the others"
         )
     if not layer.caches_rotated or "rotate" not in encoding.seams:
@@ -96,7 +97,7 @@ def _of_layer(n: int, layer: Layer | None, held: Any, index: Tensor) -> tuple[Te
     if (keys.shape[1], keys.shape[3]) != layer.keys:
         raise TypeError(
             f"cache: layer {n} holds keys of {list(keys.shape[1::2])} heads and channels, expected {list(layer.keys)}: "
-            f"those of latent attention, and those that {encoding.label} makes wider, are not moved"
+            f"those of latent attention, and those that {label(encoding)} makes wider, are not moved"
         )
     by = torch.arange(len(index), device=index.device) - index
     for part in encoding if isinstance(encoding, Stack) else [encoding]:

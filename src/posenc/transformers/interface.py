@@ -23,6 +23,7 @@ from posenc.attention import attend, attend_rotated, rotate
 from posenc.attention.backends.reference import probabilities
 from posenc.attention.options import Options
 from posenc.encoding import PositionalEncoding
+from posenc.structure import scale_of
 from posenc.transformers.bound_forward import ATTACHED, OWNER
 from posenc.transformers.layer import Layer, LayerCall, RotatedKeys
 from posenc.transformers.positions import Call, CrossCall, numbers_of_tokens
@@ -124,7 +125,7 @@ UNDERSTOOD = frozenset(inspect.signature(attention).parameters) | SAID_ELSEWHERE
 
 def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int) -> float | None:
     """The model's scale of q·k; None where it is the encoding's own, which attention without options has."""
-    own = encoding.softmax_scale(d_head)
+    own = scale_of(encoding, d_head)
     same = scaling is None or abs(scaling - own) <= 1e-12 * abs(own)  # math.isclose is in no graph, where this is symbolic
     return None if same else scaling
 

@@ -24,11 +24,12 @@ import torch
 from torch import Tensor
 
 from posenc.combined import Stack
-from posenc.encoding import PositionalEncoding, full_precision, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.content_dependent import FromHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
-from posenc.structure import Rotation
+from posenc.structure import Rotation, rotated
+from posenc.support.precision import full_precision
 from posenc.transformers.cached_states import packed, unpacked
 from posenc.transformers.positions import Call
 from posenc.transformers.rotation_forms import Rotate

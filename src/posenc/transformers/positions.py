@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 from torch.utils import _pytree
 
-from posenc.encoding import PositionalEncoding, working_dtype
-from posenc.positions import Positions, readable
+from posenc.encoding import PositionalEncoding
+from posenc.positions import Positions
+from posenc.support.precision import working_dtype
+from posenc.support.tensor_checks import readable
 from posenc.transformers.model_positions import positions_from_transformers
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def axes(encoding: PositionalEncoding) -> int:
     """Coordinates of a token that it reads."""
-    return max(part.coordinate_axes for part in leaves([encoding]))
+    return max(part.axes for part in leaves([encoding]))
 
 
 def check_shared(encoding: PositionalEncoding) -> None:

@@ -102,7 +102,7 @@ def why_not(encoding: PositionalEncoding) -> str | None:
         return "it has parameters, and the folder's weights reach vLLM's own modules only"
     if encoding.made_for is not None:
         return "its frequencies follow the length of the request, and vLLM keeps one table"
-    if encoding.coordinate_axes != 1 or encoding.sides != {"query", "key"}:
+    if encoding.axes != 1 or encoding.sides != {"query", "key"}:
         return "vLLM turns queries and keys by one coordinate"
     if encoding.start:
         return "its last channels turn, and vLLM turns the first"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
-from posenc.structure import Blocks
+from posenc.structure import Blocks, why_not_fused
+from posenc.support.precision import working_dtype
 
 OPTIONS: frozenset[str] = frozenset()
 
@@ -22,7 +22,7 @@ def refuses(encoding: PositionalEncoding) -> str | None:
     structure = encoding.structure()
     if type(structure) is not Blocks or structure.logits is None:
         return "it declares no logits by blocks"
-    return hidden_from(encoding)
+    return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:

@@ -22,13 +22,14 @@ from torch import Tensor
 from torch.utils import _pytree
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod
 from posenc.attention.options import Options, capped
-from posenc.encoding import BiasFn, PositionalEncoding, distance_terms, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import transformed
 from posenc.positions import Positions
+from posenc.structure import distance_terms, why_not_fused
+from posenc.support.precision import working_dtype
 
 if TYPE_CHECKING:
     from torch.nn.attention.flex_attention import BlockMask
@@ -38,7 +39,7 @@ NARROWEST = 16  # channels of a head: Triton multiplies no smaller matrices
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    return hidden_from(encoding)
+    return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:

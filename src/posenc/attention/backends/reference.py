@@ -14,10 +14,12 @@ from torch import Tensor
 
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, Options, allowed, capped
-from posenc.encoding import PositionalEncoding, addend_of, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.kernels.fast_path import exporting, transformed, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import Scores, shared
+from posenc.structure import Scores, addend_of, shared
+from posenc.support.identity import label
+from posenc.support.precision import working_dtype
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -95,7 +97,7 @@ def _attend(call: Call) -> Tensor | tuple[Tensor, Tensor]:
         return out
     if "logits" not in scores.kept:
         raise ValueError(
-            f"sinks, return_lse: {call.encoding.label} has something else in the place of the softmax; leave both out"
+            f"sinks, return_lse: {label(call.encoding)} has something else in the place of the softmax; leave both out"
         )
     return (out, scores.masked(scores.kept["logits"]).logsumexp(dim=-1)) if options.return_lse else out
 
@@ -132,8 +134,8 @@ def own_finish(encoding: PositionalEncoding, n_heads: int, d_head: int) -> Finis
     if addend_of(encoding) is not None:
         return "bypass"
     at = Positions.arange(1, 2)
-    if encoding.coordinate_axes > 1:
-        at = at.replaced(coords=at.coords[..., None].expand(-1, -1, encoding.coordinate_axes))
+    if encoding.axes > 1:
+        at = at.replaced(coords=at.coords[..., None].expand(-1, -1, encoding.axes))
     like = next(encoding.parameters(), torch.zeros(1))
     x, at = like.new_zeros(1, n_heads, 2, d_head), at.to(like.device)
     scores = Scores(x @ x.mT, x, x, at, at, torch.ones(1, 1, 2, 2, dtype=torch.bool, device=x.device).tril())

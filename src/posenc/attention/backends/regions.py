@@ -23,14 +23,15 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
-from posenc.encoding import PositionalEncoding, Side, working_dtype
+from posenc.encoding import PositionalEncoding, Side
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import exporting, plain_on_cpu
 from posenc.positions import Positions, distinct_rows
-from posenc.structure import Regions
+from posenc.structure import Regions, scale_of, why_not_fused
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
@@ -46,7 +47,7 @@ _FLASH_BACKWARD = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_bac
 def refuses(encoding: PositionalEncoding) -> str | None:
     if type(encoding.structure()) is not Regions:
         return "it declares no regions of pairs"
-    return hidden_from(encoding)
+    return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:
@@ -72,8 +73,8 @@ class Piece(NamedTuple):
 
 def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k = call[:6]
-    encoding.check_coords(at_q)
-    encoding.check_coords(at_k)
+    check_coords(encoding, at_q)
+    check_coords(encoding, at_k)
     dtype, width = working_dtype(q.dtype), max(q.shape[3], v.shape[3])
     exact_q, exact_k, values = q.to(dtype), k.to(dtype), v.to(dtype)
     found, to_q, to_k = pieces_of(encoding, at_q, at_k, call.causal, dtype)
@@ -89,7 +90,7 @@ def attend(call: Call) -> Tensor:
     if not pieces:  # no query sees a key: zeros, which depend on the inputs all the same
         turned_q, turned_k = [exact_q], [exact_k]
     wide = [_for_kernel(x, width) for x in (values, *turned_q, *turned_k)]
-    out: Tensor = _Merged.apply(pieces, encoding.softmax_scale(q.shape[3]), q.shape[2], *wide)
+    out: Tensor = _Merged.apply(pieces, scale_of(encoding, q.shape[3]), q.shape[2], *wide)
     return out[..., : v.shape[3]].to(q.dtype)
 
 

@@ -13,12 +13,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
-from posenc.encoding import BiasFn, PositionalEncoding, working_dtype
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
-from posenc.positions import Positions, distinct_rows, readable
+from posenc.positions import Positions, distinct_rows
+from posenc.structure import why_not_fused
+from posenc.support.precision import working_dtype
+from posenc.support.tensor_checks import readable
 
 BLOCK = 128  # queries that are taken at once where what the encoding adds is a mask
 KEYS = 512  # keys that torch's kernel takes at once; with another number its sums would be taken in another order
@@ -27,7 +29,7 @@ OPTIONS = frozenset({"mask", "scale", "window", "chunk", "sinks", "dropout"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    return hidden_from(encoding)
+    return why_not_fused(encoding)
 
 
 def refuses_call(call: Call) -> str | None:
@@ -36,10 +38,10 @@ def refuses_call(call: Call) -> str | None:
 
 def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k, causal, options = call
-    scale = call.scale
+    scale, bias = call.scale, None
     grouped = True if q.shape[1] != k.shape[1] else False  # noqa: SIM210 - a plain bool: inside a graph != is symbolic
-    dtype, bias = working_dtype(q.dtype), None
     if "bias" in encoding.seams:
+        dtype = working_dtype(q.dtype)
         bias = encoding.bias(q.to(dtype), k.to(dtype).repeat_interleave(call.groups, dim=1), at_q, at_k)
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
@@ -55,6 +57,7 @@ def attend(call: Call) -> Tensor:
         parts = [_block(q, k, v, bias, start, scale, grouped) for start in range(0, q.shape[2], BLOCK)]
         return torch.cat([part.transpose(1, 2) for part in parts], dim=1).transpose(1, 2)  # in memory token by token
 
+    dtype = working_dtype(q.dtype)
     seen = mask = allowed(*distinct_rows(at_q, at_k), causal, options)
     if bias is not None:
         term = bias(*_index_grid(q, k)).to(dtype)

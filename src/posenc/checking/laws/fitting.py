@@ -19,9 +19,9 @@ def fitting(encoding: PositionalEncoding, setting: Setting | None) -> Setting:
     Raises ValueError for several coordinates per token, of which laws have one, for sizes other than the encoding's, and
     for parts or widths that do not go together: laws are tried with d_model = n_heads·d_head.
     """
-    if encoding.coordinate_axes != 1:
+    if encoding.axes != 1:
         raise ValueError(
-            f"encoding: {type(encoding).__name__} reads {encoding.coordinate_axes} coordinates per token, and tokens of "
+            f"encoding: {type(encoding).__name__} reads {encoding.axes} coordinates per token, and tokens of "
             "laws have one; wrap it in an encoding of one coordinate that says where each token lies"
         )
     said = _said(encoding)

@@ -23,8 +23,9 @@ from posenc.checking.laws.compare import errors_allowed, same, within
 from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.structure import rotated
 
 STEEP = 16  # what is read of hidden states is read of so many times these: gates that leave nothing within a row
 EVERY = slice(None)

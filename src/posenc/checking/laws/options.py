@@ -16,8 +16,8 @@ from posenc.checking.errors import LawBroken
 from posenc.checking.laws.compare import close
 from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, addend_of
-from posenc.structure import Blocks, Regions
+from posenc.encoding import PositionalEncoding
+from posenc.structure import Blocks, Regions, addend_of
 
 
 @breaks("")

@@ -19,6 +19,7 @@ from posenc.checking.result import Result
 from posenc.encoding import PositionalEncoding
 from posenc.support.checked import checked
 from posenc.support.checks import shown
+from posenc.support.identity import label
 
 Law = Callable[[PositionalEncoding, Setting], Any]  # raises LawBroken
 Measures = Callable[[PositionalEncoding, Setting], Iterable[Measured] | None]
@@ -62,9 +63,9 @@ def _added(function: Any, bug: str, **least: int) -> Law:
         try:
             found = decisive(function(encoding, setting))
         except LawBroken as error:
-            raise LawBroken(f"{name}: {encoding.label}: {error}") from error
+            raise LawBroken(f"{name}: {label(encoding)}: {error}") from error
         if not found.holds:
-            raise LawBroken(f"{name}: {encoding.label}: {found}")
+            raise LawBroken(f"{name}: {label(encoding)}: {found}")
 
     name = function.__name__
     engine.LAWS.setdefault("encoding", {})[name] = engine.Law(name, bug, ({},), least, True, measure)

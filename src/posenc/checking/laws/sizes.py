@@ -25,9 +25,10 @@ from posenc.checking.laws.compare import close, errors_allowed, within
 from posenc.checking.laws.derivatives import gradients_of
 from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World, expressible
-from posenc.encoding import PositionalEncoding, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.support.checks import shown
+from posenc.support.precision import working_dtype
 
 
 @breaks("")

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, Self
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, for_heads, full_precision, into, rotates, working_dtype
+from posenc.encoding import PositionalEncoding, Side
 from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
 from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ class BlockRotation(PositionalEncoding):
         if n_heads % own:
             raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
         self.d_head, self.n_heads, self.own, self.block, self.blocks = d_head, n_heads, own, block, d_head // block
-        self.coordinate_axes = axes  # type: ignore[misc]
+        self.axes = axes
 
     @abstractmethod
     def exponents(self, coords: Float[Tensor, "b t a"]) -> Float[Tensor, "b t g n s s"]:
@@ -57,7 +59,7 @@ class BlockRotation(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(next(self.parameters()), at=at.coords)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
@@ -69,7 +71,7 @@ class BlockRotation(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        (rotation,) = self.tables_at(at, x.dtype)
+        (rotation,) = tables_at(self, at, x.dtype)
         with full_precision(x):
             rotation = rotation.unflatten(2, (self.own, self.blocks, self.block, self.block))
             rotation = for_heads(self, rotation, x, "generators")  # [b, h, t, n, s, s]

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, for_heads, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation, Structure
+from posenc.support.seams import for_heads, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -38,5 +39,5 @@ class RotationByKeyHead(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        cos, sin = (for_heads(self, table, x, self.per_head) for table in self.tables_at(at, x.dtype))
+        cos, sin = (for_heads(self, table, x, self.per_head) for table in tables_at(self, at, x.dtype))
         return rotate(x, cos, sin, self.layout, out=out)

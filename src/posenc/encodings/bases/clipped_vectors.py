@@ -14,10 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.encoding import BiasFn, PositionalEncoding, check_added, check_width
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions
-from posenc.structure import Relative, Scores, Vectors
+from posenc.structure import Relative, Scores, Vectors, scale_of
 from posenc.support.checked import checked
+from posenc.support.seams import check_added, check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -65,9 +66,9 @@ class ClippedVectors(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
-        scores = q @ self._tables(q)[0].to(q.dtype).T * self.softmax_scale(self.d_head)  # [b, h, i, r]
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
+        scores = q @ self._tables(q)[0].to(q.dtype).T * scale_of(self, self.d_head)  # [b, h, i, r]
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -87,8 +88,8 @@ class ClippedVectors(PositionalEncoding):
     def _of_values(
         self, table: Float[Tensor, "r d"], probs: Float[Tensor, "b h i j"], at_q: Positions, at_k: Positions
     ) -> Float[Tensor, "b h i d"]:
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         query, key = at_q.coords[:, None, :, None], at_k.coords[:, None, None, :]
         row = self.row(query, key).expand_as(probs)
         if self.outside == "zero":

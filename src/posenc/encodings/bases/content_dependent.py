@@ -17,17 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import (
-    BiasFn,
-    PositionalEncoding,
-    check_tokens,
-    check_width,
-    exact_dtype,
-    full_precision,
-    working_dtype,
-)
-from posenc.positions import Positions, readable
+from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.identity import label
+from posenc.support.precision import exact_dtype, full_precision, working_dtype
+from posenc.support.seams import check_tokens, check_width
+from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -77,7 +73,7 @@ class FromHidden(PositionalEncoding):
             return self.of_query(q)
         if self.identity not in at_q.states:
             raise ValueError(
-                f"positions: carry nothing read by {self.label}; call read_hidden(x, at) of this layer's encoding "
+                f"positions: carry nothing read by {label(self)}; call read_hidden(x, at) of this layer's encoding "
                 "with its hidden states"
             )
         return at_q.states[self.identity][0].transpose(1, 2).to(q.dtype)
@@ -110,7 +106,7 @@ class FromEarlierTokens(PositionalEncoding):
         """The state that `read_hidden` put into these positions. Raises ValueError if they carry none from this module."""
         if self.identity not in at.states:
             raise ValueError(
-                f"at: carries nothing read by {self.label}; "
+                f"at: carries nothing read by {label(self)}; "
                 "call read_hidden(x, at) of this layer's encoding with its hidden states"
             )
         return at.states[self.identity]

@@ -17,11 +17,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, check_width, full_precision, into, own_rows, turns, working_dtype
+from posenc.encoding import BiasFn, Side
 from posenc.encodings.bases.window_bias import InWindow, check_window
-from posenc.positions import Positions
+from posenc.positions import Positions, own_rows
 from posenc.structure import Rotation
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_width, into, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

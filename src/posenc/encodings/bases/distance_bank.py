@@ -17,10 +17,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, Side, check_width, full_precision, into, turns, working_dtype
+from posenc.encoding import BiasFn, Side
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.positions import Positions
+from posenc.structure import usual_scale
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_width, into, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -113,13 +116,13 @@ class DistanceBank(FromHidden):
     ) -> Float[Tensor, "b h t d"]:
         if not turns(side) or side == "key" or self.floor is None:
             return into(x, out)
-        self.check_coords(at)
+        check_coords(self, at)
         with full_precision(x):
             return into((x * self.temperature(at, working_dtype(x.dtype))).to(x.dtype), out)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         with full_precision(q):
             mixed = self.state(q, at_q) @ self.bank.to(q.dtype)  # [b, h, i, extent]
             if self.floor is not None and self.reads == "hidden":  # queries bring their τ along
@@ -134,7 +137,7 @@ class DistanceBank(FromHidden):
         return of_pair
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) if self.scale is None else self.scale
+        return usual_scale(d_head) if self.scale is None else self.scale
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> DistanceBank:

@@ -17,10 +17,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -47,12 +49,12 @@ class RandomFourier(AbsoluteEncoding):
         checks.positive(scale=scale)
         super().__init__(d_model=d_model, axes=axes, reads=reads, scale=scale)
         self.d_model, self.reads = d_model, check_reads(reads, axes)
-        self.coordinate_axes = axes  # type: ignore[misc]
+        self.axes = axes
         self.matrix = nn.Parameter(scale * torch.randn(len(self.reads), d_model // 2))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at)
+        check_coords(self, at)
         dtype = working_dtype(x.dtype)
         coords = select(at, self.reads).coords.double()
         coords = coords[..., None] if coords.ndim == 2 else coords
@@ -85,13 +87,13 @@ class FourierBands(AbsoluteEncoding):
         if not sizes:
             raise ValueError("resolution: expected one number for each coordinate, got none")
         self.with_coordinates, self.sines_only = with_coordinates, sines_only
-        self.coordinate_axes = len(sizes)  # type: ignore[misc]
+        self.axes = len(sizes)
         self.d_model = len(sizes) * (n_bands * (1 if sines_only else 2) + with_coordinates)
         steps = max(n_bands - 1, 1)
         self.frequencies = tuple(tuple(1 + k * (size / 2 - 1) / steps for k in range(n_bands)) for size in sizes)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
-        self.check_coords(at)
+        check_coords(self, at)
         coords = at.coords.double()
         coords = coords[..., None] if coords.ndim == 2 else coords
         bands = torch.tensor(self.frequencies, dtype=torch.float64, device=coords.device)

@@ -17,10 +17,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision
+from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import Silent, check_reads, select, silent_tokens
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_between, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -104,14 +106,14 @@ class LearnedAxes(AbsoluteEncoding):
             )
         self.d_model, self.max_positions, self.combine, self.silent = d_model, sizes, combine, silent
         self.folded = folded
-        self.coordinate_axes = 1 if folded else axes  # type: ignore[misc]
+        self.axes = 1 if folded else axes
         self.axis_tables = nn.ParameterList(
             nn.Parameter(torch.empty(size, of_table[n].pop()).normal_(std=0.02)) for n, size in enumerate(sizes)
         )
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         quiet = silent_tokens(at if self.folded else select(at, self.reads), self.silent)
         coords = self._unfolded(at.coords, quiet)
         rows = [F.embedding(coords[n], self.axis_tables[table]).to(x.dtype) for n, table in enumerate(self.shares)]

@@ -15,10 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_accepted, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float, Int
@@ -94,7 +96,7 @@ class LearnedGrid(AbsoluteEncoding):
         self.reads = None if axes is None else check_reads(reads, axes)
         if self.reads is not None and len(self.reads) not in (2, 4):
             raise ValueError(f"reads: expected the coordinates (y, x) or (y, x, height, width), got {reads}")
-        self.coordinate_axes = axes or 2  # type: ignore[misc]
+        self.axes = axes or 2
         if antialias + align_corners > (mode in ("bicubic", "bilinear")):
             raise ValueError("antialias, align_corners: one of them at most, and both for kernels only")
         self.d_model, self.height, self.width, self.prefix = d_model, height, width, prefix
@@ -156,7 +158,7 @@ class LearnedGrid(AbsoluteEncoding):
     def _checked(self, at: Positions) -> Int[Tensor, "b t axes"]:
         """(y, x) or (y, x, height, width), each inside its grid."""
         if self.reads is not None:
-            super().check_coords(at)
+            check_coords(self, at)
             at = select(at, self.reads)
         coords = at.coords
         if coords.ndim != 3 or coords.shape[-1] not in (2, 4):
@@ -176,9 +178,6 @@ class LearnedGrid(AbsoluteEncoding):
         )
         check_accepted(coords, inside, message)
         return coords
-
-    def check_coords(self, at: Positions, *, integers: bool = False) -> None:
-        self._checked(at)
 
     @torch.no_grad()
     def resize(self, height: int, width: int) -> LearnedGrid:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, check_width, exact_dtype, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout, Planes
@@ -27,6 +27,8 @@ from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
+from posenc.support.precision import exact_dtype, full_precision
+from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
 from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ class LeRoPE(RoPE):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(self.alpha, at=at.coords)
         with full_precision(self.alpha):
@@ -99,7 +101,7 @@ class MixedRoPE(PositionalEncoding):
         checks.positive(base=base)
         if d_head % 4:
             raise ValueError(f"MixedRoPE: d_head: expected a multiple of 4, got {d_head}")
-        self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
+        self.d_head, self.layout, self.axes = d_head, layouts.check(layout), axes
         magnitude = torch.tensor([base ** (-4 * j / d_head) for j in range(d_head // 4)], dtype=torch.float64)
         direction = torch.rand(n_heads, 1, dtype=torch.float64) * 2 * math.pi
         slant = torch.cat([direction.expand(-1, d_head // 4), direction.expand(-1, d_head // 4) + math.pi / 2], dim=1)
@@ -115,7 +117,7 @@ class MixedRoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(self.frequencies, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
@@ -129,7 +131,7 @@ class MixedRoPE(PositionalEncoding):
         if not rotates(self, x, at, side):
             return into(x, out)
         check_width(self, "n_heads", x.shape[1], self.frequencies.shape[1])
-        cos, sin = (table.transpose(1, 2) for table in self.tables_at(at, x.dtype))
+        cos, sin = (table.transpose(1, 2) for table in tables_at(self, at, x.dtype))
         return rotate(x, cos, sin, self.layout, out=out)
 
     @torch.no_grad()

@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, carrying, check_accepted
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.identity import without_digests
+from posenc.support.identity import label, without_digests
+from posenc.support.seams import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -40,7 +41,7 @@ class OfPairs(PositionalEncoding):
         Coordinates are whole numbers, those of the nodes of a graph in their order. Raises ValueError for pairs of other
         rows or tokens, and coordinates that are no column (a device assert off the CPU).
         """
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         expected = [at.length, "m", *([self.features] if self.features else [])]
         of_a_pair = list(pairs.shape[3:]) == ([self.features] if self.features else [])
         if pairs.ndim < 3 or at.batch not in (1, len(pairs)) or pairs.shape[1] != at.length or not of_a_pair:
@@ -52,7 +53,7 @@ class OfPairs(PositionalEncoding):
         inside = (at.coords >= 0) & (at.coords < pairs.shape[2])
         check_accepted(at.coords, inside, f"{type(self).__name__}: a token at {{}} is none of {pairs.shape[2]} nodes")
         own = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
-        return carrying(own, self.identity, (pairs,))
+        return own.replaced(tables={**own.tables, self.identity: (pairs,)})
 
     def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
         """(b, i, j) to the value of the pair; None where the queries carry nothing. Refuses tables of others alone."""
@@ -61,7 +62,7 @@ class OfPairs(PositionalEncoding):
         if self.identity not in at_q.tables:
             raise ValueError(
                 f"positions: they carry tables of {', '.join(map(without_digests, at_q.tables))} and no pairs of "
-                f"{self.label}; take encoding.with_pairs(at, pairs) of the encoding that reads them"
+                f"{label(self)}; take encoding.with_pairs(at, pairs) of the encoding that reads them"
             )
         (rows,), node = at_q.tables[self.identity], at_k.coords
         return lambda b, i, j: rows[b, i, node[b, j]]

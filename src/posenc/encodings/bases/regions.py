@@ -19,13 +19,15 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import BiasFn, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import ByLength, Frequencies
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions
-from posenc.structure import Region, Regions
+from posenc.structure import Region, Regions, scale_of
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.encoding import Side
@@ -45,7 +47,7 @@ class RegionalRoPE(RoPE):
         self, d_head: int, own: dict[str, Any], base: float | None, layout: Layout, frequencies: ByLength | None
     ) -> None:
         super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
-        self.configure(d_head=d_head, **own, base=base, layout=layout, frequencies=frequencies)
+        self._configure(d_head=d_head, **own, base=base, layout=layout, frequencies=frequencies)
         self.traits = self.traits | {"causal_only"}
 
     def at_length(self, n: int) -> RegionalRoPE:
@@ -77,8 +79,8 @@ class RegionalRoPE(RoPE):
         return None
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q)
-        self.check_coords(at_k)
+        check_coords(self, at_q)
+        check_coords(self, at_k)
         if q.dtype != k.dtype:
             raise TypeError(f"q, k: expected one dtype, got {q.dtype} and {k.dtype}")
         with full_precision(q):
@@ -86,7 +88,7 @@ class RegionalRoPE(RoPE):
             for region in self._regions(at_q.coords, at_k.coords):
                 far_q, far_k = self._moved(q, at_q, region.query, "query"), self._moved(k, at_k, region.key, "key")
                 score = torch.where(region.pairs[:, None], far_q @ far_k.transpose(-1, -2), score)
-            correction = (score - own) * self.softmax_scale(q.shape[-1])
+            correction = (score - own) * scale_of(self, q.shape[-1])
         if (hidden := self._hidden(at_q.coords, at_k.coords)) is not None:
             correction = correction.masked_fill(hidden[:, None], float("-inf"))
         return lambda b, h, i, j: correction[b, h, i, j]

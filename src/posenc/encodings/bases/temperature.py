@@ -21,10 +21,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, Side, check_tokens, full_precision, into, turns
+from posenc.encoding import BiasFn, PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import check_arguments
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_range, check_tokens, into, tables_at, turns
 from posenc.support.tensor_checks import floating
 
 if TYPE_CHECKING:
@@ -40,7 +42,9 @@ class Temperature(PositionalEncoding):
     """
 
     traits = frozenset({"local"})
-    sets_softmax_scale = False
+
+    def softmax_scale(self, d_head: int) -> None:
+        return None
 
     @abstractmethod
     def of(self, p: Float[Tensor, "b t"]) -> Float[Tensor, "b t"]:
@@ -48,9 +52,9 @@ class Temperature(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """τ at every position, [b, t]."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
-        self.check_range(at, 0, MOST, "temperatures count the keys before a query")
+        check_range(self, at, 0, MOST, "temperatures count the keys before a query")
         return (self.of(at.coords.double()).to(dtype),)
 
     def rotate(
@@ -62,7 +66,7 @@ class Temperature(PositionalEncoding):
         _check_dense(x)
         check_tokens(self, x, at, axis=2)
         with full_precision(x):
-            (table,) = self.tables_at(at, x.dtype)
+            (table,) = tables_at(self, at, x.dtype)
             return into((x.to(table.dtype) * table[:, None, :, None]).to(x.dtype), out)
 
 
@@ -158,7 +162,6 @@ class LearnedTemperature(PositionalEncoding):
     """
 
     traits = frozenset({"local"})
-    sets_softmax_scale = False
 
     def __init__(self, n_heads: int, *, bias: bool = True) -> None:
         checks.whole(n_heads=n_heads)
@@ -166,11 +169,14 @@ class LearnedTemperature(PositionalEncoding):
         self.scale = nn.Parameter(torch.zeros(n_heads) if bias else torch.ones(n_heads))
         self.intercept = nn.Parameter(torch.ones(n_heads)) if bias else None
 
+    def softmax_scale(self, d_head: int) -> None:
+        return None
+
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """ln(p + 1), [b, t]: of no parameters, so that copies and heads may share it."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
-        self.check_range(at, 0, MOST, "temperatures count the keys before a query")
+        check_range(self, at, 0, MOST, "temperatures count the keys before a query")
         return (torch.log(at.coords.double() + 1).to(dtype),)
 
     def rotate(
@@ -186,7 +192,7 @@ class LearnedTemperature(PositionalEncoding):
                 f"x: LearnedTemperature: built for n_heads={len(self.scale)}, got queries of {x.shape[1]} heads"
             )
         with full_precision(x):
-            (logarithm,) = self.tables_at(at, x.dtype)
+            (logarithm,) = tables_at(self, at, x.dtype)
             table = self.scale.to(logarithm.dtype)[:, None] * logarithm[:, None]  # [b, h, t]
             if self.intercept is not None:
                 table = table + self.intercept.to(logarithm.dtype)[:, None]
@@ -231,7 +237,7 @@ class TemperedBias(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
         term = self.part.bias(q, k, at_q, at_k)
-        (table,) = self.temperature.tables_at(at_q, q.dtype)
+        (table,) = tables_at(self.temperature, at_q, q.dtype)
         table = table.expand(q.shape[0], -1)
         return None if term is None else lambda b, h, i, j: (term(b, h, i, j) * table[b, i]).to(q.dtype)
 

@@ -16,9 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, check_accepted, own_rows
-from posenc.positions import Positions
+from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.positions import Positions, own_rows
 from posenc.support import checks
+from posenc.support.seams import check_accepted, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -31,7 +32,7 @@ class InWindow(PositionalEncoding):
     or W columns and more is a ValueError on the CPU, a device assert elsewhere.
     """
 
-    coordinate_axes = 2
+    axes = 2
     window: tuple[int, int]
     class_token = False
 
@@ -40,7 +41,7 @@ class InWindow(PositionalEncoding):
 
     def check_window(self, at_q: Positions, at_k: Positions) -> None:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
+            check_coords(self, at, integers=True)
         inside = self.is_class_token(at_q.coords)[:, :, None] | self.is_class_token(at_k.coords)[:, None]
         apart = (at_q.coords[:, :, None] - at_k.coords[:, None]).abs()
         inside |= (apart[..., 0] < self.window[0]) & (apart[..., 1] < self.window[1])

@@ -16,9 +16,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -37,7 +39,7 @@ class BoxBias(PositionalEncoding):
     """
 
     traits = frozenset({"local", "norm_preserving"})
-    coordinate_axes = 4
+    axes = 4
 
     def __init__(self, n_heads: int, hidden: int = 256) -> None:
         super().__init__(n_heads=n_heads, hidden=hidden)
@@ -49,7 +51,7 @@ class BoxBias(PositionalEncoding):
             setattr(self, f"{name}_outer_offset", nn.Parameter(torch.zeros(n_heads)))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q)
+        check_coords(self, at_q)
         if at_k.coords.ndim != 3 or at_k.coords.shape[-1] != 2:
             raise ValueError(f"BoxBias: keys stand at (y, x), got coords {list(at_k.coords.shape)}")
         x, y, width, height = at_q.coords.double().unbind(-1)  # [b, i]

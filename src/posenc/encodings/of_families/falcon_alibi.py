@@ -19,7 +19,9 @@ from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support import checks
+from posenc.support.seams import check_coords
 
 
 class FalconALiBi(PositionalEncoding):
@@ -44,11 +46,11 @@ class FalconALiBi(PositionalEncoding):
         self.slopes, self.twice = slopes, twice
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_k, integers=True)
         slopes = constant(self.slopes, torch.bfloat16, k.device).float()
         # The product of two bfloat16 is exact in float32, and runtimes of exported graphs may not multiply bfloat16.
         rounded = (slopes[:, None, None] * at_k.coords.bfloat16().float()).bfloat16()  # [h, b, j]
-        bias = rounded.to(q.dtype) * self.softmax_scale(q.shape[-1]) * (2 if self.twice else 1)
+        bias = rounded.to(q.dtype) * scale_of(self, q.shape[-1]) * (2 if self.twice else 1)
         return lambda b, h, i, j: bias[h, b, j]
 
     def heads(self, start: int, stop: int) -> FalconALiBi:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, into
+from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.nope import NoPE
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
+from posenc.support.seams import into
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -34,7 +35,7 @@ class FirstHeadsRoPE(RoPE):
     def __init__(self, d_head: int, turning_heads: int, **options: Any) -> None:
         super().__init__(d_head, **options)
         checks.whole(turning_heads=turning_heads)
-        self.configure(**self.configuration, turning_heads=turning_heads)
+        self._configure(**self.configuration, turning_heads=turning_heads)
         self.turning_heads = turning_heads
         self.traits = self.traits - {"shift_invariant"}
 

@@ -30,7 +30,7 @@ class Funnel(XLNet):
         self, d_model: int, n_heads: int, *, d_head: int | None = None, base: float = 10000.0, separate: bool = True
     ) -> None:
         super().__init__(d_model, n_heads, d_head=d_head, base=base)
-        self.configure(d_model=d_model, n_heads=n_heads, d_head=self.d_head, base=base, separate=separate)
+        self._configure(d_model=d_model, n_heads=n_heads, d_head=self.d_head, base=base, separate=separate)
         self.separate = separate
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:

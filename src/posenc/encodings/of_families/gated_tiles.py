@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_accepted, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_accepted, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -35,7 +37,7 @@ class GatedTiles(AbsoluteEncoding):
     Raises ValueError for a coordinate that there is not (a device assert off the CPU).
     """
 
-    coordinate_axes = 3
+    axes = 3
 
     def __init__(self, d_model: int, n_ratios: int, n_tiles: int, n_patches: int | None = None) -> None:
         super().__init__(d_model=d_model, n_ratios=n_ratios, n_tiles=n_tiles, n_patches=n_patches)
@@ -49,7 +51,7 @@ class GatedTiles(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         coords = at.coords if self.by_patch else at.coords * torch.tensor([1, 1, 0], device=at.coords.device)
         inside = ((coords >= 0) & (coords < torch.tensor(self.sizes, device=coords.device))).all(dim=-1)
         check_accepted(coords, inside, f"GatedTiles: a token at (aspect ratio, tile, patch) = {{}} is outside {self.sizes}")

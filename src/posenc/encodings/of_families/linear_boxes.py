@@ -14,9 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -38,7 +40,7 @@ class LinearBoxes(AbsoluteEncoding):
         checks.whole(d_model=d_model, axes=axes)
         checks.positive(norm_eps=norm_eps)
         super().__init__(d_model=d_model, axes=axes, norm_eps=norm_eps)
-        self.d_model, self.norm_eps, self.coordinate_axes = d_model, norm_eps, axes  # type: ignore[misc]
+        self.d_model, self.norm_eps, self.axes = d_model, norm_eps, axes
         self.project = nn.Parameter(torch.empty(d_model, axes))
         nn.init.normal_(self.project, std=0.02)
         self.offset, self.norm_offset = nn.Parameter(torch.zeros(d_model)), nn.Parameter(torch.zeros(d_model))
@@ -46,7 +48,7 @@ class LinearBoxes(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at)
+        check_coords(self, at)
         dtype = working_dtype(x.dtype)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).to(dtype)
         project, offset, norm, norm_offset = (p.to(dtype) for p in (self.project, self.offset, self.norm, self.norm_offset))

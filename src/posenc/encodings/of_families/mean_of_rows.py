@@ -14,9 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.seams import check_between, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -36,13 +37,13 @@ class MeanOfRows(AbsoluteEncoding):
     def __init__(self, d_model: int, max_positions: int, places: int = 30) -> None:
         super().__init__(d_model=d_model, max_positions=max_positions, places=places)
         checks.whole(d_model=d_model, max_positions=max_positions, places=places)
-        self.d_model, self.max_positions, self.coordinate_axes = d_model, max_positions, places  # type: ignore[misc]
+        self.d_model, self.max_positions, self.axes = d_model, max_positions, places
         self.table = nn.Parameter(torch.empty(max_positions, d_model))
         nn.init.normal_(self.table, std=0.02)
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         places = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         check_between(places, -1, self.max_positions - 1, "MeanOfRows: position", ": the table ends there")
         there = (places >= 0)[..., None]

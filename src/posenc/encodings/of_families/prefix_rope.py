@@ -12,10 +12,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import check_accepted, full_precision
 from posenc.encodings.rope import RoPE
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_accepted
 
 
 class PrefixRoPE(RoPE):
@@ -33,9 +34,9 @@ class PrefixRoPE(RoPE):
     def __init__(self, d_head: int, prefix: int = 1, **options: Any) -> None:
         super().__init__(d_head, **options)
         checks.whole(prefix=prefix)
-        if self.coordinate_axes < 2:
+        if self.axes < 2:
             raise ValueError("axes: expected at least 2, on one axis a prefix token cannot be told from position -1")
-        self.configure(**self.configuration, prefix=prefix)
+        self._configure(**self.configuration, prefix=prefix)
         self.traits = self.traits - {"shift_invariant"}
         self.prefix = prefix
         self.angles = nn.Parameter(torch.randn(prefix, len(self.frequencies)))

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import PositionalEncoding, Side, full_precision, into, rotates
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, into, rotates, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -45,7 +47,7 @@ class ProjectedRoPE(PositionalEncoding):
         checks.even(d_head=d_head)
         checks.whole(axes=axes)
         super().__init__(d_head=d_head, axes=axes, layout=layout)
-        self.d_head, self.layout, self.coordinate_axes = d_head, layouts.check(layout), axes  # type: ignore[misc]
+        self.d_head, self.layout, self.axes = d_head, layouts.check(layout), axes
         self.projection = nn.Parameter(torch.randn(d_head // 2, axes) / math.sqrt(axes))
 
     def structure(self) -> Rotation:
@@ -54,7 +56,7 @@ class ProjectedRoPE(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.projection):
             angle = coords.double() @ self.projection.double().T
@@ -65,5 +67,5 @@ class ProjectedRoPE(PositionalEncoding):
     ) -> Float[Tensor, "b h t d"]:
         if not rotates(self, x, at, side):
             return into(x, out)
-        cos, sin = self.tables_at(at, x.dtype)
+        cos, sin = tables_at(self, at, x.dtype)
         return rotate(x, cos, sin, self.layout, out=out)

@@ -17,11 +17,14 @@ import torch
 from torch import Tensor, nn
 
 from posenc import frequencies
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.bases.coordinates import check_reads, select
 from posenc.kernels.sin_cos import sin_cos_table
 from posenc.positions import Positions
+from posenc.structure import scale_of
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_width, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -58,26 +61,26 @@ class SinusoidalBoxes(PositionalEncoding):
         reads = CORNERS if reads is None and axes == 4 else reads
         chosen = check_reads(reads, axes)
         super().__init__(d_head=d_head, width=width, axes=axes, reads=chosen, scale=scale, base=base)
-        self.d_head, self.reads, self.coordinate_axes = d_head, chosen, axes  # type: ignore[misc]
+        self.d_head, self.reads, self.axes = d_head, chosen, axes
         self.frequencies = tuple(f * scale for f in frequencies.rotary(width, base))
         self.project = nn.Parameter(torch.empty(d_head, len(self.reads) * width))
         nn.init.normal_(self.project, std=0.02)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """(sin, cos) of every coordinate that is read and frequency, [b, t, r·n, 2]."""
-        self.check_coords(at)
+        check_coords(self, at)
         return (sin_cos_table(select(at, self.reads), [self.frequencies] * len(self.reads), dtype),)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         with full_precision(q):
-            added = self._product(q @ self.project.to(q.dtype), at_q, at_k) * self.softmax_scale(self.d_head)
+            added = self._product(q @ self.project.to(q.dtype), at_q, at_k) * scale_of(self, self.d_head)
         return lambda b, h, i, j: added[b, h, i, j]
 
     def _product(self, g: Float[Tensor, "b h i m"], at_q: Positions, at_k: Positions) -> Float[Tensor, "b h i j"]:
         """g·R of the differences j - i: with g = (g_s | g_c) it is (g_s c_i + g_c s_i)·s_j + (g_c c_i - g_s s_i)·c_j."""
-        sin_q, cos_q = (part[:, None] for part in self.tables_at(at_q, g.dtype)[0].unbind(-1))  # [b, 1, i, n]
-        sin_k, cos_k = self.tables_at(at_k, g.dtype)[0].unbind(-1)
+        sin_q, cos_q = (part[:, None] for part in tables_at(self, at_q, g.dtype)[0].unbind(-1))  # [b, 1, i, n]
+        sin_k, cos_k = tables_at(self, at_k, g.dtype)[0].unbind(-1)
         g_sin, g_cos = (part.flatten(-2) for part in g.unflatten(-1, (len(self.reads), 2, -1)).unbind(-2))
         query = torch.cat([g_sin * cos_q + g_cos * sin_q, g_cos * cos_q - g_sin * sin_q], dim=-1)
         product: Tensor = query @ torch.cat([sin_k, cos_k], dim=-1)[:, None].transpose(-1, -2)

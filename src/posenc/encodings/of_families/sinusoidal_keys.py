@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, check_width, full_precision
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -77,8 +79,8 @@ class SinusoidalKeys(PositionalEncoding):
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         check_width(self, "n_heads", q.shape[1], len(self.w_r), "q")
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         with full_precision(q):
             scores = q @ self.vectors(q.dtype).transpose(-1, -2)  # [b, h, i, r]
         query, key = at_q.coords, at_k.coords

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, check_width, full_precision
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
+from posenc.structure import usual_scale
 from posenc.support import checks
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -70,15 +73,15 @@ class T5OfContent(FromHidden):
         return q @ self.project.to(q.dtype).transpose(-1, -2) + self.offset.to(q.dtype)[:, None]
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
-        self.check_coords(at_q, integers=True)
-        self.check_coords(at_k, integers=True)
+        check_coords(self, at_q, integers=True)
+        check_coords(self, at_k, integers=True)
         with full_precision(q):
             numbers = self.state(q, at_q)
         query, key = at_q.coords, at_k.coords
         return lambda b, h, i, j: numbers[b, h, i, self.buckets(query[b, i] - key[b, j])]
 
     def softmax_scale(self, d_head: int) -> float:
-        return super().softmax_scale(d_head) if self.scale is None else self.scale
+        return usual_scale(d_head) if self.scale is None else self.scale
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> T5OfContent:

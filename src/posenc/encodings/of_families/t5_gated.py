@@ -15,11 +15,12 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, check_width
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.seams import check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, PositionalEncoding, check_between, own_rows
+from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.t5 import Buckets
-from posenc.positions import Positions
+from posenc.positions import Positions, own_rows
 from posenc.support import checks
+from posenc.support.seams import check_between, check_coords
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Int
@@ -36,7 +37,7 @@ class SegmentedT5(PositionalEncoding):
     """
 
     traits = frozenset({"local", "norm_preserving"})  # a shift of both coordinates renames the segments
-    coordinate_axes = 2
+    axes = 2
 
     def __init__(self, n_heads: int, *, n_segments: int = 32, n_buckets: int = 512, max_distance: int = 2048) -> None:
         checks.whole(n_heads=n_heads, n_segments=n_segments, n_buckets=n_buckets, max_distance=max_distance)
@@ -54,7 +55,7 @@ class SegmentedT5(PositionalEncoding):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at, integers=True)
+            check_coords(self, at, integers=True)
             self._check_segments(at.coords[..., 1])
         table, query, key = self.table.to(q.dtype), at_q.coords, at_k.coords
 

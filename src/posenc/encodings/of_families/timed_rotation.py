@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, check_embeddings
+from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
 from posenc.kernels.fast_path import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.seams import check_coords, check_embeddings, tables_at
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -38,7 +39,7 @@ class TimedRotation(PositionalEncoding):
     """
 
     traits = frozenset({"local", "norm_preserving"})
-    coordinate_axes = 3
+    axes = 3
 
     def __init__(self, d_model: int, frequencies: Frequencies, longest: float = 1200.0) -> None:
         super().__init__(d_model=d_model, frequencies=frequencies, longest=longest)
@@ -54,7 +55,7 @@ class TimedRotation(PositionalEncoding):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, 2n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32
         omega = constant(self.frequencies.values, precision, at.coords.device)
         time, window, index = (coords[..., None] for coords in at.coords.to(precision).unbind(-1))
@@ -65,5 +66,5 @@ class TimedRotation(PositionalEncoding):
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         """x turned."""
         check_embeddings(self, x, at)
-        cos, sin = (table.double() for table in self.tables_at(at, x.dtype))
+        cos, sin = (table.double() for table in tables_at(self, at, x.dtype))
         return rotate(x.double()[:, None], cos, sin, "interleaved")[:, 0].to(x.dtype)

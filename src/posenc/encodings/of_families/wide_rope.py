@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from posenc.encoding import PositionalEncoding, Side, check_tokens, check_width, into, turns
+from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import Frequencies
 from posenc.frequencies.wide import spectrum as spectrum
 from posenc.kernels.rotation import rotate
@@ -22,6 +22,7 @@ from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.seams import check_coords, check_tokens, check_width, into, tables_at, turns
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -46,11 +47,11 @@ class WideRoPE(PositionalEncoding):
                 f"frequencies: expected {d_head * n_heads // 2}, a pair for each two channels, got {len(frequencies)}"
             )
         self.d_head, self.n_heads, self.frequencies = d_head, n_heads, frequencies
-        self.coordinate_axes = frequencies.n_axes  # type: ignore[misc]
+        self.axes = frequencies.n_axes
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair of every head, [b, t, h·d/2] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         sin, cos = sin_cos(at, self.frequencies, dtype)
         return cos, sin
 
@@ -62,7 +63,7 @@ class WideRoPE(PositionalEncoding):
         check_width(self, "d_head", x.shape[-1], self.d_head)
         check_width(self, "n_heads", x.shape[1], self.n_heads)
         check_tokens(self, x, at, axis=2)
-        cos, sin = self.tables_at(at, x.dtype)
+        cos, sin = tables_at(self, at, x.dtype)
         turned = rotate(x.transpose(1, 2).flatten(2)[:, None], cos, sin, "interleaved")
         return into(turned[:, 0].unflatten(-1, (self.n_heads, self.d_head)).transpose(1, 2), out)
 

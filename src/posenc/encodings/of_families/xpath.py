@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor, nn
 
-from posenc.encoding import AbsoluteEncoding, check_between, check_embeddings, full_precision, working_dtype
+from posenc.encoding import AbsoluteEncoding
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.precision import full_precision, working_dtype
+from posenc.support.seams import check_between, check_coords, check_embeddings
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -40,7 +42,7 @@ class XPath(AbsoluteEncoding):
     ) -> None:
         super().__init__(d_model=d_model, depth=depth, n_tags=n_tags, n_subscripts=n_subscripts, unit=unit)
         checks.whole(d_model=d_model, depth=depth, n_tags=n_tags, n_subscripts=n_subscripts, unit=unit)
-        self.d_model, self.coordinate_axes = d_model, 2 * depth  # type: ignore[misc]
+        self.d_model, self.axes = d_model, 2 * depth
         self.tags = nn.Parameter(torch.empty(depth, n_tags, unit).normal_(std=0.02))
         self.subscripts = nn.Parameter(torch.empty(depth, n_subscripts, unit).normal_(std=0.02))
         self.inner = nn.Linear(depth * unit, 4 * d_model)
@@ -48,7 +50,7 @@ class XPath(AbsoluteEncoding):
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
-        self.check_coords(at, integers=True)
+        check_coords(self, at, integers=True)
         tags, subscripts = at.coords.chunk(2, dim=-1)
         for name, steps, table in (("tag", tags, self.tags), ("subscript", subscripts, self.subscripts)):
             check_between(steps, 0, table.shape[1] - 1, f"XPath: {name}")

@@ -17,10 +17,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.encoding import BiasFn, check_width
+from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import FromHidden, Reads
 from posenc.positions import Positions
 from posenc.support import checks
+from posenc.support.seams import check_coords, check_width
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -82,7 +83,7 @@ class ZipformerPositions(FromHidden):
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         for at in (at_q, at_k):
-            self.check_coords(at)
+            check_coords(self, at)
         vectors = self.state(q, at_q) @ self.weight.to(q.dtype)  # [b, h, i, m]
         query, key = at_q.coords, at_k.coords
 

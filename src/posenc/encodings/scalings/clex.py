@@ -20,7 +20,6 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import full_precision
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
@@ -28,6 +27,8 @@ from posenc.kernels.fast_path import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked
+from posenc.support.precision import full_precision
+from posenc.support.seams import check_coords
 from posenc.support.tensor_checks import beside, floating
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class CLEX(RoPE):
         if factor < 1:
             raise ValueError(f"factor: expected at least 1, the trained length itself, got {factor}")
         super().__init__(d_head, base=base, layout=layout)
-        self.configure(
+        self._configure(
             d_head=d_head,
             factor=factor,
             trained_length=trained_length,
@@ -102,7 +103,7 @@ class CLEX(RoPE):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, n] each."""
-        self.check_coords(at)
+        check_coords(self, at)
         floating(dtype)
         beside(self.up, at=at.coords)
         with full_precision(self.up):
@@ -116,7 +117,7 @@ class CLEX(RoPE):
         if factor == self.factor:
             return self
         other = copy.copy(self)
-        other.configure(**{**self.configuration, "factor": factor})
+        other._configure(**{**self.configuration, "factor": factor})
         other._stretch(factor)
         return other
 

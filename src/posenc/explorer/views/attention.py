@@ -23,6 +23,7 @@ from posenc.explorer.say import say
 from posenc.explorer.sentences import opening, words_of
 from posenc.learn import walk
 from posenc.learn.notes import compare
+from posenc.pictures.exported_tables import turns_embeddings
 
 ORDER = 142
 
@@ -221,7 +222,7 @@ at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
 """
     ]
-    if "EMBED" in acts and not BY_NAME[asked.encoding].load().turns_embeddings:
+    if "EMBED" in acts and not turns_embeddings(posenc.create(asked.encoding, **options)):
         lines += ["position = encoding.embed(torch.zeros_like(x)[None], at)[0]"]
     lines += ["embedded = encoding.embed(x[None], at)[0]"]
     lines += ["q, k, v = embedded @ w_q, embedded @ w_k, embedded @ w_v"]

@@ -25,6 +25,7 @@ from posenc.catalogue.lookup import BY_NAME, directed
 from posenc.explorer.data import Data, run
 from posenc.explorer.parameters import Parameters as Base
 from posenc.explorer.parameters import encodings
+from posenc.structure import scale_of
 from posenc.support.languages import LANGUAGES
 
 ORDER = 150
@@ -69,7 +70,7 @@ def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
     """Every score before the softmax, [h, i, j], with each way in which an encoding acts, in order."""
     x = encoding.embed(x, at)
     q, k = encoding.rotate(x[:, None] @ w_q, at, "query"), encoding.rotate(x[:, None] @ w_k, at, "key")
-    scores = q @ k.mT * encoding.softmax_scale(q.shape[-1])
+    scores = q @ k.mT * scale_of(encoding, q.shape[-1])
     b, h, i, j = torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij")
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(b, h, i, j)

@@ -3,9 +3,8 @@
     (a, b) -> (a cos - b sin, b cos + a sin)     pairs in layout `layout`, returned in layout `returns`
 
     plain            the formula in plain torch
-    native           the C++ kernel (rotation.cpp), for the CPU
     triton_*         the Triton kernel, for CUDA
-    torch_operator   the PyTorch operator that chooses among them, and its gradients
+    torch_operator   the PyTorch operator that chooses among them and the C++ kernel (rotation.cpp), and its gradients
 
 fp32 arithmetic for float32, bfloat16 and float16, fp64 for float64; one rounding. The kernels give the bits of the formula.
 Legend: b batch, h heads, t tokens, d channels, n pairs.
@@ -103,7 +102,9 @@ def rotate_both(
     half_in, half_out = layout == "half", (returns or layout) == "half"
     cos_k, sin_k = (cos, sin) if of_keys is None else of_keys
     _check(q, cos, sin, layout, returns, start)
-    _check(k, cos_k, sin_k, layout, returns, start)
+    alike = of_keys is None and cos.ndim == 3 and k.ndim == 4 and k.dtype == q.dtype and k.device == q.device
+    if not alike or k.shape[0] != q.shape[0] or k.shape[2:] != q.shape[2:]:
+        _check(k, cos_k, sin_k, layout, returns, start)
     return both_turned(q, k, cos, sin, cos_k, sin_k, start, half_in, half_out, back)
 
 

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc import kernels
 from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
-from posenc.kernels.rotation.native import TYPES
+from posenc.kernels.rotation.torch_operator import TYPES
 
 if TYPE_CHECKING:
     from posenc.frequencies import Frequencies
@@ -41,15 +41,15 @@ def kernel() -> Callable[[bytes], None] | None:
 
 def serves(frequencies: Frequencies) -> bool:
     """Whether cos and sin of these can be computed within: of one axis, in fp64, not scaled."""
-    return frequencies.arithmetic == "float64" and frequencies.n_axes == 1 and frequencies.cos_sin_scale == 1
+    return frequencies.arithmetic == "float64" and not frequencies.axes and frequencies.cos_sin_scale == 1
 
 
 def within(at: Positions) -> bool:
     """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU."""
     coords = at.coords
-    if at.consecutive_in != "row" or not plain_on_cpu(coords) or kernel() is None:  # first: no graph depends on a length
+    if at.consecutive_in != "row" or not plain_on_cpu(coords):  # first: no graph depends on a length
         return False
-    return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST
+    return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST and kernel() is not None
 
 
 def both_turned_at(
@@ -81,10 +81,13 @@ def turned_at(
 
 
 def _served(q: Tensor, k: Tensor, at: Positions, pairs: int, start: int) -> bool:
-    if not within(at) or q.dtype not in TYPES or not plain_on_cpu(q, k) or wants_gradient(q, k):
+    coords = at.coords
+    if at.consecutive_in != "row" or not plain_on_cpu(coords, q, k) or wants_gradient(q, k):
         return False
-    (rows, tokens), of_q = at.coords.shape, q.shape
-    return of_q[2] == tokens and rows in (1, of_q[0]) and start + 2 * pairs <= of_q[3]
+    if coords.ndim != 2 or coords.dtype != torch.int64 or not 0 < coords.numel() <= MOST or kernel() is None:
+        return False
+    (rows, tokens), of_q = coords.shape, q.shape
+    return q.dtype in TYPES and of_q[2] == tokens and rows in (1, of_q[0]) and start + 2 * pairs <= of_q[3]
 
 
 def _call(

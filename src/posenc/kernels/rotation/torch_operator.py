@@ -7,19 +7,25 @@ and in forward mode the operator is its formula in plain torch, which has every 
 
 from __future__ import annotations
 
+import ctypes
 import functools
+import struct
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from posenc import kernels
 from posenc.frequencies import layouts
 from posenc.kernels.derivatives import autograd_kernel, below_autograd
 from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed, wants_gradient
 from posenc.kernels.rotation.exported import exported
-from posenc.kernels.rotation.native import kernel, packed
 from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
+
+TYPES = {torch.float32: 0, torch.float64: 1, torch.bfloat16: 2, torch.float16: 3}  # as rotation.cpp numbers them
+
+_pack = struct.Struct("34q").pack  # struct Rotation
 
 
 def turned(x: Tensor, cos: Tensor, sin: Tensor, *options: Any) -> Tensor:
@@ -53,6 +59,49 @@ def turned_into(x: Tensor, cos: Tensor, sin: Tensor, *options_and_out: Any) -> N
         _into_in_torch(x, cos, sin, *options_and_out)
     else:
         torch.ops.posenc.rotate_into.default(x, cos, sin, *options_and_out)
+
+
+# The C++ kernel (rotation.cpp): addresses, sizes and strides as one block of integers, which ctypes passes fast.
+
+
+@functools.cache
+def kernel() -> Callable[[bytes, int], None] | None:
+    """Takes that many packed rotations and turns them one after the other; None where the C++ kernels are not built."""
+    library = kernels.library()
+    if library is None:
+        return None
+    native: Any = library.posenc_rotate
+    native.argtypes, native.restype = [ctypes.c_char_p, ctypes.c_int64], None
+    return native  # type: ignore[no-any-return]
+
+
+def packed(
+    x: Tensor, cos: Tensor, sin: Tensor, start: int, half_in: bool, half_out: bool, back: bool, out: Tensor
+) -> bytes:
+    """One rotation of x to `out`, as the kernel reads it."""
+    size, of_cos, of_sin = cos.shape, cos.stride(), sin.stride()
+    if len(size) == 3:  # no axis of heads
+        size = (size[0], 1, size[1], size[2])  # type: ignore[assignment]
+        of_cos = (of_cos[0], 0, of_cos[1], of_cos[2])
+        of_sin = (of_sin[0], 0, of_sin[1], of_sin[2])
+    return _pack(
+        x.data_ptr(),
+        out.data_ptr(),
+        cos.data_ptr(),
+        sin.data_ptr(),
+        *x.shape,
+        *size,
+        start,
+        *x.stride(),
+        *out.stride(),
+        *of_cos,
+        *of_sin,
+        TYPES[x.dtype],
+        half_in,
+        half_out,
+        back,
+        torch.get_num_threads(),
+    )
 
 
 # The implementations.

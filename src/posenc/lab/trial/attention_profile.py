@@ -17,13 +17,15 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.attention.backends.reference import probabilities
-from posenc.encoding import PositionalEncoding, full_precision, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.encodings.learned import Learned
 from posenc.lab.records.record import Rows
 from posenc.lab.tasks.task import Task
 from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.model import Transformer
 from posenc.positions import Positions, may_attend
+from posenc.structure import rotated
+from posenc.support.precision import full_precision
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float

@@ -25,6 +25,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.encodings.learned import Learned
 from posenc.lab.experiment.arm import Arm
 from posenc.positions import Positions
+from posenc.support.identity import label
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Size
@@ -78,7 +79,9 @@ class Layer(nn.Module):
         q, k, v = heads.permute(2, 0, 3, 1, 4)
         if shards is not None:
             if at.states:
-                raise ValueError(f"{encoding.label}: reads hidden states, which are not gathered over shards of a sequence")
+                raise ValueError(
+                    f"{label(encoding)}: reads hidden states, which are not gathered over shards of a sequence"
+                )
             k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)

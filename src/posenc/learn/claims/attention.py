@@ -35,6 +35,7 @@ from posenc.learn.walk import (
 from posenc.pictures import measures
 from posenc.pictures.measures.order import word_vectors
 from posenc.positions import Positions
+from posenc.structure import scale_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -306,7 +307,7 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
     q, at = some_words(5, d_head), Positions.arange(1, 5)
     with torch.no_grad():
         txl.w_r.copy_(w_r)
-        term = txl.terms(q[None, None], q[None, None], at, at).content_position[0, 0] / txl.softmax_scale(d_head)
+        term = txl.terms(q[None, None], q[None, None], at, at).content_position[0, 0] / scale_of(txl, d_head)
     distance = torch.arange(5)[:, None] - torch.arange(5)
     around = sinusoidal_table(9, d_head, start=-4, dtype=torch.float64)[distance + 4]  # [i, j, d], sin and cos in turn
     r = torch.cat([around[..., 0::2], around[..., 1::2]], dim=-1)

@@ -14,7 +14,7 @@ from posenc.attention.backends.reference import index_grid
 from posenc.encoding import PositionalEncoding
 from posenc.pictures.measures.layers import normal, seeded
 from posenc.positions import Positions, may_attend
-from posenc.structure import Scores
+from posenc.structure import Scores, scale_of
 from posenc.support.checked import checked
 from posenc.support.tensor_checks import with_values
 
@@ -31,7 +31,7 @@ def added_to_logits(
     random = seeded(seed)
     at = Positions.arange(1, length)
     q, k = (encoding.rotate(normal(1, n_heads, length, d_head, random=random), at, side) for side in ("query", "key"))
-    logits = q @ k.transpose(-1, -2) * encoding.softmax_scale(d_head)
+    logits = q @ k.transpose(-1, -2) * scale_of(encoding, d_head)
     bias = encoding.bias(q, k, at, at)
     biased = logits if bias is None else logits + bias(*index_grid(logits))
     allowed = may_attend(at, at, causal)

@@ -21,11 +21,11 @@ from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of, written
 from posenc.catalogue.entry import Entry
 from posenc.combined import one_layer
-from posenc.encoding import PositionalEncoding, addend_of, rotated
+from posenc.encoding import PositionalEncoding
 from posenc.pictures.measures.layers import normal, redrawn, seeded
 from posenc.pictures.plots.picture import Curves, Line, Matrices, Panel, Picture, number
 from posenc.positions import Positions
-from posenc.structure import Scores
+from posenc.structure import Scores, addend_of, rotated, scale_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -64,7 +64,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     ones = torch.ones(1, N_HEADS, at.length, D_HEAD, dtype=x.dtype)
     q, k = rotated(encoding, ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-    scores: Tensor = q @ k.mT * encoding.softmax_scale(D_HEAD)
+    scores: Tensor = q @ k.mT * scale_of(encoding, D_HEAD)
     own = own_finish(encoding, N_HEADS, D_HEAD)
     if own == "bypass":
         return _past_the_weights(encoding, at)
@@ -75,7 +75,7 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
         return (given.kept["weights"].clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    without = D_HEAD * encoding.softmax_scale(D_HEAD) if own == "weights" else D_HEAD**0.5
+    without = D_HEAD * scale_of(encoding, D_HEAD) if own == "weights" else D_HEAD**0.5
     changed: Tensor = (scores - without)[0]
     return changed
 

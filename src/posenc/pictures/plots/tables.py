@@ -14,6 +14,7 @@ from torch import Tensor
 from posenc import frequencies
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies, layouts
+from posenc.pictures.exported_tables import turns_embeddings
 from posenc.pictures.measures import distances, shift_matrix, uniqueness
 from posenc.pictures.plots.picture import Clocks, Curves, Line, Mark, Matrices, Panel, Path, number
 from posenc.positions import Positions
@@ -35,13 +36,13 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
     ROTATE   what it makes of a query whose every pair is (1, 0): cos and sin of the angle, with xPos's factor
     """
     at = Positions.arange(1, length)
-    if "embed" in encoding.seams and not encoding.turns_embeddings:
+    if "embed" in encoding.seams and not turns_embeddings(encoding):
         return encoding.embed(torch.zeros(1, length, width, dtype=torch.float64), at)[0]
     if encoding.seams & {"embed", "rotate"}:
         ones = torch.ones(1, length, width // 2, dtype=torch.float64)
         pairs = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
         return (
-            encoding.embed(pairs, at)[0] if encoding.turns_embeddings else encoding.rotate(pairs[None], at, "query")[0, 0]
+            encoding.embed(pairs, at)[0] if turns_embeddings(encoding) else encoding.rotate(pairs[None], at, "query")[0, 0]
         )
     raise ValueError(
         f"encoding: {type(encoding).__name__} adds to the scores, not to the tokens; it has no table of positions"
@@ -275,7 +276,7 @@ _WALK = {
 
 
 def _kind(encoding: PositionalEncoding) -> str:
-    if "rotate" in encoding.seams or encoding.turns_embeddings:
+    if "rotate" in encoding.seams or turns_embeddings(encoding):
         return "rotation"
     if not list(encoding.parameters()):
         return "sinusoid"
@@ -283,7 +284,7 @@ def _kind(encoding: PositionalEncoding) -> str:
 
 
 def _acts(encoding: PositionalEncoding) -> str:
-    if encoding.turns_embeddings:
+    if turns_embeddings(encoding):
         return "how it turns an embedding"
     return "what it adds" if "embed" in encoding.seams else "how it turns a query"
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from posenc.attention.backends.relative.attention import relative_attention
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding, check_added, working_dtype
-from posenc.kernels.fast_path import exporting
+from posenc.encoding import PositionalEncoding
+from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
-from posenc.structure import Vectors
+from posenc.structure import Vectors, scale_of
+from posenc.support.precision import working_dtype
+from posenc.support.seams import check_added
 
 OPTIONS = frozenset({"scale"})
 
@@ -33,7 +36,7 @@ def refuses_call(call: Call) -> str | None:
         return "there are no rows, no queries or no keys"
     if not (at_q.consecutive_in == at_k.consecutive_in == "row"):
         return "positions are not consecutive: the vectors of a block of queries lie in one order there only"
-    if any(at.coords.ndim != 2 or at.coords.is_floating_point() for at in (at_q, at_k)):
+    if not at_q.coords.ndim == at_k.coords.ndim == 2 or at_q.coords.is_floating_point() or at_k.coords.is_floating_point():
         return "positions are not whole numbers along one axis"
     if call.q.device.type != "cpu":
         return f"it is computed on the CPU, and the queries are on {call.q.device.type}"
@@ -47,7 +50,7 @@ def attend(call: Call) -> Tensor:
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if call.causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
-    query, own = q.to(working_dtype(q.dtype)), encoding.softmax_scale(q.shape[-1])
+    query, own = q.to(working_dtype(q.dtype)), scale_of(encoding, q.shape[-1])
     given = structure.make(query, at_q, at_k, start - (queries - 1), n)
     if given.values is not None:
         check_added(encoding, given.values, v)
@@ -55,7 +58,11 @@ def attend(call: Call) -> Tensor:
     if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (asked / own - 1)
     seen = -key_minus_query(at_q, at_k, "order") if call.causal else None
-    out: Tensor = ATTENTION(content, k, v, given.position, given.keys, given.values, start - given.first, seen, own)
+    tensors = content, k, v, given.position, given.keys
+    row, tables = start - given.first, () if given.values is None else (given.values,)
+    if plain_on_cpu(*tensors, *tables) and not wants_gradient(*tensors, *tables):
+        return relative_attention(*tensors, given.values, row, seen, own)  # the dispatcher takes longer than few tokens do
+    out: Tensor = ATTENTION(*tensors, given.values, row, seen, own)
     return out
 
 

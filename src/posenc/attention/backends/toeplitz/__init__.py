@@ -11,20 +11,23 @@ import operator
 import torch
 from torch import Tensor
 
-from posenc.attention.backends.fused import hidden_from
 from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.attention import attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.call import Call
-from posenc.encoding import PositionalEncoding, distance_terms, one_per_head, working_dtype
+from posenc.encoding import PositionalEncoding
 from posenc.kernels.fast_path import exporting, wants_gradient
-from posenc.positions import Positions, readable
+from posenc.positions import Positions
+from posenc.structure import distance_terms, why_not_fused
+from posenc.support.precision import working_dtype
+from posenc.support.seams import one_per_head
+from posenc.support.tensor_checks import readable
 
 OPTIONS = frozenset({"scale"})
 
 
 def refuses(encoding: PositionalEncoding) -> str | None:
-    if why := hidden_from(encoding):
+    if why := why_not_fused(encoding):
         return why
     if "bias" not in encoding.seams:
         return "it has no bias"

@@ -1,0 +1,214 @@
+"""What the seams of encodings share: checks of their arguments, tables, and shapes.
+
+Every check raises ValueError or TypeError that names the argument, what it got and what was expected.
+Legend: b batch, h query heads, g key heads, i query, j key, t tokens, d channel, n distances.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+
+import torch
+from torch import Tensor
+
+from posenc.support import checks
+from posenc.support.checked import check_arguments
+from posenc.support.identity import label, without_digests
+from posenc.support.precision import working_dtype
+from posenc.support.tensor_checks import INTEGERS, readable
+
+if TYPE_CHECKING:
+    from posenc.encoding import PositionalEncoding
+    from posenc.positions import Positions
+    from posenc.support.shapes import Float, Num
+
+Side = Literal["query", "key", "value", "output"]
+SIDES = get_args(Side)
+Heads = TypeVar("Heads", bound=Callable[..., Any])
+
+
+def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:
+    """Raises ValueError for the wrong number of axes, TypeError for reals where whole positions are needed."""
+    axes = 1 if at.coords.ndim == 2 else at.coords.shape[2]
+    if axes != encoding.axes or (axes == 1 and at.coords.ndim == 3):
+        raise ValueError(
+            f"{type(encoding).__name__}: reads {encoding.axes} coordinate(s) per token, got coords {list(at.coords.shape)}"
+        )
+    if integers and at.coords.dtype not in INTEGERS:
+        raise TypeError(f"{type(encoding).__name__}: needs integer positions, got {at.coords.dtype}")
+
+
+def check_range(encoding: PositionalEncoding, at: Positions, low: float, high: float, why: str) -> None:
+    """Positions outside low … high: ValueError that names position and limit on the CPU, device assert elsewhere."""
+    check_between(at.coords, low, high, f"{type(encoding).__name__}: position", f": {why}")
+
+
+def check_between(values: Tensor, low: float, high: float, name: str, why: str = "") -> None:
+    """Values outside low … high: ValueError that names the first of them on the CPU, a device assert elsewhere."""
+    if readable(values) and values.numel():  # one pass, for each decoded token
+        least, largest = values.aminmax()
+        if low <= least.item() and largest.item() <= high:
+            return
+    check_accepted(values, (values >= low) & (values <= high), f"{name} {{}} is outside {low} … {high}{why}")
+
+
+def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
+    """Values that are not accepted: the same, with the first of them in place of "{}" in the message."""
+    if not readable(values):
+        torch._assert_async(accepted.all(), message)
+    elif not bool(accepted.all()):
+        raise ValueError(message.replace("{}", str(values[~accepted][0].tolist())))
+
+
+def is_plain(x: Tensor, at: Positions, axes: int) -> bool:
+    """Whether x is a dense tensor of real numbers with so many axes and `at` has coordinates: the usual case, quickly."""
+    if type(x) is not Tensor or x.layout is not torch.strided or x.is_nested:
+        return False
+    return x.ndim == axes and x.is_floating_point() and isinstance(getattr(at, "coords", None), Tensor)
+
+
+def check_tokens(encoding: PositionalEncoding, x: Tensor, at: Positions, axis: int) -> None:
+    """Raises TypeError for x of integers, ValueError where `at` has not the tokens of x, which are along `axis`."""
+    if not x.is_floating_point():
+        raise TypeError(f"{type(encoding).__name__}: x: expected real numbers, got {x.dtype}; they would be rounded to 0")
+    if at.coords.is_meta is not x.is_meta:
+        raise ValueError(f"x, at: expected one device, got {x.device} and positions on {at.coords.device}")
+    # Not `at.batch not in (1, …)`: torch.compile does not find a batch there that is a symbol in the graph.
+    if at.length != x.shape[axis] or (at.batch != 1 and at.batch != x.shape[0]):
+        tokens = f"[{x.shape[0]}, {x.shape[axis]}] of x"
+        raise ValueError(f"{type(encoding).__name__}: has positions [{at.batch}, {at.length}] for tokens {tokens}")
+
+
+def check_pair(encoding: PositionalEncoding, q: Tensor, k: Tensor, at: Positions) -> None:
+    """Raises ValueError and TypeError for queries and keys at the same positions as `check_width`, `check_tokens` do."""
+    (rows, tokens), of_q, of_k, width = at.coords.shape[:2], q.shape, k.shape, encoding.d_head
+    fit = of_q[2] == of_k[2] == tokens and of_q[3] == of_k[3] == width
+    if not fit or rows != 1 or not (q.is_floating_point() and k.is_floating_point()) or at.coords.is_meta is not q.is_meta:
+        for x in (q, k):
+            check_width(encoding, "d_head", x.shape[-1], width)  # type: ignore[arg-type]
+            check_tokens(encoding, x, at, axis=2)
+
+
+def check_embeddings(encoding: PositionalEncoding, x: Tensor, at: Positions) -> None:
+    """Raises ValueError for embeddings x [b, t, d] of another width than the encoding's, and as `check_tokens` does."""
+    check_width(encoding, "d_model", x.shape[-1], encoding.d_model)  # type: ignore[arg-type]
+    check_tokens(encoding, x, at, axis=1)
+
+
+def check_width(encoding: PositionalEncoding, name: str, got: int, expected: int, of: str = "x") -> None:
+    """Raises ValueError for an axis of argument `of` that has another size than the encoding was built for."""
+    if got != expected:
+        raise ValueError(f"{type(encoding).__name__}: built for {name}={expected}, got a tensor with {got} as {of}")
+
+
+def check_added(encoding: PositionalEncoding, added: Float[Tensor, "*s d"], v: Float[Tensor, "b g j d"]) -> None:
+    """Raises ValueError for values v of another width than the vectors that the encoding adds to the output."""
+    if added.shape[-1] != v.shape[-1]:
+        raise ValueError(
+            f"v: {type(encoding).__name__} adds vectors of {added.shape[-1]} channels to the output, expected values of as "
+            f"many, got {list(v.shape)}"
+        )
+
+
+def check_distances(delta: Num[Tensor, "n"]) -> None:
+    """Raises TypeError or ValueError for what is no tensor [n] of integers or reals."""
+    if type(delta) is not Tensor or delta.layout is not torch.strided or delta.ndim != 1 or delta.is_complex():
+        check_arguments(check_distances, delta)
+
+
+def checked_heads(heads: Heads, _: Any = None) -> Heads:
+    """A `heads` method that is called with whole numbers 0 <= start < stop, up to the configuration's n_heads."""
+
+    @functools.wraps(heads)
+    def checked_heads(self: Any, start: int, stop: int) -> Any:
+        n_heads = self.configuration.get("n_heads")
+        whole = all(checks.is_whole(bound) for bound in (start, stop))
+        if not whole or not 0 <= start < stop or (checks.is_whole(n_heads) and stop > n_heads):
+            upper = f" <= n_heads={n_heads}" if checks.is_whole(n_heads) else ""
+            raise ValueError(
+                f"{type(self).__name__}: heads: expected whole numbers 0 <= start < stop{upper}, "
+                f"got start={start!r}, stop={stop!r}"
+            )
+        return heads(self, start, stop)
+
+    return checked_heads  # type: ignore[return-value]
+
+
+def turns(side: Side) -> bool:
+    """Whether a rotation acts on that side: on queries and keys. Raises ValueError for a side that there is not."""
+    if side not in SIDES:
+        raise ValueError(f"side: expected one of {', '.join(map(repr, SIDES))}, got {side!r}")
+    return side in ("query", "key")
+
+
+def rotates(encoding: PositionalEncoding, x: Tensor, at: Positions, side: Side) -> bool:
+    """`turns(side)`; if it is true, x [b, h, t, d] is checked too. Raises ValueError and TypeError as these checks do."""
+    if not turns(side):
+        return False
+    check_width(encoding, "d_head", x.shape[-1], encoding.d_head)  # type: ignore[arg-type]
+    check_tokens(encoding, x, at, axis=2)
+    return True
+
+
+def into(x: Tensor, out: Tensor | None) -> Tensor:
+    """x, or `out` holding it. Raises ValueError for an `out` of another shape or dtype."""
+    if out is None or out is x:
+        return x
+    if not isinstance(out, Tensor) or out.is_nested:
+        raise TypeError(f"out: expected a tensor, got {type(out).__name__}")
+    if out.shape != x.shape or out.dtype != x.dtype:
+        raise ValueError(f"out: expected {x.dtype} {list(x.shape)} as x is, got {out.dtype} {list(out.shape)}")
+    return out.copy_(x)
+
+
+def tables_at(encoding: PositionalEncoding, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+    """The tables of the encoding that `at` carries, or fresh ones where it carries none; for x of that dtype.
+
+    Raises ValueError for tables of another encoding alone, and for some of another dtype.
+    """
+    wanted = working_dtype(dtype)
+    if not at.tables:
+        return encoding.tables(at, wanted)
+    if (tables := at.tables.get(encoding.identity)) is None:
+        prepared = ", ".join(map(without_digests, at.tables))
+        another = "another " if label(encoding) in prepared else ""
+        raise ValueError(
+            f"positions: prepared by {prepared}, used with {another}{label(encoding)}; "
+            "call prepare() of the encoding that reads them"
+        )
+    if tables[0].dtype != wanted:
+        raise ValueError(
+            f"positions: prepared in {tables[0].dtype}, but {dtype} needs {wanted}; call prepare(at, dtype={wanted})"
+        )
+    if not torch.compiler.is_compiling() and tables[0].is_inference() and torch.is_grad_enabled():
+        return tuple(table.clone() for table in tables)  # prepared in inference mode: autograd cannot save those
+    return tables
+
+
+def for_heads(
+    encoding: PositionalEncoding, table: Float[Tensor, "b t g ..."], x: Float[Tensor, "b h t d"], what: str
+) -> Float[Tensor, "b h t ..."]:
+    """A table of g key heads for each of the h heads of x: h/g heads in a row share one.
+
+    what    what the table holds, in the plural, for the message
+    Raises ValueError if g does not divide h.
+    """
+    heads, own = x.shape[1], table.shape[2]
+    if heads % own:
+        raise ValueError(f"{type(encoding).__name__}: x: {heads} heads cannot share the {what} of {own}")
+    return table.transpose(1, 2).repeat_interleave(heads // own, dim=1)
+
+
+def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:
+    """The bias, after a check that it has the heads of q, [b, h, i, d].
+
+    Raises ValueError otherwise: with fewer heads, kernels would read past its end; with more, the last would be lost.
+    """
+    if bias.shape[0] != q.shape[1]:
+        raise ValueError(
+            f"the encoding has a bias for {bias.shape[0]} heads, q has {q.shape[1]}: make it with n_heads={q.shape[1]}, "
+            "or give every slice of the heads its own with encoding.heads(start, stop)"
+        )
+    return bias

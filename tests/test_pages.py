@@ -114,7 +114,8 @@ def test_what_is_written_otherwise_is_refused_and_the_file_named(mine, name, old
 
 STUDIED = {
     *("nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "alibi", "t5", "rope", "xpos", "cope"),
-    *("linear", "ntk", "yarn"),  # put into the trained RoPE
+    *("kerple", "fire", "fox", "pope", "path", "drope"),
+    *("linear", "ntk", "yarn", "self_extend"),  # put into the trained RoPE
 }
 """Entries of the shipped study of the language model: their pages begin with its curve."""
 HEADINGS = ("Example", "What it costs", "Where it breaks", "What differs", "Options", "More")

@@ -209,7 +209,7 @@ def test_pages_of_measured_encodings_have_their_curve(staged):
     study = json.loads((ROOT / "src/posenc/catalogue/measured.json").read_text(encoding="utf-8"))
     task = next(one for one in study["tasks"] if one["name"] == "language_model")
     cells = {arm["name"]: arm["cells"] for arm in task["arms"]} | {arm["name"]: arm["cells"] for arm in task["after"]}
-    cells["linear"] = cells["interpolation"]
+    cells |= {"linear": cells["interpolation"], "drope": cells["rope+dropped"]}
     for language in ("en", "zh"):
         for entry in ENTRIES:
             text = (staged / "pages" / language / "encodings" / f"{entry.name}.md").read_text(encoding="utf-8")

@@ -26,7 +26,8 @@ def arms() -> dict[str, dict[str, Any]]:
     """What the study measured, by the entry on whose page it stands."""
     task = measured.task(TASK)
     after = {arm["name"]: arm for arm in task["after"]}
-    return {arm["name"]: arm for arm in task["arms"]} | {name: after[said] for name, said in AFTER.items()}
+    trained = {arm["name"]: arm for arm in task["arms"]}
+    return trained | {"drope": trained["rope+dropped"]} | {name: after[said] for name, said in AFTER.items()}
 
 
 def curve(name: str, language: Language) -> str:

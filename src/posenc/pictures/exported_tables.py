@@ -111,9 +111,9 @@ def write_tables(tables: ExportedTables, path: str | os.PathLike[str], form: For
 
 @torch.no_grad()
 def turns_embeddings(encoding: PositionalEncoding) -> bool:
-    """Whether `embed` turns embeddings instead of adding to them: zeros stay zeros, and ones change."""
+    """Whether `embed` turns embeddings instead of adding to them: each token alone, zeros stay zeros, and ones change."""
     width: Any = encoding.configuration.get("d_model")
-    if "embed" not in encoding.seams or not checks.is_whole(width):
+    if "embed" not in encoding.seams or "local" not in encoding.traits or not checks.is_whole(width):
         return False
     zeros = next(encoding.parameters(), torch.zeros(1)).new_zeros(1, 1, width)
     first = torch.zeros(1, 1, *([encoding.axes] if encoding.axes > 1 else []), dtype=torch.int64, device=zeros.device)

@@ -138,6 +138,7 @@ def _python(asked: Parameters) -> str:
     one_word = "\nx, w_k = x[:, :1].expand_as(x), w_q  # one word everywhere, its key the same as its query"
     return f"""import torch
 import posenc
+from posenc.structure import scale_of
 
 
 {source}

@@ -54,8 +54,13 @@ def on_the_first_screen(page, text: str) -> None:
     assert page.locator(".row-card").evaluate(inside, text), text
 
 
-@pytest.mark.parametrize("lang", ["en", "zh"])
-@pytest.mark.parametrize("name", SHOWN)
+SOME_ZH = ("S1", "S7", "S15", "S16")  # make acceptance opens every row in both languages
+EACH = [(name, "en") for name in SHOWN] + [
+    pytest.param(name, "zh", marks=() if name in SOME_ZH else pytest.mark.acceptance) for name in SHOWN
+]
+
+
+@pytest.mark.parametrize(("name", "lang"), EACH)
 def test_a_row_is_whole_on_the_first_screen(opened, name, lang):
     view, texts = SHOWN[name]
     page = opened("table?length=2", lang=lang, width=1440, height=900)

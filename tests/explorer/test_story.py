@@ -139,7 +139,7 @@ def test_a_word_is_the_same_element_in_every_step_and_sentence(opened):
     wanted = [[word] * count for word in range(7)]
     colours = page.locator(f"{TOKENS} .chip").evaluate_all("all => all.map((one) => one.style.stroke)")
     assert len(set(colours)) == 7
-    for step in (*STEPS[1:], *STEPS[-2::-1]):
+    for step in (*STEPS[1:], *STEPS[-2:-4:-1]):
         page.click(f".rail a[href*='step={step}']")
         expect(page.locator(".view-story")).to_have_attribute("data-step", step)
         assert tokens.evaluate_all(KEPT) == wanted, step
@@ -183,7 +183,7 @@ def test_nothing_jumps_and_without_motion_all_is_placed_at_once(opened, still):
 def test_only_what_is_seen_moves_and_numbers_wait_for_their_cells(opened):
     """What moves unseen, and text that moves, is what makes the frames of a step slow."""
     page = opened("story?sentence=I+love+you+and+you+love+me")
-    for step in (*STEPS[1:], *STEPS[-2::-1]):
+    for step in (*STEPS[1:], *STEPS[-2:-4:-1]):
         moving = page.evaluate(
             """(step) => new Promise((done) => {
               document.querySelector(`.rail a[href*="step=${step}"]`).click();

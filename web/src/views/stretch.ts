@@ -41,7 +41,7 @@ export const view: View = {
   name: "stretch",
   title: both("Stretch a trained model", "拉长一个训练好的模型"),
   idea: both(
-    "Two models were trained on texts of 128 bytes: lengthen the text and read what they write. RoPE meets angles that it has not seen in training, ALiBi's penalty goes on as a straight line, and YaRN changes the frequencies of the trained RoPE model.",
+    "Two models were trained on 128 bytes: lengthen the text, read what they write. RoPE meets angles that it has not seen in training, ALiBi's penalty goes on as a straight line, and YaRN changes the frequencies of the trained RoPE model.",
     "两个小模型训练时每次只读 128 字节：把文本拉长，看它们写出什么。RoPE 会遇到训练中没有见过的角度，ALiBi 的惩罚照样沿直线延伸，YaRN 则修改已训练好的 RoPE 模型的频率。",
   ),
   notice: [

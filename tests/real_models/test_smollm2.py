@@ -27,7 +27,7 @@ pytestmark = pytest.mark.acceptance
 PROMPT = "It was the schoolmaster of mathematics who first told me about the hot springs, and"
 GENERATED = 2000
 KEPT = Path(__file__).parents[2] / "results" / "real" / "smollm2-botchan.jsonl"
-NEAR = 5e-4  # of logits up to 30, in float32, after 30 layers that sum in another order; a wrong layout moves them by 10
+NEAR = 5e-4  # of logits up to 30, in float32, after 30 layers that sum in another order
 
 
 @pytest.fixture(scope="module")
@@ -125,12 +125,10 @@ def test_logits_and_text_are_the_models_own(put_on, by_itself, tokenizer, tokens
     assert torch.equal(continued(changed, tokenizer(PROMPT, return_tensors="pt").input_ids, 60)[0], text)
 
 
-def test_another_layout_is_another_model(model, tokens, by_itself):
-    pt.attach(model, own())
-    try:
-        assert (logits(model, tokens) - by_itself[0]).abs().max() > 10
-    finally:
-        pt.detach(model)
+def test_another_layout_is_refused_and_the_model_stays_as_it_is(model, tokens, by_itself):
+    with pytest.raises(ValueError, match="create it with layout='half'"):
+        pt.attach(model, own())
+    assert torch.equal(logits(model, tokens), by_itself[0])
 
 
 def test_converted_to_interleaved_the_rows_are_those_of_the_gguf_file(saved, tmp_path):

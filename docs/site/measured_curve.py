@@ -83,11 +83,8 @@ def _numbers(arm: dict[str, Any], factors: list[float], language: Language) -> s
 def _caption(arm: dict[str, Any], factors: list[float], task: dict[str, Any], language: Language) -> str:
     study = measured.experiment(TASK)
     why = next((cell["why"][language] for cell in arm["cells"] if "why" in cell), "")
-    numbers, seeds, size = (
-        _numbers(arm, factors, language),
-        max(len(cell.get("seeds", ())) for cell in arm["cells"]),
-        study["size"],
-    )
+    numbers, size = _numbers(arm, factors, language), study["size"]
+    seeds = max(len(cell.get("seeds", ())) for cell in arm["cells"])
     model = f"{size['n_layers']} × {size['d_model']}"
     changed = "" if "converged" in arm else CHANGED[language]
     if language == "zh":

@@ -304,7 +304,7 @@ def stars() -> Figures:
         "alibi": (say("✓ best"), "★★★"),
     }
     found = {row["name"]: row for row in measured_table.table(said)["rows"]}
-    rows: list[tuple[Words, tuple[str | Words, ...]]] = []
+    rows: list[tuple[Said, tuple[Said, ...]]] = []
     for name, (further, fast) in said.items():
         row = found[name]
         bits = (f"{one:.2f}" if one is not None else NONE for one in row["bits"])

@@ -15,9 +15,7 @@ from torch.autograd import forward_ad
 
 def plain_on_cpu(*tensors: Tensor) -> bool:
     """Whether an operator would reach its CPU kernel with these very tensors: eager, no mode, no functional transform."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or forward_ad._current_level >= 0:
-        return False
-    if torch._C._functorch.peek_interpreter_stack() is not None:
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or transformed():
         return False
     for x in tensors:  # a generator costs as much again
         if (type(x) is not Tensor and type(x) is not torch.nn.Parameter) or not x.is_cpu or x.is_neg():

@@ -127,7 +127,10 @@ def _round(value: float | None) -> float | None:
 def main(arguments: Sequence[str]) -> None:
     if not arguments:
         sys.exit("usage: python -m posenc.lab.extract FOLDER ...")
-    found = made(*map(Path, arguments))
+    try:
+        found = made(*map(Path, arguments))
+    except ValueError as error:
+        sys.exit(str(error))
     FILE.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 

@@ -52,7 +52,10 @@ def command(
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 for what is unusual, too.")] = False,
     timeout: Timeout = LIMIT,
     laws: Annotated[
-        bool, typer.Option("--laws", help="Print every law and exit.", is_eager=True, callback=_list_laws)
+        bool,
+        typer.Option(
+            "--laws", help="Print every law of encodings and callables, and exit.", is_eager=True, callback=_list_laws
+        ),
     ] = False,
 ) -> None:
     """Try the laws of position on an implementation, and identify its layout, base, scaling, slopes or buckets.

@@ -44,10 +44,10 @@ def serves(frequencies: Frequencies) -> bool:
     return frequencies.arithmetic == "float64" and not frequencies.axes and frequencies.cos_sin_scale == 1
 
 
-def within(at: Positions) -> bool:
+def within(at: Positions, *tokens: Tensor) -> bool:
     """Whether tokens at these positions are turned so: few, consecutive, in eager code on the CPU."""
     coords = at.coords
-    if at.consecutive_in != "row" or not plain_on_cpu(coords):  # first: no graph depends on a length
+    if at.consecutive_in != "row" or not plain_on_cpu(coords, *tokens):  # first: no graph depends on a length
         return False
     return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST and kernel() is not None
 
@@ -81,12 +81,9 @@ def turned_at(
 
 
 def _served(q: Tensor, k: Tensor, at: Positions, pairs: int, start: int) -> bool:
-    coords = at.coords
-    if at.consecutive_in != "row" or not plain_on_cpu(coords, q, k) or wants_gradient(q, k):
+    if not within(at, q, k) or wants_gradient(q, k):
         return False
-    if coords.ndim != 2 or coords.dtype != torch.int64 or not 0 < coords.numel() <= MOST or kernel() is None:
-        return False
-    (rows, tokens), of_q = coords.shape, q.shape
+    (rows, tokens), of_q = at.coords.shape, q.shape
     return q.dtype in TYPES and of_q[2] == tokens and rows in (1, of_q[0]) and start + 2 * pairs <= of_q[3]
 
 

@@ -36,14 +36,13 @@ def table_of(encoding: PositionalEncoding, length: int, width: int) -> Float[Ten
     ROTATE   what it makes of a query whose every pair is (1, 0): cos and sin of the angle, with xPos's factor
     """
     at = Positions.arange(1, length)
-    if "embed" in encoding.seams and not turns_embeddings(encoding):
+    turning = turns_embeddings(encoding)
+    if "embed" in encoding.seams and not turning:
         return encoding.embed(torch.zeros(1, length, width, dtype=torch.float64), at)[0]
     if encoding.seams & {"embed", "rotate"}:
         ones = torch.ones(1, length, width // 2, dtype=torch.float64)
         pairs = layouts.join(ones, torch.zeros_like(ones), getattr(encoding, "layout", "interleaved"))
-        return (
-            encoding.embed(pairs, at)[0] if turns_embeddings(encoding) else encoding.rotate(pairs[None], at, "query")[0, 0]
-        )
+        return encoding.embed(pairs, at)[0] if turning else encoding.rotate(pairs[None], at, "query")[0, 0]
     raise ValueError(
         f"encoding: {type(encoding).__name__} adds to the scores, not to the tokens; it has no table of positions"
     )

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from lab_results import TASKS, Asked, write
+from posenc.lab.experiment.change import Then
 from posenc.lab.findings import property_sentences, statistics
 from posenc.lab.findings.assemble import findings
 from posenc.lab.findings.comparing import best
@@ -752,15 +753,25 @@ def test_seeds_that_disagree_are_counted(tmp_path: Path) -> None:
     assert row["decided_by"] is None  # no preset has more seeds
 
 
-def test_what_the_lab_cannot_test_has_no_verdict(tmp_path: Path) -> None:
-    """The papers trained on after the change. The numbers stand beside it."""
-    for bits in (2.04, 3.0):
-        value = but(lambda asked, bits=bits: {"interpolation": bits, "yarn": 2.0}.get(asked.change))
-        row = verdict(found_in(tmp_path / str(bits), value=value), "at the factor, 2×: YaRN")
-        assert (row["verdict"], row["kind"], row["trial"]) == ("not tested", None, None)
-        assert f"interpolation {bits:.2f}, YaRN 2.00 bits" in row["ours"]["en"]
-        assert row["why"]["en"].startswith("theirs was trained on at the longer length")
-        assert row["needs"]["en"] == "then: in the experiment, which trains on after the change"
+def test_a_claim_about_training_on_is_decided_by_models_that_were_trained_on(plain_found: dict[str, Any]) -> None:
+    """The papers trained on after the change: numbers of models that were not say nothing of it."""
+    (claim,) = (claim for claim in published.CLAIMS if claim.words.en.startswith("at the factor, 2×: YaRN"))
+    judged = published.row(claim, plain_found)
+    assert (judged["verdict"], judged["kind"], judged["trial"]) == ("not tested", None, None)
+    assert judged["why"]["en"].startswith("theirs was trained on at the longer length")
+    assert judged["needs"]["en"] == "then: in the experiment, which trains on after the change"
+
+    task = plain_found["tasks"][0]
+    for bits, holds in ((2.04, "agree"), (3.0, "disagree")):
+        for method, mean in (("yarn", 2.0), ("interpolation", bits)):
+            cell = {"mean": mean, "seeds": {str(seed): mean for seed in range(3)}, "state": None}
+            trained = Then(change=f"{method}@2", steps=600, length=128).word
+            task["after"].append({"change": trained, "cells": dict.fromkeys(map(str, task["lengths"]), cell)})
+        judged = published.row(claim, plain_found)
+        assert judged["verdict"] == holds
+        assert f"interpolation (factor 2) {bits:.2f}" in judged["ours"]["en"]
+        assert judged["why"]["en"].endswith("trained on after the change: 600 steps at 128")
+        del task["after"][-2:]
 
 
 def test_each_inequality_is_decided_over_the_seeds_that_its_encodings_share() -> None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from posenc.lab import tasks
+from posenc.lab.experiment.change import TRAINED
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
 from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
@@ -142,6 +143,18 @@ def changed(task: Found, change: str, length: int) -> Score:
     needs = say("after: [{change}] in the experiment", change=change)
     name = change_title(change)
     raise Untested(say("{name} was not tried after training", name=name), needs)
+
+
+def trained_on(task: Found, change: str) -> Found:
+    """The RoPE model that was changed and then trained on, with its cells by length."""
+    arm_of(task, "rope")
+    for after in task["after"]:
+        if after["change"].startswith(f"{change}{TRAINED}"):
+            return {"name": "rope", **after}
+    raise Untested(
+        say("theirs was trained on at the longer length after the change; this experiment does not do that"),
+        say("then: in the experiment, which trains on after the change"),
+    )
 
 
 # Telling -------------------------------------------------------------------------------------------------------------

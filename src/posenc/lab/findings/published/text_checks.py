@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from posenc.lab.experiment.change import Change
 from posenc.lab.findings.criteria import FLAT
 from posenc.lab.findings.published.deciding import (
     Link,
@@ -33,6 +34,7 @@ from posenc.lab.findings.published.our_scores import (
     side_by_side,
     task_of,
     times,
+    trained_on,
     untrained_buckets,
 )
 from posenc.lab.findings.titles import change_title, title
@@ -237,10 +239,25 @@ def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
     def judge(found: Found) -> Ours:
         task = task_of(found, TEXT)
         length = length_of(task, at)
-        scores = {change: changed(task, change, length) for change in names}
-        home = changed(task, "", task["length"])
-        said = listed(scores, times(task, length), called=change_title)
-        words = say("{said}; 1×: {mean:.2f}", said=said, mean=home.mean)
-        return decide({**scores, "home": home}, links, words)
+        return _with_home(task, length, {change: changed(task, change, length) for change in names}, links)
 
     return judge
+
+
+def changes_trained_on(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
+    """`changes`, of models that were trained on after the change."""
+
+    def judge(found: Found) -> Ours:
+        task = task_of(found, TEXT)
+        length, after = length_of(task, at), {change: trained_on(task, change) for change in names}
+        ours = _with_home(task, length, {change: score(arm, length) for change, arm in after.items()}, links)
+        how = joined(dict.fromkeys(Words(Change.parse(arm["change"]).trained) for arm in after.values()), "; ", "；")
+        return ours._replace(why=clauses(ours.why, say("trained on after the change: {how}", how=how)))
+
+    return judge
+
+
+def _with_home(task: Found, length: int, scores: dict[str, Score], links: Sequence[Link]) -> Ours:
+    home = changed(task, "", task["length"])
+    said = listed(scores, times(task, length), called=change_title)
+    return decide({**scores, "home": home}, links, say("{said}; 1×: {mean:.2f}", said=said, mean=home.mean))

@@ -483,6 +483,13 @@ def test_out_writes_over_nothing(tmp_path):
     assert bench_.fresh(tmp_path / "a" / "b").is_dir()
 
 
+def test_pictures_that_cannot_be_drawn_are_refused_before_anything_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ModuleNotFoundError, match="matplotlib"):
+        bench_.fresh(tmp_path / "results")
+    assert not (tmp_path / "results").exists()
+
+
 @pytest.fixture
 def handlers():
     kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}

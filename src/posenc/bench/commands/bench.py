@@ -141,7 +141,10 @@ def asked(
 
 
 def fresh(out: Path) -> Path:
-    """Creates the output folder. Raises FileExistsError if it is a file or not empty."""
+    """Creates the output folder. Raises FileExistsError if it is a file or not empty; ModuleNotFoundError without
+    matplotlib, which draws the pictures when an hour has been measured."""
+    import matplotlib  # noqa: F401
+
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise FileExistsError(f"--out {out}: {'is not empty' if out.is_dir() else 'is a file'}; name a new folder")
     out.mkdir(parents=True, exist_ok=True)

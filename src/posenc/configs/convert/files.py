@@ -119,5 +119,9 @@ def as_bytes(tensor: Tensor) -> Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
-def same_bits(one: Tensor, other: Tensor) -> bool:
-    return one.dtype == other.dtype and one.shape == other.shape and torch.equal(as_bytes(one), as_bytes(other))
+def same_bits(tensor: Tensor, other_tensor: Tensor) -> bool:
+    return (
+        tensor.dtype == other_tensor.dtype
+        and tensor.shape == other_tensor.shape
+        and torch.equal(as_bytes(tensor), as_bytes(other_tensor))
+    )

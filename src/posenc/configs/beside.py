@@ -45,10 +45,10 @@ def _with_layout(keys: Keys, files: Mapping[str, Header]) -> Keys:
             keys.error(RECORD, say("the weights beside this file do not record a layout: they may not have been converted"))
         return keys
     if len(recorded) > 1:
-        layouts = ", ".join(sorted(str(layout or "none") for layout in recorded))
+        kinds = ", ".join(sorted(str(layout or "none") for layout in recorded))
         keys.error(
             RECORD,
-            say("the weights record different layouts ({layouts}): convert them again from the original", layouts=layouts),
+            say("the weights record different layouts ({layouts}): convert them again from the original", layouts=kinds),
         )
         return keys
     layout = str(recorded.pop())
@@ -115,5 +115,4 @@ def _turned(use: Use, layout: str) -> Use:
     arguments: dict[str, Any] = dict(use.arguments)
     if use.rotation is None or arguments.get("layout") in (None, layout) or "returns" in arguments:
         return use
-    said_by = dict(use.said_by) | {"layout": RECORD}
-    return replace(use, arguments=tuple((arguments | {"layout": layout}).items()), said_by=tuple(said_by.items()))
+    return replace(use, arguments=tuple((arguments | {"layout": layout}).items())).with_said_by({"layout": RECORD})

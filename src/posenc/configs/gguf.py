@@ -279,8 +279,7 @@ def _uses(file: GGUF, keys: Keys, architecture: str) -> tuple[Use | None, Use | 
     rotation = Rotation(width, base if base is not None else _base(keys))
     sliding = _rope(keys, architecture, rotation, "attention.key_length_swa")
     origin = keys.said_by("rope.freq_base_swa") if keys.has("rope.freq_base_swa") else "constant of the code"
-    said_by = dict(sliding.said_by) | ({"base": origin} if base is not None else {})
-    return full, replace(sliding, said_by=tuple(said_by.items()))
+    return full, sliding if base is None else sliding.with_said_by({"base": origin})
 
 
 def _d_head(keys: Keys, key: str = "attention.key_length") -> int:
@@ -416,10 +415,8 @@ def _axes(keys: Keys, pairs: int) -> tuple[tuple[str, tuple[tuple[str, Any], ...
     return ((how, (("sizes", sizes),)),)
 
 
-def _kept(width: int, base: float, kind: str, parameters: dict[str, Any]) -> Rotation:
-    return Rotation(
-        width, base, kind, tuple(sorted((name, value) for name, value in parameters.items() if value is not None))
-    )
+def _kept(width: int, base: float, kind: str, options: dict[str, Any]) -> Rotation:
+    return Rotation(width, base, kind, tuple(sorted((name, value) for name, value in options.items() if value is not None)))
 
 
 def divided(width: int, base: float, *, arithmetic: Arithmetic, factors: tuple[float, ...]) -> Frequencies:

@@ -146,11 +146,9 @@ class Keys:
         if value is default:
             return value
         most = _most(name)
-        for number in value:
-            if not isinstance(number, int) or not least <= number <= most:
-                raise ConfigError(
-                    f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(number)}"
-                )
+        for n in value:
+            if not isinstance(n, int) or not least <= n <= most:
+                raise ConfigError(f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(n)}")
         return value
 
     def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -155,6 +155,10 @@ class Use:
     def rotation(self) -> Rotation | None:
         return next((value for _, value in self.arguments if isinstance(value, Rotation)), None)
 
+    def with_said_by(self, said_by: Mapping[str, str]) -> Use:
+        """The same, with where these arguments come from."""
+        return replace(self, said_by=tuple({**dict(self.said_by), **said_by}.items()))
+
 
 @dataclass(frozen=True)
 class Layer:
@@ -267,7 +271,7 @@ class PositionSpec:
         from posenc.attention import attend
 
         of_layer = self.layer(layer)
-        layer_options: dict[str, Any] = {
+        of_options: dict[str, Any] = {
             "causal": of_layer.causal,
             "window": of_layer.reach_both_ways,
             "chunk": of_layer.chunk,
@@ -275,7 +279,7 @@ class PositionSpec:
         if not of_layer.attends:
             raise ValueError(f"layer: {layer} is {of_layer.kind.replace('_', ' ')}, not attention; see spec.layers")
         encoding = self.encoding(layer, exact=exact)
-        out: Tensor = attend(q, k, v, encoding, at_q, at_k, **{**layer_options, **options})
+        out: Tensor = attend(q, k, v, encoding, at_q, at_k, **{**of_options, **options})
         return out
 
     @checked

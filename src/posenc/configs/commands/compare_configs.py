@@ -35,8 +35,7 @@ def command(
     differing, unfelt = differences(spec, other), without_effect(spec, other, file, other_file)
     if as_json:
         report = {
-            name: [asdict(difference) for difference in listed]
-            for name, listed in (("differences", differing), ("not_in_effect", unfelt))
+            name: [asdict(d) for d in listed] for name, listed in (("differences", differing), ("not_in_effect", unfelt))
         }
         typer.echo(json.dumps({"same": not differing, **report}, ensure_ascii=False))
         raise typer.Exit(1 if differing else 0)

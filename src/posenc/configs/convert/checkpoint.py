@@ -62,23 +62,23 @@ def convert(
     """
     layouts.check(to)
     source, out = Path(source), Path(out)
-    sizes_given = {
+    head_sizes = {
         "n_heads": n_heads,
         "n_kv_heads": n_kv_heads,
         "d_head": d_head,
         "rotary_dim": rotary_dim,
         "trailing": trailing,
     }
-    files_of_checkpoint = look(source, out)
-    config = sizes.read_sizes(files_of_checkpoint.folder)
-    files = opened(files_of_checkpoint.shards)
-    tensors = gathered(files, files_of_checkpoint.weight_map)
+    sources = look(source, out)
+    config = sizes.read_sizes(sources.folder)
+    files = opened(sources.shards)
+    tensors = gathered(files, sources.weight_map)
     now, known_from = layout_of(files, config, layout_now, to)
-    heads = sizes.heads(config, sizes_given)
+    heads = sizes.heads(config, head_sizes)
     options = options._replace(fused=options.fused or FUSED.get(family(config)))
     changes = plan(tensors, heads, options)
     total = sum(map(nbytes, tensors.values()))
-    _check_space(out.parent, total + sum(path.stat().st_size for path in files_of_checkpoint.others))
+    _check_space(out.parent, total + sum(path.stat().st_size for path in sources.others))
     advance = _counted(progress, 2 * total)
     with folder_next_to(out) as folder:
         for file in files:
@@ -86,7 +86,7 @@ def convert(
             stage = advance(f"writing {file.path.name}")
             write(folder / file.path.name, first, _converted(file, changes, heads, now, to), stage)
             file.release()
-        switched = _copy(files_of_checkpoint, folder, config, to)
+        switched = _copy(sources, folder, config, to)
         written = [TensorFile(folder / file.path.name) for file in files]
         for old, new in zip(files, written, strict=True):
             if new.metadata != old.metadata | {RECORD: to}:
@@ -95,7 +95,7 @@ def convert(
             old.release()
             new.release()
         scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
-        _publish(folder if files_of_checkpoint.weight_map is not None else folder / files_of_checkpoint.shards[0].name, out)
+        _publish(folder if sources.weight_map is not None else folder / sources.shards[0].name, out)
     return {
         "in": str(source),
         "out": str(out),
@@ -108,9 +108,9 @@ def convert(
         "permuted": sorted(changes),
         "bytes": total,
         "scores": scores._asdict() if scores else None,
-        "copied": [str(path.relative_to(files_of_checkpoint.folder)) for path in files_of_checkpoint.others],
-        "left_out": files_of_checkpoint.left_out,
-        "notes": _notes(config, to, scores is None, switched, files_of_checkpoint),
+        "copied": [str(path.relative_to(sources.folder)) for path in sources.others],
+        "left_out": sources.left_out,
+        "notes": _notes(config, to, scores is None, switched, sources),
     }
 
 
@@ -215,7 +215,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, checkpoint: Found) -> list[str]:
+def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, sources: Found) -> list[str]:
     name, notes = family(config), []
     if switched:
         notes.append(f"{SWITCH} in config.json is now {str(to == 'interleaved').lower()}, so {name}'s own code reads OUT")
@@ -225,8 +225,6 @@ def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, c
         notes.append(f"transformers' {name} reads {known_layout(config)}: load OUT with code that reads {to}")
     if unscored:
         notes.append("no layer has both queries and keys with finite, nonzero scores, so scores were not compared")
-    if checkpoint.left_out:
-        notes.append(
-            f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(checkpoint.left_out)}"
-        )
+    if sources.left_out:
+        notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(sources.left_out)}")
     return notes

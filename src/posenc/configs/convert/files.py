@@ -119,9 +119,5 @@ def as_bytes(tensor: Tensor) -> Tensor:
     return tensor.contiguous().reshape(-1).view(torch.uint8)
 
 
-def same_bits(tensor: Tensor, other_tensor: Tensor) -> bool:
-    return (
-        tensor.dtype == other_tensor.dtype
-        and tensor.shape == other_tensor.shape
-        and torch.equal(as_bytes(tensor), as_bytes(other_tensor))
-    )
+def same_bits(a: Tensor, b: Tensor) -> bool:
+    return a.dtype == b.dtype and a.shape == b.shape and torch.equal(as_bytes(a), as_bytes(b))

@@ -44,7 +44,7 @@ def latent(
     said_by = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
     if interleave is None and "returns" in options:
         said_by["layout"] = keys.said_by("rope_interleave")
-    return with_softmax_scale(keys, replace(use, said_by=tuple((dict(use.said_by) | said_by).items())))
+    return with_softmax_scale(keys, use.with_said_by(said_by))
 
 
 def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:

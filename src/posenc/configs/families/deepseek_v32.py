@@ -30,13 +30,11 @@ def indexer(
         said_by = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
         arguments = (("d_head", width), *layout.items(), ("frequencies", plain), ("trailing", trailing))
         uses = (Use("encodings.rope.RoPE", arguments, said_by),)
-    layers_of_indexer = [
+    stack = [
         Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
         for number in range(keys.whole("num_hidden_layers"))
     ]
-    return PositionSpec(
-        keys.family, part="indexer", layers=tuple(layers_of_indexer), d_head=width, n_heads=keys.whole("index_n_heads")
-    )
+    return PositionSpec(keys.family, part="indexer", layers=tuple(stack), d_head=width, n_heads=keys.whole("index_n_heads"))
 
 
 def indexer_types(keys: Keys, count: int) -> list[str]:

@@ -36,7 +36,7 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
         use = rope(keys, d_head=d_head, label=label, base_key=base_key, sides=("query", "key", "value", "output"), **both)
         if use is None:
             raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers need rotary settings")
-        uses[label] = _with_origin(use, moved.get(label, {}))
+        uses[label] = use.with_said_by(moved.get(label, {}))
     kinds = _kinds(keys, count)
     keys.note(
         "num_key_value_heads",
@@ -104,10 +104,6 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
         "main": origin | {"base": keys.said_by("rope_theta")},
         "compress": origin | {"base": keys.said_by("compress_rope_theta")},
     }
-
-
-def _with_origin(use: Use, origin: dict[str, str]) -> Use:
-    return replace(use, said_by=tuple((dict(use.said_by) | origin).items()))
 
 
 def _indexer(keys: Keys, kinds: tuple[str, ...], use: Use) -> PositionSpec:

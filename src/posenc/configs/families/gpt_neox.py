@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.llama import same_kind
 from posenc.configs.family import decoder, family, head_width
@@ -58,4 +56,4 @@ def _with_fraction(keys: Keys, fraction: float, fraction_key: str, base_key: str
     use = rope(inner, d_head=head_width(keys), partial=True, partial_default=fraction, base_key=base_key)
     if use is None or dict(use.said_by).get("rotary_dim") != "default of the family's code" or not keys.has(fraction_key):
         return use
-    return replace(use, said_by=tuple((dict(use.said_by) | {"rotary_dim": keys.said_by(fraction_key)}).items()))
+    return use.with_said_by({"rotary_dim": keys.said_by(fraction_key)})

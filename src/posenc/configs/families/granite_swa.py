@@ -22,11 +22,7 @@ def granite_swa(keys: Keys) -> PositionSpec:
         return spec
     uses = [_at_base(use, float(base)) for base in bases]
     return replace(
-        spec,
-        layers=tuple(
-            replace(layer, uses=(use_of_layer,) if use_of_layer else ())
-            for layer, use_of_layer in zip(spec.layers, uses, strict=True)
-        ),
+        spec, layers=tuple(replace(layer, uses=(use,) if use else ()) for layer, use in zip(spec.layers, uses, strict=True))
     )
 
 
@@ -35,5 +31,4 @@ def _at_base(use: Use | None, base: float) -> Use | None:
         return None
     settings = dict(use.arguments)
     arguments = settings | {"frequencies": replace(settings["frequencies"], base=base)}
-    said_by = dict(use.said_by) | {"base": "layer_rope_theta"}
-    return replace(use, arguments=tuple(arguments.items()), said_by=tuple(said_by.items()))
+    return replace(use, arguments=tuple(arguments.items())).with_said_by({"base": "layer_rope_theta"})

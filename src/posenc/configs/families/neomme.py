@@ -60,10 +60,8 @@ def _halves(keys: Keys, kinds: tuple[str, ...]) -> list[int | None]:
         seen = sum(before == SLIDING for before in kinds[:number])
         half = (1024 if seen % 2 else short) if kind == SLIDING else None
         if settings is not None:
-            settings_of_layer: Any = next(
-                (inner for key, inner in settings.items() if str(key).isdigit() and int(key) == number), {}
-            )
-            half = settings_of_layer.get("sliding_window", short) if isinstance(settings_of_layer, Mapping) else short
+            inner: Any = next((inner for key, inner in settings.items() if str(key).isdigit() and int(key) == number), {})
+            half = inner.get("sliding_window", short) if isinstance(inner, Mapping) else short
         if half is not None and (type(half) is not int or half < 1):
             raise ConfigError(
                 f"{keys.where('per_layer_config')}.{number}.sliding_window: expected a whole number, got {half!r}"

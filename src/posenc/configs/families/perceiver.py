@@ -29,10 +29,8 @@ CLASSES = {
 @family("perceiver")
 def perceiver(keys: Keys) -> PositionSpec:
     """One part for each kind of input of the file's architectures; all kinds if it names none."""
-    architectures = keys.names("architectures", ())
-    kinds = {kind for name in architectures for kind in CLASSES.get(name, ())} or {
-        kind for all in CLASSES.values() for kind in all
-    }
+    named = keys.names("architectures", ())
+    kinds = {kind for name in named for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
     inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
     count = keys.whole("num_self_attends_per_block", 26)
     if count > 2**14:

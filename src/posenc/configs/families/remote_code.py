@@ -139,11 +139,7 @@ def nemotron_nas(keys: Keys) -> PositionSpec:
     """Llama 3.1's RoPE; block_configs says which layers have no attention."""
     blocks = keys.get("block_configs", [])
     count = keys.whole("num_hidden_layers")
-    if (
-        not isinstance(blocks, list)
-        or len(blocks) not in (0, count)
-        or not all(isinstance(block, dict) for block in blocks)
-    ):
+    if not isinstance(blocks, list) or len(blocks) not in (0, count) or not all(isinstance(b, dict) for b in blocks):
         raise ConfigError(f"{keys.where('block_configs')}: expected one object for each of {count} layers")
     attention = [block.get("attention") or {} for block in blocks] or [{}] * count
     kinds = ["mlp" if settings.get("no_op") or settings.get("replace_with_linear") else FULL for settings in attention]
@@ -273,10 +269,8 @@ def _phi3small_rotation(keys: Keys) -> Use | None:
         raise ConfigError(say("{where}.type: expected 'su'; Phi-3-small's code has no other", where=where))
     inner = Keys(settings, "", keys.where("rope_scaling"))
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
-    rotation = replace(
-        use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales)
-    )
-    return with_rotation(use, rotation)
+    scaled = replace(use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales))
+    return with_rotation(use, scaled)
 
 
 @family("new")
@@ -356,4 +350,4 @@ def siglip_of_timm(keys: Keys) -> PositionSpec:
 
 
 def _said(use: Use | None, **origins: str) -> Use | None:
-    return None if use is None else replace(use, said_by=tuple((dict(use.said_by) | origins).items()))
+    return None if use is None else use.with_said_by(origins)

@@ -51,10 +51,8 @@ def vitdet(keys: Keys) -> PositionSpec:
         keys.note("image_size", LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
-        height, width, origin = square_side_of(keys, "pretrain_image_size")
-        table = [
-            grid(keys, "embeddings.position_embeddings", height, width, origin, reshape=True, prefix=1, mode="bicubic")
-        ]
+        height, width, key = square_side_of(keys, "pretrain_image_size")
+        table = [grid(keys, "embeddings.position_embeddings", height, width, key, reshape=True, prefix=1, mode="bicubic")]
     return _upon(keys, table, layers, clauses(RASTER, say("the table reads (row, column, height, width)")))
 
 

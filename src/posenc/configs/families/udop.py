@@ -58,23 +58,21 @@ def udop(keys: Keys) -> PositionSpec:
 
 
 def _bias(keys: Keys) -> tuple[Use, list[Words]]:
-    biases: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
+    terms: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
     if (
-        not isinstance(biases, (list, tuple))
-        or not biases
-        or any(not isinstance(bias, dict) or bias.get("type") not in ASSUMED for bias in biases)
+        not isinstance(terms, (list, tuple))
+        or not terms
+        or any(not isinstance(bias, dict) or bias.get("type") not in ASSUMED for bias in terms)
     ):
         raise ConfigError(
-            f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, got {biases!r}"[
-                :200
-            ]
+            f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, got {terms!r}"[:200]
         )
-    for bias in biases:
+    for bias in terms:
         if bias.get("prefix_bucket") or bias.get("bidirectional") is False:
             keys.error("relative_bias_args", say("prefix_bucket and one-directional buckets are not supported"))
-    buckets = tuple(bias.get("relative_attention_num_buckets", 32) for bias in biases)
-    scaling = tuple(bias.get("scaling_factor", ASSUMED[bias["type"]][0]) for bias in biases)
-    furthest = tuple(bias.get("max_distance", ASSUMED[bias["type"]][1]) for bias in biases)
+    buckets = tuple(bias.get("relative_attention_num_buckets", 32) for bias in terms)
+    scaling = tuple(bias.get("scaling_factor", ASSUMED[bias["type"]][0]) for bias in terms)
+    furthest = tuple(bias.get("max_distance", ASSUMED[bias["type"]][1]) for bias in terms)
     arguments = (
         ("n_heads", keys.whole("num_heads")),
         ("n_buckets", buckets),
@@ -89,6 +87,6 @@ def _bias(keys: Keys) -> tuple[Use, list[Words]]:
     )
     weights = tuple(
         Weight(f"axis_tables.{n}", f"encoder.relative_bias.biases.{n}.relative_attention_bias.weight")
-        for n in range(len(biases))
+        for n in range(len(terms))
     )
-    return Use("encodings.t5_axes.T5Axes", arguments, said_by, weights), [AXIS[bias["type"]] for bias in biases]
+    return Use("encodings.t5_axes.T5Axes", arguments, said_by, weights), [AXIS[bias["type"]] for bias in terms]

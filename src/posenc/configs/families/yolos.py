@@ -19,14 +19,14 @@ def yolos(keys: Keys) -> PositionSpec:
     """Detection tokens come last and have rows; a further table is added after every layer except the last."""
     count, first = keys.whole("num_detection_tokens", 100), patch_table(keys, prefix=1)
     arguments = (*first.arguments[:3], ("prefix", count + 1), ("mode", "bicubic"))
-    said_by = tuple(pair for pair in first.said_by if pair[0] != "prefix")
-    said_by += (
+    origins = tuple(pair for pair in first.said_by if pair[0] != "prefix")
+    origins += (
         ("prefix", f"{keys.said_by('num_detection_tokens')}, and the class token"),
         ("mode", "constant of the code"),
     )
 
     def table(weight: str, part: tuple[int, int] | None = None) -> Use:
-        return Use(first.encoding, arguments, said_by, (Weight("table", weight, reshape=True, part=part, last=count),))
+        return Use(first.encoding, arguments, origins, (Weight("table", weight, reshape=True, part=part, last=count),))
 
     where = clauses(
         RASTER, OTHER_SIZES, say("the class token first, at (-1, {count}), detection token k last, at (-1, k)", count=count)

@@ -177,7 +177,7 @@ def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
 def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
     assert a.rotation is not None
     assert b.rotation is not None
-    frequencies_a, frequencies_b = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
+    f_a, f_b = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
     for name, default in (
         ("layout", "interleaved"),
         ("returns", None),
@@ -185,26 +185,17 @@ def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference
         ("trailing", False),
         ("d_head", 0),
     ):
-        option_a, option_b = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
-        if option_a != option_b and not (name == "layout" and _permuted(a, b)):
-            yield Difference(
-                where, f"RoPE: {name} {option_a} against {option_b}", 0 if name in ("d_head", "returns") else 1, 0
-            )
-    if len(frequencies_a) != len(frequencies_b) or frequencies_a.axes != frequencies_b.axes:
-        yield Difference(
-            where,
-            f"RoPE: {_pairs(frequencies_a)} against {_pairs(frequencies_b)}",
-            1,
-            min(len(frequencies_a), len(frequencies_b)),
-        )
+        in_a, in_b = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
+        if in_a != in_b and not (name == "layout" and _permuted(a, b)):
+            yield Difference(where, f"RoPE: {name} {in_a} against {in_b}", 0 if name in ("d_head", "returns") else 1, 0)
+    if len(f_a) != len(f_b) or f_a.axes != f_b.axes:
+        yield Difference(where, f"RoPE: {_pairs(f_a)} against {_pairs(f_b)}", 1, min(len(f_a), len(f_b)))
         return
-    if frequencies_a.softmax_scale != frequencies_b.softmax_scale:
-        yield Difference(
-            where, f"softmax scale × {frequencies_a.softmax_scale:.7g} against × {frequencies_b.softmax_scale:.7g}", 0
-        )
+    if f_a.softmax_scale != f_b.softmax_scale:
+        yield Difference(where, f"softmax scale × {f_a.softmax_scale:.7g} against × {f_b.softmax_scale:.7g}", 0)
     same = _nearly if "configs.gguf.divided" in (a.rotation.kind, b.rotation.kind) else tuple.__eq__
-    if not same(frequencies_a.values, frequencies_b.values) or frequencies_a.cos_sin_scale != frequencies_b.cos_sin_scale:
-        position, pair = first_apart(frequencies_a, frequencies_b, limit)
+    if not same(f_a.values, f_b.values) or f_a.cos_sin_scale != f_b.cos_sin_scale:
+        position, pair = first_apart(f_a, f_b, limit)
         yield Difference(where, f"RoPE: {_unlike(a.rotation, b.rotation)}", position, pair)
 
 

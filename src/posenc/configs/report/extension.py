@@ -166,10 +166,8 @@ def rotation_to_change(spec: PositionSpec) -> Rotation:
     rotations = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
     if not rotations:
         rotates = any(use.rotation is not None for layer in spec.layers for use in layer.uses)
-        reason = (
-            "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
-        )
-        raise ValueError(f"--extend-to: {spec.family} {reason}")
+        why = "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
+        raise ValueError(f"--extend-to: {spec.family} {why}")
     if len(rotations) > 1:
         raise ValueError(
             f"--extend-to: {spec.family} has {len(rotations)} sets of rotary frequencies in its full layers; "

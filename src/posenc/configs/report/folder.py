@@ -79,9 +79,7 @@ def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | Non
 def _across(data: dict[str, Any], extensions: list[Extension], wanted: int | None) -> dict[str, int]:
     """Lengths drawn across the curves, by their names: trained, usable, of every window or chunk, wanted."""
     lengths: dict[str, int] = {}
-    part = next(
-        (candidate for candidate in data["parts"] if candidate["part"] == data["verdict"]["part"]), data["parts"][0]
-    )
+    part = next((p for p in data["parts"] if p["part"] == data["verdict"]["part"]), data["parts"][0])
     trained = data["verdict"]["trained"]
     if extensions:
         trained, wanted = round(extensions[0].length / extensions[0].factor), extensions[0].length

@@ -201,17 +201,15 @@ def _settable(spec: PositionSpec) -> bool:
     return not has_attached(spec) and spec.config_class != "GGUF" and not all(from_code)
 
 
-def new_angles(rotation: Rotation, frequencies: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:
+def new_angles(rotation: Rotation, f: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:
     """The first length with an angle not seen in training, and how many pairs meet one past the usable length.
 
     YaRN and linear scaling extend a model that saw the unscaled frequencies to `trained`; with any other scaling, or where
     `trained` is not known, it was trained up to `usable`.
     """
     seen = Rotation(rotation.width, rotation.base).frequencies().at_length(1)
-    if rotation.kind in ("yarn", "linear") and trained is not None and len(frequencies) == len(seen):
-        ends = [
-            trained * was / now for was, now in zip(seen, frequencies, strict=True) if now and 2 * math.pi / was > trained
-        ]
+    if rotation.kind in ("yarn", "linear") and trained is not None and len(f) == len(seen):
+        ends = [trained * was / now for was, now in zip(seen, f, strict=True) if now and 2 * math.pi / was > trained]
     else:
-        ends = [float(usable) for value in frequencies if value and 2 * math.pi / abs(value) > usable]
+        ends = [float(usable) for value in f if value and 2 * math.pi / abs(value) > usable]
     return (math.floor(min(ends) + 0.5), len(ends)) if ends else (None, 0)

@@ -139,10 +139,8 @@ def _layout(options: dict[str, Any], rotation: Rotation, frequencies: Frequencie
         )
 
 
-def _proportional(
-    rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said_by: dict[str, str]
-) -> Iterator[Remark]:
-    turning, pairs = sum(1 for value in frequencies if value), len(frequencies)
+def _proportional(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+    turning, pairs = sum(1 for value in f if value), len(f)
     yield warning(
         say(
             "proportional is not partial: {turning} of {pairs} pairs rotate, paired (i, i + {pairs}), with "
@@ -161,15 +159,15 @@ def _in_file(said_by: dict[str, str], argument: str) -> str:
     return "" if key.startswith(("default of", "constant of")) else key
 
 
-def _yarn(rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
-    scale, parameters = frequencies.cos_sin_scale, dict(rotation.parameters)
+def _yarn(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+    scale, parameters = f.cos_sin_scale, dict(rotation.parameters)
     yield note(
         say(
             "yarn: cos and sin are multiplied by {scale:.6g}, so logits by {squared:.6g}; the softmax scale "
             "by {softmax_scale:.6g}. A program needs both",
             scale=scale,
             squared=scale**2,
-            softmax_scale=frequencies.softmax_scale,
+            softmax_scale=f.softmax_scale,
         )
     )
     if spec.trained_length is None or "factor" not in parameters:
@@ -186,9 +184,7 @@ def _yarn(rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said
         )
 
 
-def _longrope(
-    rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said_by: dict[str, str]
-) -> Iterator[Remark]:
+def _longrope(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["trained_length"]
     yield warning(
         say(
@@ -199,7 +195,7 @@ def _longrope(
     )
 
 
-def _dynamic(rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+def _dynamic(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["trained_length"]
     yield warning(
         say(
@@ -210,7 +206,7 @@ def _dynamic(rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, s
     )
 
 
-def _linear(rotation: Rotation, frequencies: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+def _linear(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     read = limit(spec)
     if read.or_only is not None:
         yield note(

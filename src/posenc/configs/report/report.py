@@ -25,10 +25,7 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     Its sentences are in `language`; keys and names are the same in both.
     """
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    listed = [
-        {"grade": remark.grade, "key": remark.key, "text": remark.words.in_language(language)}
-        for remark in all_remarks(spec)
-    ]
+    listed = [{"grade": r.grade, "key": r.key, "text": r.words.in_language(language)} for r in all_remarks(spec)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,

@@ -100,9 +100,7 @@ def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, flo
         if d_head and width != d_head and said_by.endswith(("partial_rotary_factor", "rotary_pct", "Config", "code")):
             fractions = [config.get(key) for key in OUTSIDE if config.get(key) is not None]
             fits = [
-                fraction
-                for fraction in (*fractions, width / d_head)
-                if isinstance(fraction, float) and int(d_head * fraction) == width
+                share for share in (*fractions, width / d_head) if isinstance(share, float) and int(d_head * share) == width
             ]
             return {"partial_rotary_factor": fits[0]} if fits else {}
     return {}

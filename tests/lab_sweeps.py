@@ -164,7 +164,7 @@ def main() -> None:
         print(update.what, update.trial or "", update.line or "", flush=True)
 
     outcome = sweep(experiment(), Folder(Path(sys.argv[1])), Local(int(arguments.get("--workers", 2))), progress=say)
-    print("end", outcome.ran, outcome.found, len(outcome.failed), flush=True)
+    print("end", outcome.ran, outcome.reused, len(outcome.failed), flush=True)
 
 
 def _die_in_write(which: int) -> None:

@@ -408,7 +408,7 @@ def test_the_prompt_asks_only_what_can_change_the_advice(monkeypatch):
 
     def questions(**given):
         asked.clear()
-        command.asked(given, "en")
+        command.prompted(given, "en")
         return [name for name, words in command.QUESTIONS.items() if words.en in asked]
 
     assert questions(domain="graph", start="scratch") == ["kernel"]

@@ -156,7 +156,7 @@ def test_alibi_windows(findings):
 def test_gpt2_cannot_go_there_at_all(findings):
     assert "position 4095 is outside 0 … 1023" in findings["gpt2-sinusoid"].numbers["error"]
     assert "raises an error" in findings["gpt2-sinusoid"].value.en
-    assert LEDGER["gpt2-sinusoid"].check(asked=1024).numbers["error"] == ""
+    assert LEDGER["gpt2-sinusoid"].check(position=1024).numbers["error"] == ""
 
 
 def test_other_widths_and_precisions():
@@ -261,7 +261,7 @@ CHANGED = (
     ("positions-move-too", {"causal": True}, "true"),
     ("decay-is-spread", {"d_model": 8, "base": 16.0}, "partly"),  # then the denominators are 1, 2, 4, 8
     ("gpt2-sinusoid", {"model": "the original Transformer"}, "true"),
-    ("gpt2-sinusoid", {"asked": 1024}, "false"),  # learned either way
+    ("gpt2-sinusoid", {"position": 1024}, "false"),  # learned either way
     ("absolute-or-relative", {"d_model": 2, "dtype": torch.bfloat16}, "partly"),
     ("right-half", {"base": 10.0}, "true"),
     ("addition-theorem", {"base": 1.0}, "true"),

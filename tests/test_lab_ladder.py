@@ -95,10 +95,10 @@ def test_pairs_that_keep_their_order_by_hand(low: Scale, tmp_path: Path) -> None
 
 def scaled(rung: Scale, steps: int, width: int) -> Scale:
     """The same findings, as if of other steps and another width; tokens follow the steps."""
-    (task,) = rung.found["tasks"]
+    (task,) = rung.findings["tasks"]
     changed = {**task, "training": {**task["training"], "steps": steps}, "trained_tokens": 1000 * steps}
-    size = {**rung.found["size"], "d_model": width}
-    return Scale(rung.name, {**rung.found, "tasks": [changed], "size": size})
+    size = {**rung.findings["size"], "d_model": width}
+    return Scale(rung.name, {**rung.findings, "tasks": [changed], "size": size})
 
 
 @pytest.mark.acceptance

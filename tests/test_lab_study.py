@@ -141,7 +141,7 @@ def test_what_scores_best_is_trained_and_reported(tmp_path: Path) -> None:
         ("t5", 0.008, None),
     ]
     again = made_up_sweep(tmp_path, experiment=tuned(), train=train)
-    assert (again.ran, again.found, again.others) == (0, 14, 0)
+    assert (again.ran, again.reused, again.others) == (0, 14, 0)
 
 
 def test_encodings_with_fewer_seeds_come_last() -> None:

@@ -35,7 +35,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Every trial run really, one after another."""
     path = tmp_path_factory.mktemp("unbroken")
     outcome = made_up_sweep(path, train=None)
-    assert (outcome.ran, outcome.found, outcome.failed, outcome.missing, outcome.others) == (TRIALS, 0, (), (), 0)
+    assert (outcome.ran, outcome.reused, outcome.failed, outcome.missing, outcome.others) == (TRIALS, 0, (), (), 0)
     return path
 
 
@@ -55,7 +55,7 @@ def snapshot(path: Path) -> dict[str, tuple[int, bytes]]:
 def test_a_finished_sweep_is_found_and_nothing_is_written(unbroken: Path) -> None:
     before = snapshot(unbroken)
     outcome = made_up_sweep(unbroken)
-    assert (outcome.ran, outcome.found, outcome.failed) == (0, TRIALS, ())
+    assert (outcome.ran, outcome.reused, outcome.failed) == (0, TRIALS, ())
     assert outcome.seconds < 2
     assert snapshot(unbroken) == before
     manifest = json.loads((unbroken / "experiment.json").read_text())
@@ -148,7 +148,7 @@ def test_an_interrupt_keeps_what_is_finished_and_ends_the_workers(tmp_path: Path
     assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
     assert not list((tmp_path / "claims").iterdir())
     outcome = made_up_sweep(tmp_path, train=None)
-    assert (outcome.ran, outcome.found) == (TRIALS - len(kept), len(kept))
+    assert (outcome.ran, outcome.reused) == (TRIALS - len(kept), len(kept))
     assert same_table(tmp_path, unbroken)
 
 
@@ -189,7 +189,7 @@ input()
 
     outcome = made_up_sweep(tmp_path, progress=progress)
     assert waited
-    assert (outcome.ran, outcome.found) == (1, TRIALS - 1)
+    assert (outcome.ran, outcome.reused) == (1, TRIALS - 1)
 
 
 def test_a_trial_that_another_sweep_has_finished_meanwhile_is_not_run(tmp_path: Path, unbroken: Path) -> None:
@@ -199,7 +199,7 @@ def test_a_trial_that_another_sweep_has_finished_meanwhile_is_not_run(tmp_path: 
             yield from super().run(trials, context)
 
     outcome = made_up_sweep(tmp_path, engine=Late())
-    assert (outcome.ran, outcome.found) == (0, TRIALS)
+    assert (outcome.ran, outcome.reused) == (0, TRIALS)
     assert same_table(tmp_path, unbroken)
 
 
@@ -225,7 +225,7 @@ def test_a_full_disk_ends_the_sweep_and_the_next_one_goes_on(tmp_path: Path, mon
     assert not list((tmp_path / "full").rglob("*.tmp"))
     assert not list((tmp_path / "full" / "claims").iterdir())
     outcome = made_up_sweep(tmp_path / "full")
-    assert (outcome.ran, outcome.found) == (TRIALS - 3, 3)
+    assert (outcome.ran, outcome.reused) == (TRIALS - 3, 3)
     assert same_rows(tmp_path / "full", tmp_path / "whole")
 
 
@@ -236,7 +236,7 @@ def test_a_damaged_file_is_named_and_its_trial_run_again(tmp_path: Path) -> None
     damaged.write_bytes(damaged.read_bytes()[:-7])
     notes = list[str]()
     outcome = made_up_sweep(tmp_path, progress=lambda update: notes.append(update.line) if update.line else None)
-    assert (outcome.ran, outcome.found) == (1, TRIALS - 1)
+    assert (outcome.ran, outcome.reused) == (1, TRIALS - 1)
     assert len(notes) == 1
     assert notes[0].startswith(f"trials/{damaged.name}: not a record")
     assert table(tmp_path) == before
@@ -255,7 +255,7 @@ def test_what_fails_is_named_stops_nothing_and_is_tried_again(tmp_path: Path) ->
     failures = (Folder(tmp_path).experiment() or {})["failures"]
     assert list(failures.values()) == ["MemoryError: no more"] * 4
     again = made_up_sweep(tmp_path)
-    assert (again.ran, again.found, again.failed) == (4, TRIALS - 4, ())
+    assert (again.ran, again.reused, again.failed) == (4, TRIALS - 4, ())
     assert (Folder(tmp_path).experiment() or {})["failures"] == {}
 
 
@@ -269,7 +269,7 @@ def test_a_trial_that_diverged_is_kept_named_and_not_run_again(tmp_path: Path) -
 
     for ran, found in ((TRIALS, 0), (0, TRIALS)):
         outcome = made_up_sweep(tmp_path, train=diverging)
-        assert (outcome.ran, outcome.found, outcome.failed) == (ran, found, ())
+        assert (outcome.ran, outcome.reused, outcome.failed) == (ran, found, ())
         assert sorted((one.trial.task.name, one.trial.encoding, one.line) for one in outcome.diverged) == [
             (task, "alibi", "the loss became NaN or infinite at step 1") for task in ("copy", "copy", "reverse", "reverse")
         ]
@@ -287,18 +287,18 @@ def test_other_numerics_mix_with_nothing(tmp_path: Path, monkeypatch: pytest.Mon
             patch.setattr(module, "NUMERICS_VERSION", module.NUMERICS_VERSION + 1)
         half = experiment(seeds=1)
         outcome = made_up_sweep(tmp_path, train=train, experiment=half)
-        assert (outcome.ran, outcome.found, outcome.others) == (TRIALS // 2, 0, TRIALS)
+        assert (outcome.ran, outcome.reused, outcome.others) == (TRIALS // 2, 0, TRIALS)
         assert len(table(tmp_path)) == len(old) // 2
         assert {row[-2] for row in table(tmp_path)} == {3.0, 0.25}
     back = made_up_sweep(tmp_path)
-    assert (back.ran, back.found, back.others) == (0, TRIALS, TRIALS // 2)
+    assert (back.ran, back.reused, back.others) == (0, TRIALS, TRIALS // 2)
     assert table(tmp_path) == old
 
 
 def test_more_seeds_run_only_what_is_new(tmp_path: Path) -> None:
     made_up_sweep(tmp_path)
     outcome = made_up_sweep(tmp_path, experiment=experiment(seeds=3))
-    assert (outcome.ran, outcome.found, outcome.others) == (TRIALS // 2, TRIALS, 0)
+    assert (outcome.ran, outcome.reused, outcome.others) == (TRIALS // 2, TRIALS, 0)
 
 
 # Choosing a learning rate --------------------------------------------------------------------------------------------
@@ -342,7 +342,7 @@ def test_the_rate_that_is_best_at_the_trained_length_is_taken(tmp_path: Path) ->
         assert {(task, word): rate for task, word, rate in rates} == best
         assert database.execute("SELECT max(seed) FROM trials").fetchall() == [(1,)]
     again = made_up_sweep(tmp_path, experiment=tuned())
-    assert (again.ran, again.found, again.others) == (0, 6 * 3 + TRIALS, 0)
+    assert (again.ran, again.reused, again.others) == (0, 6 * 3 + TRIALS, 0)
 
 
 def test_without_all_its_tuning_models_an_encoding_is_missing_not_guessed(tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_cost_is_measured_once_and_only_where_there_is_a_language_model(
         n for n, update in enumerate(updates) if update.what == "measuring"
     )
     before = snapshot(tmp_path / "out")
-    assert made_up_sweep(tmp_path / "out", **given).found == 2
+    assert made_up_sweep(tmp_path / "out", **given).reused == 2
     assert snapshot(tmp_path / "out") == before
     (tmp_path / "text" / "12.txt").write_text("more of it\n" * 300)
     assert made_up_sweep(tmp_path / "out", **given).others == 2  # another text, other trials

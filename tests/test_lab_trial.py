@@ -160,7 +160,7 @@ def test_a_score_that_is_no_number_is_no_score(length: int, monkeypatch: pytest.
 
     def broken(model: Transformer, tokens: Tensor, targets: Tensor, **_: Any) -> Scores:
         found = sound(model, tokens, targets)
-        if tokens.shape[1] == length and int(found.asked[0].sum()) in (TASK.targets, TASK.lengths[-1]):
+        if tokens.shape[1] == length and int(found.counted[0].sum()) in (TASK.targets, TASK.lengths[-1]):
             found.bits[0, -1] = math.nan
         return found
 

@@ -54,7 +54,7 @@ def test_results_of_this_code_need_no_check(tmp_path: Path) -> None:
 def test_a_sweep_says_what_is_of_other_code_and_does_not_run_it_again(folder: Folder) -> None:
     before = table(folder.path)
     outcome = made_up_sweep(folder.path, train=other_numbers)
-    assert (outcome.ran, outcome.found, outcome.others, outcome.unverified) == (0, TRIALS, 0, TRIALS)
+    assert (outcome.ran, outcome.reused, outcome.others, outcome.unverified) == (0, TRIALS, 0, TRIALS)
     assert table(folder.path) == before
 
 

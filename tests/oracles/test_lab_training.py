@@ -117,10 +117,10 @@ def test_the_head_is_computed_where_something_is_asked_only() -> None:
     hidden = torch.arange(24.0).view(2, 3, 4)
     targets = torch.tensor([[IGNORE, 1, IGNORE], [2, IGNORE, 0]])
     part = Part(torch.zeros_like(targets), targets, Positions.arange(1, 3), torch.device("cpu"))
-    assert part.asked(hidden)[:, 0].tolist() == [4, 12, 20]
+    assert part.at_targets(hidden)[:, 0].tolist() == [4, 12, 20]
     assert part.targets.tolist() == [1, 2, 0]
     every = Part(targets, targets.clamp(min=0), Positions.arange(1, 3), torch.device("cpu"))
-    assert torch.equal(every.asked(hidden), hidden.flatten(0, 1))
+    assert torch.equal(every.at_targets(hidden), hidden.flatten(0, 1))
 
 
 # Attention ------------------------------------------------------------------------------------------------------------

@@ -55,10 +55,10 @@ def build(entry: Entry) -> dict[str, Any]:
 
 @cache
 def _file() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
-    for row in found.values():
+    rows: dict[str, dict[str, Any]] = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}
+    for row in rows.values():
         row["options"] = {name: _frozen(value) for name, value in row["options"].items()}
-    return found
+    return rows
 
 
 def _frozen(value: Any) -> Any:

@@ -41,8 +41,8 @@ def written(python: str, **sizes: int) -> Any:
 
 def positions_of(entry: Entry, length: int, image: tuple[int, int]) -> Positions:
     """The positions that an entry reads: of about `length` tokens, or of the patches of an image (height, width)."""
-    found: Positions = written(entry.positions, batch=1, length=length, height=image[0], width=image[1])
-    return found
+    positions: Positions = written(entry.positions, batch=1, length=length, height=image[0], width=image[1])
+    return positions
 
 
 def requested(name: str, length: int | str) -> str:
@@ -98,8 +98,8 @@ def program(row: dict[str, Any]) -> str:
     )
     start = ["import torch", "import posenc", "", f"batch, {count}"]
     if row["kind"] == "positions":
-        given = ARGUMENTS | entry.arguments
-        arguments = ", ".join(f"{name}={given[name]}" for name in row["sizes"])
+        values = ARGUMENTS | entry.arguments
+        arguments = ", ".join(f"{name}={values[name]}" for name in row["sizes"])
         lines = [*start, f'at = posenc.positions_by("{row["name"]}", {arguments})', "print(at.coords[0, :6])"]
         return "\n".join(lines) + "\n"
     sizes = ", d_model=d_model" if row["kind"] == "added" else ", d_model=d_model, n_heads=n_heads"

@@ -170,5 +170,5 @@ class Entry:
 
     def maker(self) -> Callable[..., Any]:
         """What makes it of its sizes and options: its builder, or its class. Imports torch."""
-        made: Callable[..., Any] = getattr(importlib.import_module(self.module), self.builder or self.class_name)
-        return made
+        made_by: Callable[..., Any] = getattr(importlib.import_module(self.module), self.builder or self.class_name)
+        return made_by

@@ -161,17 +161,17 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
     entries = list(entries)
     names = {fold(word) for entry in entries for word in called(entry)}
     best = dict[str, int]()
-    found = list[Term]()
+    terms_of_entries = list[Term]()
     for group, method, entry in methods:
         best[entry.name] = min(best.get(entry.name, group), group)
-        found += [Term(entry, word, "name", group) for word in (method.title, *method.also)]
+        terms_of_entries += [Term(entry, word, "name", group) for word in (method.title, *method.also)]
     for entry in entries:
         group = best.get(entry.name, len(GROUPS))
-        found += [Term(entry, word, "name", group) for word in called(entry)]
+        terms_of_entries += [Term(entry, word, "name", group) for word in called(entry)]
         for written in dict.fromkeys((*entry.users("en"), *entry.users("zh"))):
             place = (entry.users("en") if written in entry.users("en") else entry.users("zh")).index(written)
             model, qualified, _ = re.split(r" *([(（].*|$)", written, maxsplit=1)
-            found.append(
+            terms_of_entries.append(
                 Term(
                     entry,
                     model,
@@ -180,30 +180,30 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
                     place + LAST * bool(qualified),
                 )
             )
-        found += [Term(entry, word, "paper", group, place) for place, word in enumerate(_of_paper(entry, names))]
-    return found + _of_words({entry.name: entry for entry in entries})
+        terms_of_entries += [Term(entry, word, "paper", group, place) for place, word in enumerate(_of_paper(entry, names))]
+    return terms_of_entries + _of_words({entry.name: entry for entry in entries})
 
 
 def _of_words(entries: Mapping[str, Entry]) -> list[Term]:
     """The terms of words.toml and models.json; of a topic, the entries are known in the order of the file."""
-    found = list[Term]()
+    terms_of_words = list[Term]()
     for place, (name, of_entry) in enumerate(words().items()):
         if name not in entries:
             continue
-        found += [Term(entries[name], word, "model", 0, place) for word in of_entry.get("models", ())]
-        found += [Term(entries[name], word, "type", 0, place) for word in of_entry["types"]]
-        found += [Term(entries[name], word, "paper", 0) for word in of_entry.get("people", ())]
-        found += [Term(entries[name], word, "topic", 0, place) for word in of_entry.get("topics", ())]
-    return found
+        terms_of_words += [Term(entries[name], word, "model", 0, place) for word in of_entry.get("models", ())]
+        terms_of_words += [Term(entries[name], word, "type", 0, place) for word in of_entry["types"]]
+        terms_of_words += [Term(entries[name], word, "paper", 0) for word in of_entry.get("people", ())]
+        terms_of_words += [Term(entries[name], word, "topic", 0, place) for word in of_entry.get("topics", ())]
+    return terms_of_words
 
 
 def _of_paper(entry: Entry, names: set[str]) -> Iterator[str]:
     """The authors, numbers and titles of the papers that its page cites. YaRN's title is for yarn, not for ntk."""
-    own = {fold(word) for word in called(entry)}
+    names_of_entry = {fold(word) for word in called(entry)}
     for number in ARXIV.findall(entry.page.source):
         yield number
         title = papers().get(number, "")
-        if title and fold(title.partition(":")[0]) not in names - own:
+        if title and fold(title.partition(":")[0]) not in names - names_of_entry:
             yield from dict.fromkeys((title, title.partition(":")[0]))
     for authors in re.findall(r"([A-Z][\w-]+(?: and [A-Z][\w-]+)?)(?: et al\.)? \d{4}", entry.page.source):
         yield from authors.split(" and ")
@@ -232,21 +232,21 @@ def _known(word: str, index: list[Term]) -> list[Term]:
 
     A type's parts do not count: audio is not pe_audio_encoder.
     """
-    found = [
+    matches = [
         (max(alike, term.role == "type"), term)
         for term in index
         if term.role != "topic" and (alike := _alike(word, term.written)) is not None and (alike < 2 or term.role != "type")
     ]
-    return [term for _, term in sorted(found, key=lambda one: (one[0], ROLES.index(one[1].role), *one[1].order))]
+    return [term for _, term in sorted(matches, key=lambda pair: (pair[0], ROLES.index(pair[1].role), *pair[1].order))]
 
 
 def _near(word: str, index: list[Term]) -> list[Term]:
     """The terms that are like the word, the likest first."""
     word = bare(word) if meaning(bare(word)) else word
-    found = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
-    least = max((likeness for likeness, _ in found), default=0.0) - WORSE
-    found = [one for one in found if one[0] > least]
-    return [term for _, term in sorted(found, key=lambda one: (-one[0], *one[1].order))]
+    matches = [(likeness, term) for term in index if (likeness := _likeness(word, term)) > 0]
+    least = max((likeness for likeness, _ in matches), default=0.0) - WORSE
+    matches = [pair for pair in matches if pair[0] > least]
+    return [term for _, term in sorted(matches, key=lambda pair: (-pair[0], *pair[1].order))]
 
 
 def _alike(word: str, written: str) -> int | None:

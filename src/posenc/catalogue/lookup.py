@@ -31,7 +31,7 @@ def entries_in(folder: Path = PACKAGE) -> tuple[Entry, ...]:
     The text after `ENTRY = ` is evaluated by itself, so that torch is not imported. Raises ValueError, naming the file, for
     an entry that is not the last statement of its file, does not bear the file's name or stands in another kind's room.
     """
-    found = []
+    entries = []
     for room in (ROOM, *ROOMS.values()):
         for file in folder.joinpath(*room.split(".")[1:]).glob("*.py"):
             entry = _entry_in(file)
@@ -39,8 +39,8 @@ def entries_in(folder: Path = PACKAGE) -> tuple[Entry, ...]:
                 continue
             if (right := ROOMS.get(entry.kind, ROOM)) != room:
                 raise ValueError(f"{file}: ENTRY has the kind {entry.kind!r}, whose files stand in {right}")
-            found.append(entry)
-    return tuple(sorted(found, key=lambda entry: entry.order))
+            entries.append(entry)
+    return tuple(sorted(entries, key=lambda entry: entry.order))
 
 
 def _entry_in(file: Path) -> Entry | None:
@@ -135,13 +135,13 @@ def create(
     maker = BY_NAME[name].maker()
     parameters = inspect.signature(maker).parameters
     _check_options(name, parameters, options)
-    given = {size: value for size, value in sizes.items() if size in parameters and value is not None} | options
-    missing = _missing(parameters, given)
+    arguments = {size: value for size, value in sizes.items() if size in parameters and value is not None} | options
+    missing = _missing(parameters, arguments)
     if missing:
         enough = " or d_model and n_heads" if missing == ["d_head"] else ""
         raise ValueError(f"{name}: needs {' and '.join(missing)}{enough}")
-    made: PositionalEncoding = maker(**given)
-    return made
+    encoding: PositionalEncoding = maker(**arguments)
+    return encoding
 
 
 @checked
@@ -166,8 +166,8 @@ def positions_by(name: str, **arguments: Any) -> Positions:
     return maker(**arguments)
 
 
-def _missing(parameters: Mapping[str, inspect.Parameter], given: Mapping[str, Any]) -> list[str]:
-    return [name for name, about in parameters.items() if about.default is inspect.Parameter.empty and name not in given]
+def _missing(parameters: Mapping[str, inspect.Parameter], arguments: Mapping[str, Any]) -> list[str]:
+    return [name for name, p in parameters.items() if p.default is inspect.Parameter.empty and name not in arguments]
 
 
 def _entry(name: str) -> Entry:
@@ -189,16 +189,16 @@ def directed(name: str, causal: bool) -> dict[str, bool]:
 
 
 def _check_options(name: str, parameters: Any, options: dict[str, Any]) -> None:
-    own = [parameter for parameter in parameters if parameter not in SIZES]
+    known = [parameter for parameter in parameters if parameter not in SIZES]
     for option in options:
-        if option in own:
+        if option in known:
             continue
         others = [other for other in names() if other != name and option in arguments_of(other)]
         others.sort(key=lambda other: -len(BY_NAME[other].used_by))
         named = f"{', '.join(others[:3])} and others" if len(others) > 3 else ", ".join(others)
         elsewhere = f"; it is an option of {named}" if others else ""
         meant = right_name(option, parameters) or elsewhere or right_name(option, SIZES)
-        takes = f"takes {', '.join(own)}" if own else "takes no options"
+        takes = f"takes {', '.join(known)}" if known else "takes no options"
         raise TypeError(f"{name}: unknown option {option!r}{meant} ({name} {takes})")
 
 
@@ -207,17 +207,17 @@ def hint(word: str) -> str:
     """'; did you mean …?' for a word from elsewhere, at most three guesses, that a known method is not here, or nothing."""
     missing = missing_method(word)
     if missing is not None:
-        said = (missing.instead or NOT_YET).en
-        return f"; that is {missing.title} ({missing.source}): {said}"
+        instead = (missing.instead or NOT_YET).en
+        return f"; that is {missing.title} ({missing.source}): {instead}"
     if place := _elsewhere(word):
         return f"; did you mean {place}?"
-    found = find(word)
-    if not found:
+    matches = find(word)
+    if not matches:
         return ""
-    if found[0].guess:
-        return f"; a guess: {' or '.join(_call(one.entry) for one in found)}"
-    said = f" ({found[0].term.written} uses it)" if found[0].term.role in USERS else ""
-    return f"; did you mean {_call(found[0].entry)}?{said}"
+    if matches[0].guess:
+        return f"; a guess: {' or '.join(_call(match.entry) for match in matches)}"
+    instead = f" ({matches[0].term.written} uses it)" if matches[0].term.role in USERS else ""
+    return f"; did you mean {_call(matches[0].entry)}?{instead}"
 
 
 @checked
@@ -226,8 +226,8 @@ def find(word: str) -> tuple[Found, ...]:
     word that means something else here."""
     if missing_method(word) is not None:
         return ()
-    found = search(word, every_term())
-    return () if found and found[0].guess and _elsewhere(word) else found
+    matches = search(word, every_term())
+    return () if matches and matches[0].guess and _elsewhere(word) else matches
 
 
 @checked
@@ -237,7 +237,7 @@ def missing_method(word: str) -> Method | None:
         return None
     for _, methods in GROUPS.values():
         for method in methods:
-            meant = {fold(one) for one in (method.title, method.entry, *method.also)}
+            meant = {fold(word_known) for word_known in (method.title, method.entry, *method.also)}
             if fold(word) in meant - {""} and entry_for(method) is None:
                 return method
     return None
@@ -261,8 +261,8 @@ def look_up(word: str) -> str | None:
 @checked
 def entry_of(word: str) -> Entry | None:
     """The entry that a word means, or most nearly means: the first of `find`."""
-    found = find(word)
-    return found[0].entry if found else None
+    matches = find(word)
+    return matches[0].entry if matches else None
 
 
 def _elsewhere(word: str) -> str | None:

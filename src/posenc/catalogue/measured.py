@@ -39,19 +39,19 @@ class Curves(NamedTuple):
 @cache
 def digest() -> Json:
     """The shipped extract. Do not change it in place."""
-    found: Json = json.loads(FILE.read_text("utf-8"))
-    return found
+    data: Json = json.loads(FILE.read_text("utf-8"))
+    return data
 
 
 def task(name: str) -> Json:
     """The digest of one task. Raises KeyError if it was not measured."""
-    tasks: dict[str, Json] = {one["name"]: one for one in digest()["tasks"]}
+    tasks: dict[str, Json] = {of_task["name"]: of_task for of_task in digest()["tasks"]}
     return tasks[name]
 
 
 def experiment(name: str) -> Json:
     """The experiment that a task is of: its size, date, command. Raises KeyError if the task was not measured."""
-    experiments: dict[str, Json] = {one["name"]: one for one in digest()["experiments"]}
+    experiments: dict[str, Json] = {of_experiment["name"]: of_experiment for of_experiment in digest()["experiments"]}
     return experiments[task(name)["experiment"]]
 
 
@@ -70,10 +70,10 @@ def far_context_used(name: str) -> dict[str, float]:
 
     Negative where the loss rises; of encodings that have both numbers. Raises KeyError for a task without an optimum.
     """
-    found = task(name)
-    trained = found["lengths"].index(found["length"])
-    offered = found["optimum"][trained] - found["optimum"][-1]
-    ends = {arm["name"]: (arm["cells"][trained].get("mean"), arm["cells"][-1].get("mean")) for arm in found["arms"]}
+    of_task = task(name)
+    trained = of_task["lengths"].index(of_task["length"])
+    offered = of_task["optimum"][trained] - of_task["optimum"][-1]
+    ends = {arm["name"]: (arm["cells"][trained].get("mean"), arm["cells"][-1].get("mean")) for arm in of_task["arms"]}
     return {name: (a - b) / offered for name, (a, b) in ends.items() if a is not None and b is not None}
 
 

@@ -53,25 +53,25 @@ def options_of(entry: Entry) -> dict[str, Words]:
     Raises ValueError, naming the entry and the option, for one that its docstring does not describe.
     """
     maker = entry.maker()
-    said = described(inspect.getdoc(maker) or "")
-    found = {}
+    texts = described(inspect.getdoc(maker) or "")
+    options = {}
     for name in inspect.signature(maker).parameters:
-        if name not in said:
+        if name not in texts:
             raise ValueError(f"{entry.name}: the docstring of {maker.__name__} has no line for {name!r}")
-        found[name] = Words(said[name], entry.page.options.get(name) or SHARED.get(said[name], said[name]))
-    return found
+        options[name] = Words(texts[name], entry.page.options.get(name) or SHARED.get(texts[name], texts[name]))
+    return options
 
 
 def described(docstring: str) -> dict[str, str]:
     """The options that a docstring describes: lines of a name, or names, two spaces or more and a text, which may go on."""
-    found = dict[str, str]()
+    texts = dict[str, str]()
     current: list[str] = []
     for line in docstring.splitlines():
         if match := LINE.fullmatch(line):
             current = match[1].split(", ")
-            found |= dict.fromkeys(current, match[2].strip())
+            texts |= dict.fromkeys(current, match[2].strip())
         elif line.startswith("    ") and current:
-            found |= {name: f"{found[name]} {line.strip()}" for name in current}
+            texts |= {name: f"{texts[name]} {line.strip()}" for name in current}
         else:
             current = []
-    return found
+    return texts

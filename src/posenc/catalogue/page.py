@@ -86,8 +86,8 @@ def read(file: Path) -> Page:
     chinese = _sections(twin, CHINESE) if twin.exists() else {}
 
     def both(field: str) -> Words:
-        said = _paragraph(file, english[field])
-        return Words(said, _paragraph(twin, chinese[field]) if field in chinese else said)
+        text = _paragraph(file, english[field])
+        return Words(text, _paragraph(twin, chinese[field]) if field in chinese else text)
 
     return Page(
         title=both("title"),
@@ -111,17 +111,17 @@ def _sections(file: Path, known: dict[str, str]) -> dict[str, str]:
     title = re.fullmatch(r"(?:<!-- translates (\w*) -->\s+)?# (.+)\s*", head)
     if title is None:
         raise ValueError(f"{file}: expected to begin with '# TITLE' and then '## SECTION', got {head!r}")
-    found = {"translates": title[1] or "", "title": title[2]}
+    sections = {"translates": title[1] or "", "title": title[2]}
     for part in parts:
         heading, _, text = part.partition("\n")
         if heading not in known:
             raise ValueError(f"{file}: unknown section {heading!r}; known: {', '.join(known)}")
-        if known[heading] in found:
+        if known[heading] in sections:
             raise ValueError(f"{file}: the section {heading!r} stands twice")
         if not text.strip():
             raise ValueError(f"{file}: the section {heading!r} is empty")
-        found[known[heading]] = text.strip()
-    return found
+        sections[known[heading]] = text.strip()
+    return sections
 
 
 def _paragraph(file: Path, text: str) -> str:
@@ -132,24 +132,24 @@ def _paragraph(file: Path, text: str) -> str:
 
 
 def _inside(file: Path, text: str, pattern: str, expected: str) -> str:
-    found = re.fullmatch(pattern, text, re.DOTALL)
-    if found is None:
+    match = re.fullmatch(pattern, text, re.DOTALL)
+    if match is None:
         raise ValueError(f"{file}: expected {expected}, got {text!r}")
-    return found[1]
+    return match[1]
 
 
 def _options(file: Path, text: str) -> dict[str, str]:
-    found = dict[str, str]()
-    for name, said in _listed(file, text, r"- `(\w+)`：(.+)", "- `NAME`：MEANING"):
-        if name in found:
+    options = dict[str, str]()
+    for name, meaning in _listed(file, text, r"- `(\w+)`：(.+)", "- `NAME`：MEANING"):
+        if name in options:
             raise ValueError(f"{file}: the option {name!r} stands twice")
-        found[name] = said
-    return found
+        options[name] = meaning
+    return options
 
 
 def _listed(file: Path, text: str, pattern: str, expected: str) -> list[tuple[str, ...]]:
     """The groups of the pattern in every line."""
-    found = [re.fullmatch(pattern, line) for line in text.splitlines()]
-    if None in found:
+    matches = [re.fullmatch(pattern, line) for line in text.splitlines()]
+    if None in matches:
         raise ValueError(f"{file}: expected a list of '{expected}', a line for each, got {text!r}")
-    return [match.groups() for match in found if match]
+    return [match.groups() for match in matches if match]

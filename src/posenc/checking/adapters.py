@@ -41,8 +41,8 @@ def _rotated_half(q: Tensor, k: Tensor, cos: Tensor, sin: Tensor) -> tuple[Tenso
 
 
 def _first(result: Any) -> Tensor:
-    found: Tensor = result[0] if isinstance(result, tuple | list) else result
-    return found
+    first: Tensor = result[0] if isinstance(result, tuple | list) else result
+    return first
 
 
 class CosSin:
@@ -187,16 +187,16 @@ class Counting:
         self.function, self.seam, self.takes_length = function, seam, takes_length
         self.module = function
 
-    def __call__(self, *given: Tensor) -> Any:
-        length = given[-1].shape[1]
-        if offset_of(given[-1]):
+    def __call__(self, *arguments: Tensor) -> Any:
+        length = arguments[-1].shape[1]
+        if offset_of(arguments[-1]):
             raise NotExpressible("it takes no positions: it counts from 0")
         if self.seam == "bias":
-            queries = given[0].shape[1]
-            if offset_of(given[0]) != length - queries:
+            queries = arguments[0].shape[1]
+            if offset_of(arguments[0]) != length - queries:
                 raise NotExpressible("it takes a length: the last query is at the last key")
             return self.function(length)[..., -queries:, :]
-        return self.function(*given[:-1], *[length] * self.takes_length)
+        return self.function(*arguments[:-1], *[length] * self.takes_length)
 
 
 LENGTHS = frozenset(
@@ -219,13 +219,13 @@ def of_positions(
     """
     try:
         called = function.forward if isinstance(function, nn.Module) else function
-        given = list(inspect.signature(called).parameters.values())
+        parameters = list(inspect.signature(called).parameters.values())
     except (TypeError, ValueError):
         return function, "positions"
-    names = [one.name for one in given if one.kind not in (one.KEYWORD_ONLY, one.VAR_KEYWORD)]
-    needed = [one.name for one in given if one.default is one.empty and one.name in names]
-    offset = next((one.name for one in given if one.name in OFFSETS), None)
-    if not names or any(one.kind is one.VAR_POSITIONAL for one in given) or seam == "attention":
+    names = [p.name for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
+    needed = [p.name for p in parameters if p.default is p.empty and p.name in names]
+    offset = next((p.name for p in parameters if p.name in OFFSETS), None)
+    if not names or any(p.kind is p.VAR_POSITIONAL for p in parameters) or seam == "attention":
         return function, "positions"
     if seam == "table" and offset and names[0] in LENGTHS and set(needed) <= {names[0], offset}:
         return TableByOffset(function, offset), "offset"

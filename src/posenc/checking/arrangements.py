@@ -89,8 +89,8 @@ def rows_have_their_own_positions(subject: Subject, batch: int, length: int, sta
     n = numbers(batch, length)
     at = torch.stack([start * b + torch.arange(length) + gap * b * (torch.arange(length) > 0) for b in range(batch)])
     together = subject.read(n, at)
-    alone = torch.cat([subject.read(n[b : b + 1], at[b : b + 1]) for b in range(batch)])
-    return compared(subject, together, alone, int(at.max()) + 1, f"rows from 0, {start}, {2 * start} … and alone")
+    separate = torch.cat([subject.read(n[b : b + 1], at[b : b + 1]) for b in range(batch)])
+    return compared(subject, together, separate, int(at.max()) + 1, f"rows from 0, {start}, {2 * start} … and alone")
 
 
 @law(
@@ -105,8 +105,8 @@ def batch_mates_do_not_matter(subject: Subject, length: int, far: int) -> Iterat
     n, at = numbers(2, length), torch.cat([arange(0, length), arange(far, length)])
     together = subject.read(n, at)
     for row, where in ((0, f"beside a row from position {far}"), (1, f"from position {far}, beside a row from 0")):
-        mine = slice(row, row + 1)
-        yield compared(subject, together[mine], subject.read(n[mine], at[mine]), int(at[row, -1]) + 1, where)
+        this_row = slice(row, row + 1)
+        yield compared(subject, together[this_row], subject.read(n[this_row], at[this_row]), int(at[row, -1]) + 1, where)
 
 
 @law("bias", "attention", bug="position ignored", inputs=({"shift": 37}, {"shift": 3001}))
@@ -145,5 +145,5 @@ def other_offsets_do_not_matter(subject: Subject, length: int, start: int) -> It
     whole = subject.fresh().read(n, at)
     for begin, when in ((0, ""), (start, ", after a call of the same length at offset 0"), (0, ", after both")):
         part = slice(begin, begin + length)
-        found = subject.read(n[:, part], at[:, part], n, at)
-        yield compared(subject, found, whole[:, part], start + length, f"offset {begin}{when}")
+        actual = subject.read(n[:, part], at[:, part], n, at)
+        yield compared(subject, actual, whole[:, part], start + length, f"offset {begin}{when}")

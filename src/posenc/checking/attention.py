@@ -68,12 +68,12 @@ def packed_equals_separate(subject: Subject, first: int, second: int) -> Measure
     at = torch.cat([arange(0, first), arange(0, second)], 1)
     documents = torch.tensor([[0] * first + [1] * second])
     packed = subject(q, k, v, at, at, q_documents=documents, k_documents=documents)
-    alone = []
+    separate = []
     for part in (slice(0, first), slice(first, None)):
-        mine = documents[:, part]
-        one = [x[:, :, part] for x in (q, k, v)]
-        alone.append(subject(*one, at[:, part], at[:, part], q_documents=mine, k_documents=mine))
-    return compared(subject, packed, torch.cat(alone, 2), first + second, f"documents of {first} and {second} tokens")
+        own_ids = documents[:, part]
+        heads = [x[:, :, part] for x in (q, k, v)]
+        separate.append(subject(*heads, at[:, part], at[:, part], q_documents=own_ids, k_documents=own_ids))
+    return compared(subject, packed, torch.cat(separate, 2), first + second, f"documents of {first} and {second} tokens")
 
 
 @law("attention", bug="padding", inputs=({"length": 5, "pad": 3}, {"length": 1, "pad": 2}))
@@ -88,8 +88,8 @@ def padded_equals_unpadded(subject: Subject, length: int, pad: int) -> Measured:
     documents[:, pad : pad + length] = 0
     padded = subject(q, k, v, at, at, q_documents=documents, k_documents=documents)
     real = slice(pad, pad + length)
-    mine = documents[:, real]
-    alone = subject(*[x[:, :, real] for x in (q, k, v)], at[:, real], at[:, real], q_documents=mine, k_documents=mine)
+    ids = documents[:, real]
+    unpadded = subject(*[x[:, :, real] for x in (q, k, v)], at[:, real], at[:, real], q_documents=ids, k_documents=ids)
     if not bool(torch.isfinite(padded).all()):
         return apart(padded, torch.zeros_like(padded), 0.0, "padded queries")
-    return compared(subject, padded[:, :, real], alone, length, f"{pad} padded tokens on either side")
+    return compared(subject, padded[:, :, real], unpadded, length, f"{pad} padded tokens on either side")

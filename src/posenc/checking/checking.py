@@ -88,10 +88,10 @@ def check(
     would end Python, such as sys.exit(), is a failure. A failure is tried again before it is reported. Raises ValueError
     for wrong arguments, and `Unusable`, a ValueError, where the callable fails on the plainest input.
     """
-    given = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
+    callables = {"rotate": rotate, "embed": embed, "bias": bias, "attention": attention, "table": table}
     sizes = {"width": width, "n_heads": n_heads, "n_kv_heads": n_kv_heads}
     try:
-        *_, report = steps(encoding, given, sizes, name=name, without=without, expect=expect, laws=laws, seed=seed)
+        *_, report = steps(encoding, callables, sizes, name=name, without=without, expect=expect, laws=laws, seed=seed)
     except (Exception, KeyboardInterrupt):
         raise
     except BaseException as error:
@@ -102,7 +102,7 @@ def check(
 
 def steps(
     encoding: PositionalEncoding | None,
-    given: Mapping[str, Callable[..., Any] | None],
+    callables: Mapping[str, Callable[..., Any] | None],
     sizes: Mapping[str, int | None],
     *,
     name: str = "",
@@ -124,13 +124,13 @@ def steps(
     if encoding is not None:
         from posenc.checking.encodings import as_subject
 
-        if any(one is not None for one in given.values()):
+        if any(function is not None for function in callables.values()):
             raise ValueError("encoding: expected an encoding or one callable, got both")
-        seam, function, own, lacking = as_subject(encoding, n_heads, width)
-        traits, width, name = traits - lacking, own.get("width", width), name or type(encoding).__name__
-        n_heads = own.get("n_heads", n_heads)
+        seam, function, sizes_of_encoding, lacking = as_subject(encoding, n_heads, width)
+        traits, width, name = traits - lacking, sizes_of_encoding.get("width", width), name or type(encoding).__name__
+        n_heads = sizes_of_encoding.get("n_heads", n_heads)
     else:
-        seam, function = _one(given)
+        seam, function = _one(callables)
     name = name or _name(function)
     function, takes = of_positions(function, seam) if encoding is None else (function, "positions")
     wanted = _laws(seam, laws)
@@ -163,7 +163,7 @@ def steps(
         if encoding is not None:  # its class says what it is
             known = replace(known, differences=())
         elif results[-1].verdict == "passed" and not known.bug:
-            known = replace(known, differences=tuple(one for one in known.differences if one.fact not in (expect or ())))
+            known = replace(known, differences=tuple(d for d in known.differences if d.fact not in (expect or ())))
         diagnosis = diagnosed(subject, results, known)
     finally:
         torch.random.set_rng_state(state)
@@ -187,8 +187,8 @@ def law_names(encoding: PositionalEncoding | None = None, **options: Any) -> lis
     return [*[TAKEN] * (takes == "none"), *(law.name for law in _laws(seam, options.get("laws"))), EXPECTED]
 
 
-def _one(given: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
-    passed = [(seam, function) for seam, function in given.items() if function is not None]
+def _one(callables: Mapping[str, Callable[..., Any] | None]) -> tuple[Seam, Callable[..., Any]]:
+    passed = [(seam, function) for seam, function in callables.items() if function is not None]
     if len(passed) != 1:
         got = ", ".join(seam for seam, _ in passed) or "none"
         raise ValueError(f"rotate, embed, bias, attention, table: expected exactly one callable, got {got}")

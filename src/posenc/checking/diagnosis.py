@@ -57,7 +57,7 @@ def of_failures(kind: str, failed: Sequence[Result], bug: str | None = None) -> 
     cause = bug or next(causes, None)
     if cause is None:
         first = min(failed, key=lambda result: LATE.index(result.law) if result.law in LATE else -1)
-        cause = next((key for key, one in BUGS.items() if one is first.bug), None)
+        cause = next((key for key, candidate in BUGS.items() if candidate is first.bug), None)
     if cause is None:
         return None
     sentence = BUGS[cause].title
@@ -67,12 +67,12 @@ def of_failures(kind: str, failed: Sequence[Result], bug: str | None = None) -> 
 
 
 def _unusual(known: Identity) -> Diagnosis:
-    how = joined((one.words for one in known.differences), "; ", "；")
+    how = joined((difference.words for difference in known.differences), "; ", "；")
     if known.nearest:
         how = say("nearest to {nearest}, but {how}", nearest=known.nearest, how=how)
     if known.bug:
         return Diagnosis(known.bug, clauses(BUGS[known.bug].title, how), BUGS[known.bug].remedy)
-    facts = ", ".join(one.fact for one in known.differences)
+    facts = ", ".join(difference.fact for difference in known.differences)
     mend = say("change it to what is known; or, where it is meant, name it in expect: {facts}", facts=facts)
     return Diagnosis(known.differences[0].fact, clauses(say("it keeps every law and is nothing known"), how), mend)
 
@@ -87,7 +87,7 @@ def _seen(subject: Subject, failed: set[str], known: Identity) -> str | None:
         return "not finite"
     if known.bug:
         return known.bug
-    if failed <= STEEP and "softmax_scale" in {one.fact for one in known.differences}:
+    if failed <= STEEP and "softmax_scale" in {difference.fact for difference in known.differences}:
         return "softmax scale"
     try:
         if subject.seam == "rotate" and "sizes_are_not_confused" in failed and _rows_over_heads(subject):
@@ -120,9 +120,9 @@ def _rows_over_heads(subject: Subject) -> bool:
     rows = torch.arange(n)
     x, at = subject.tokens(n, 2), torch.stack([7 * rows + 1, 7 * rows + 4], dim=1)
     together = subject.rows(x, at).unflatten(-1, (n, -1))  # [b, t, h, d]
-    every = torch.stack([subject.rows(x, one.expand(n, 2)).unflatten(-1, (n, -1)) for one in at])  # by whose positions
-    of_heads, own = every.diagonal(dim1=0, dim2=3).movedim(-1, 2), every.diagonal(dim1=0, dim2=1).movedim(-1, 0)
-    return torch.allclose(together, of_heads, atol=1e-5) and not torch.allclose(together, own, atol=1e-5)
+    every = torch.stack([subject.rows(x, row.expand(n, 2)).unflatten(-1, (n, -1)) for row in at])  # by whose positions
+    of_heads, of_rows = every.diagonal(dim1=0, dim2=3).movedim(-1, 2), every.diagonal(dim1=0, dim2=1).movedim(-1, 0)
+    return torch.allclose(together, of_heads, atol=1e-5) and not torch.allclose(together, of_rows, atol=1e-5)
 
 
 def _mixes(subject: Subject) -> bool:
@@ -130,7 +130,7 @@ def _mixes(subject: Subject) -> bool:
     x = subject.tokens(1, 4)
     other = x.clone()
     other[:, -1] += 1.0
-    first, second = (subject.rows(one, arange(0, 4))[:, :-1] for one in (x, other))
+    first, second = (subject.rows(tokens, arange(0, 4))[:, :-1] for tokens in (x, other))
     return float((first - second).abs().max()) > 1e-3
 
 
@@ -140,4 +140,4 @@ def _clamps(subject: Subject) -> bool:
         return False
     x = subject.tokens(1, 1)
     near, *far = (subject.rows(x, arange(at, 1)) for at in (1, subject.reach // 3, subject.reach // 2, subject.reach))
-    return all(torch.equal(one, far[0]) for one in far) and not torch.equal(near, far[0])
+    return all(torch.equal(row, far[0]) for row in far) and not torch.equal(near, far[0])

@@ -41,9 +41,9 @@ class _Bias(_Of):
     def __call__(self, q_positions: Tensor, k_positions: Tensor) -> Tensor:
         delta = (q_positions[:, :, None] - k_positions[:, None]).long()
         assert isinstance(self.module, DistanceBias)
-        found: Tensor = self.module.at_distance(delta.flatten())
-        made: Tensor = found.unflatten(1, delta.shape).transpose(0, 1)
-        return made
+        flat: Tensor = self.module.at_distance(delta.flatten())
+        bias: Tensor = flat.unflatten(1, delta.shape).transpose(0, 1)
+        return bias
 
 
 class _Attention(_Of):

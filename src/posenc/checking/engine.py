@@ -76,10 +76,10 @@ def law(
     """Adds the function to LAWS. Keyword arguments give the least value of each number of its input; 1 by default."""
 
     def add(function: Measure) -> Measure:
-        smallest = {name: least.get(name, 1) for one in inputs for name in one}
-        made = Law(function.__name__, bug, tuple(inputs), smallest, must_run, function)
+        smallest = {name: least.get(name, 1) for numbers in inputs for name in numbers}
+        law = Law(function.__name__, bug, tuple(inputs), smallest, must_run, function)
         for kind in kinds:
-            LAWS.setdefault(kind, {})[made.name] = made
+            LAWS.setdefault(kind, {})[law.name] = law
         assert bug in BUGS
         return function
 
@@ -104,26 +104,26 @@ def tried(law: Law, subject: Fresh) -> Result:
     """The result of one law."""
     worst: Measured | None = None
     declined: Declined | None = None
-    for given in law.inputs:
+    for inputs in law.inputs:
         try:
-            found = _measured(law, subject, given)
+            measured = _measured(law, subject, inputs)
         except Declined as why:
             declined = declined or why
             continue
-        if not found.holds:
-            return _failure(law, subject, given, found)
-        if worst is None or found.figure > worst.figure:
-            worst = found
+        if not measured.holds:
+            return _failure(law, subject, inputs, measured)
+        if worst is None or measured.figure > worst.figure:
+            worst = measured
     if worst is not None:
         return Result(law.name, "passed", worst.what, worst.figure, worst.allowed)
     assert declined is not None  # every law has an input
     return Result(law.name, declined.verdict, str(declined))
 
 
-def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
+def _measured(law: Law, subject: Fresh, inputs: Mapping[str, int]) -> Measured:
     """The result of a fresh copy of the subject. Raises Declined also for errors that are refusals."""
     try:
-        return decisive(law.measure(subject.fresh(), **given))
+        return decisive(law.measure(subject.fresh(), **inputs))
     except Declined:
         raise
     except LawBroken as broken:
@@ -133,52 +133,52 @@ def _measured(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        said = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+        message = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
         if law.must_run or not isinstance(error, Exception):  # sys.exit() ends its caller's program: that is no refusal
-            return Measured(math.inf, 0.0, f"raises {said}")
-        raise Declined("not declared", f"it refuses such input with {said}") from error
+            return Measured(math.inf, 0.0, f"raises {message}")
+        raise Declined("not declared", f"it refuses such input with {message}") from error
 
 
-def decisive(found: Measured | Iterable[Measured] | None) -> Measured:
+def decisive(measured: Measured | Iterable[Measured] | None) -> Measured:
     """The first measurement that does not hold; otherwise the one nearest to what it is allowed."""
-    if isinstance(found, Measured):
-        return found
+    if isinstance(measured, Measured):
+        return measured
     held = []
-    for one in found or ():
-        if not one.holds:
-            return one
-        held.append(one)
+    for measurement in measured or ():
+        if not measurement.holds:
+            return measurement
+        held.append(measurement)
     return worst(*held) if held else Measured(0.0, 0.0, "")
 
 
-def _failure(law: Law, subject: Fresh, given: Mapping[str, int], found: Measured) -> Result:
+def _failure(law: Law, subject: Fresh, failing: Mapping[str, int], measured: Measured) -> Result:
     """The failure at the smallest input found. What fails once and not again keeps a state between calls, or draws."""
-    small = _shrunk(law, subject, given)
-    for one in (small, given):
-        again = [_again(law, subject, one) for _ in range(CONFIRMATIONS)]
-        if all(found is not None and not found.holds for found in again):
+    small = _shrunk(law, subject, failing)
+    for case in (small, failing):
+        again = [_again(law, subject, case) for _ in range(CONFIRMATIONS)]
+        if all(repeat is not None and not repeat.holds for repeat in again):
             smallest = again[0]
             assert smallest is not None
-            said = str(smallest)
-            first = _again(law, subject, given) if one != given else None
+            message = str(smallest)
+            first = _again(law, subject, failing) if case != failing else None
             if first is not None and first.figure > smallest.figure and not math.isinf(first.figure):
-                inputs = ", ".join(f"{name} {value}" for name, value in given.items())
-                said += f" (by {first.figure:.3g} at {inputs})"
-            return Result(law.name, "failed", said, smallest.figure, smallest.allowed, dict(one), BUGS.get(law.bug))
-    said = f"{found}, once and not again: it keeps a state between calls, or draws random numbers"
-    return Result(law.name, "failed", said, found.figure, found.allowed, dict(given), BUGS.get(law.bug))
+                inputs = ", ".join(f"{name} {value}" for name, value in failing.items())
+                message += f" (by {first.figure:.3g} at {inputs})"
+            return Result(law.name, "failed", message, smallest.figure, smallest.allowed, dict(case), BUGS.get(law.bug))
+    message = f"{measured}, once and not again: it keeps a state between calls, or draws random numbers"
+    return Result(law.name, "failed", message, measured.figure, measured.allowed, dict(failing), BUGS.get(law.bug))
 
 
-def _again(law: Law, subject: Fresh, given: Mapping[str, int]) -> Measured | None:
+def _again(law: Law, subject: Fresh, inputs: Mapping[str, int]) -> Measured | None:
     try:
-        return _measured(law, subject, given)
+        return _measured(law, subject, inputs)
     except Declined:
         return None
 
 
-def _shrunk(law: Law, subject: Fresh, given: Mapping[str, int]) -> dict[str, int]:
+def _shrunk(law: Law, subject: Fresh, inputs: Mapping[str, int]) -> dict[str, int]:
     """The input with each number as small as it goes while the law still fails, one number after another."""
-    best, tries = dict(given), 0
+    best, tries = dict(inputs), 0
     improved = True
     while improved and tries < MOST_TRIES:
         improved = False
@@ -187,8 +187,8 @@ def _shrunk(law: Law, subject: Fresh, given: Mapping[str, int]) -> dict[str, int
                 if tries >= MOST_TRIES:
                     break
                 tries += 1
-                found = _again(law, subject, best | {name: smaller})
-                if found is not None and not found.holds:
+                measured = _again(law, subject, best | {name: smaller})
+                if measured is not None and not measured.holds:
                     best[name], improved = smaller, True
                     break
     return best
@@ -209,17 +209,17 @@ def apart(actual: Tensor, expected: Tensor, allowed: float, what: str) -> Measur
     """The largest absolute difference; infinite for another shape, for a NaN and for an infinity on one side only."""
     if actual.shape != expected.shape:
         return Measured(math.inf, allowed, f"{what}: the shape is {list(actual.shape)}, not {list(expected.shape)}")
-    mine, theirs = actual.detach().double(), expected.detach().double()
-    same = mine == theirs  # infinities too
-    if not bool((torch.isfinite(mine) | same).all()):
+    got, wanted = actual.detach().double(), expected.detach().double()
+    same = got == wanted  # infinities too
+    if not bool((torch.isfinite(got) | same).all()):
         return Measured(math.inf, allowed, f"{what}: not finite, or hidden differently")
-    figure = float((mine - theirs).masked_fill(same, 0.0).abs().max()) if mine.numel() else 0.0
+    figure = float((got - wanted).masked_fill(same, 0.0).abs().max()) if got.numel() else 0.0
     return Measured(figure, allowed, what)
 
 
-def worst(*found: Measured) -> Measured:
+def worst(*measured: Measured) -> Measured:
     """The one that breaks its allowance most."""
-    return max(found, key=lambda one: math.inf if math.isnan(one.figure) else one.figure / (one.allowed or 5e-324))
+    return max(measured, key=lambda m: math.inf if math.isnan(m.figure) else m.figure / (m.allowed or 5e-324))
 
 
 def budget(subject: Subject, expected: Tensor, farthest: int) -> float:

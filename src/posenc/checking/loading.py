@@ -30,53 +30,53 @@ def load(target: str, seam: str | None) -> tuple[str, Any]:
     where, _, name = target.partition(":") if ".py:" in target or not target.endswith(".py") else (target, "", "")
     module = _file(Path(where)) if where.endswith(".py") else _module(where)
     if not name:
-        names = [one for one in SEAMS if callable(getattr(module, one, None))]
+        names = [seam_name for seam_name in SEAMS if callable(getattr(module, seam_name, None))]
         if len(names) != 1:
             got = f"has {', '.join(names)}" if names else "has none of them"
             raise ValueError(f"{target}: expected one function named {', '.join(SEAMS)}, it {got}; name one: {where}:NAME")
         name = names[0]
-    found: Any = module
+    value: Any = module
     for part in name.split("."):
-        if not hasattr(found, part):
+        if not hasattr(value, part):
             raise ValueError(f"{target}: {where} has no {name}")
-        found = getattr(found, part)
-    named = found
-    if isinstance(found, type):
+        value = getattr(value, part)
+    named = value
+    if isinstance(value, type):
         try:
-            found = found()
+            value = value()
         except TypeError as error:
             raise ValueError(f"{target}: a class is made without arguments, and {name} needs some ({error})") from error
-    if name not in SEAMS and not isinstance(found, nn.Module):
-        found = _built(target, found)
-    if isinstance(found, PositionalEncoding):
-        return "encoding", found
-    if isinstance(found, nn.Module) and "input_ids" in inspect.signature(found.forward).parameters:
-        raise ValueError(_of_a_model(where, name, made=found is not named))
-    if isinstance(found, nn.Module) and not seam:
-        return _of_module(target, name, found, getattr(module, "apply_rotary_pos_emb", None))
-    if not callable(found):
-        raise ValueError(f"{target}: expected a callable, got {type(found).__name__}")
-    return seam or _seam(target, name, found), found
+    if name not in SEAMS and not isinstance(value, nn.Module):
+        value = _built(target, value)
+    if isinstance(value, PositionalEncoding):
+        return "encoding", value
+    if isinstance(value, nn.Module) and "input_ids" in inspect.signature(value.forward).parameters:
+        raise ValueError(_of_a_model(where, name, called=value is not named))
+    if isinstance(value, nn.Module) and not seam:
+        return _of_module(target, name, value, getattr(module, "apply_rotary_pos_emb", None))
+    if not callable(value):
+        raise ValueError(f"{target}: expected a callable, got {type(value).__name__}")
+    return seam or _seam(target, name, value), value
 
 
-def _built(target: str, found: Any) -> Any:
+def _built(target: str, value: Any) -> Any:
     """What a function without arguments returns; anything else as it is."""
-    if not inspect.isfunction(found) or inspect.signature(found).parameters:
-        return found
+    if not inspect.isfunction(value) or inspect.signature(value).parameters:
+        return value
     try:
-        return found()
+        return value()
     except Exception as error:
         raise Unusable(f"{target}: {type(error).__name__}: {error}") from error
 
 
-def _of_a_model(where: str, name: str, *, made: bool) -> str:
-    """What to run instead for a model that reads tokens. `made` says whether it is made by calling what has the name."""
+def _of_a_model(where: str, name: str, *, called: bool) -> str:
+    """What to run instead for a model that reads tokens. `called` says whether it is made by calling what has the name."""
     if where.endswith(".py"):
-        found = f"runpy.run_path({where!r})[{name.split('.')[0]!r}]" + "".join(f".{one}" for one in name.split(".")[1:])
+        code = f"runpy.run_path({where!r})[{name.split('.')[0]!r}]" + "".join(f".{part}" for part in name.split(".")[1:])
         modules = "runpy, "
     else:
-        found, modules = f"{where}.{name}", f"{where}, "
-    call = f"import {modules}posenc.transformers as pt; print(pt.check({found}{'()' * made}))"
+        code, modules = f"{where}.{name}", f"{where}, "
+    call = f"import {modules}posenc.transformers as pt; print(pt.check({code}{'()' * called}))"
     return f"{where}:{name} is a whole model, which other laws are for; run: python -c {shlex.quote(call)}"
 
 
@@ -86,7 +86,7 @@ def _of_module(target: str, name: str, module: nn.Module, apply: Any) -> tuple[s
     (x, position_ids) -> (cos, sin), as in transformers, is a table; with apply_rotary_pos_emb in the file, a rotation.
     """
     parameters = inspect.signature(module.forward).parameters
-    arguments = [one for one in parameters if one != "self"]
+    arguments = [parameter for parameter in parameters if parameter != "self"]
     if "input_pos" in parameters:
         return "rotate", TokensFirst(module)
     if len(arguments) >= 2 and arguments[1] == "position_ids":

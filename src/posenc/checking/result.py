@@ -180,7 +180,7 @@ class Report:
                 "convention": self.identity.convention,
                 "sentence": self.identity.sentence,
                 "nearest": self.identity.nearest,
-                "differences": {one.fact: one.words.as_dict() for one in self.identity.differences},
+                "differences": {difference.fact: difference.words.as_dict() for difference in self.identity.differences},
             },
             "results": [_result(result) for result in self.results],
             "seconds": round(self.seconds, 2),
@@ -191,8 +191,8 @@ class Report:
 
     def head(self, language: Language = "en") -> list[str]:
         """The first lines: the diagnosis and the fix where there is one, how many laws hold, and what it is."""
-        counts = {name: sum(one.verdict == name for one in self.results) for name in MARKS}
-        said = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
+        counts = {name: sum(result.verdict == name for result in self.results) for name in MARKS}
+        counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         lines = []
         if self.diagnosis is not None:
             opening = (
@@ -200,7 +200,7 @@ class Report:
             )
             told = opening.filled(subject=self.subject, what=self.diagnosis.sentence)
             lines = [told.in_language(language), say("Fix: {fix}.", fix=self.diagnosis.fix).in_language(language)]
-        return [*lines, f"{self.subject} · {self.seam} · {said}", f"is: {self.identity.sentence}"]
+        return [*lines, f"{self.subject} · {self.seam} · {counted}", f"is: {self.identity.sentence}"]
 
     def __str__(self) -> str:
         return "\n".join([*self.head(), *map(str, self.results)])
@@ -229,9 +229,9 @@ def _number(value: float | None) -> float | str | None:
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     if isinstance(value, float):
         return _number(value)
     return value if value is None or isinstance(value, (bool, int, str)) else str(value)

@@ -65,7 +65,7 @@ def heads_turn_alike(subject: Subject, length: int, start: int) -> Measured:
     """The same token in all heads gives the same in all heads."""
     if "heads_alike" not in subject.traits:
         raise Declined("not declared", "heads may turn differently")
-    one = subject.tokens(1, length)[..., : subject.width]
-    out = subject.rows(one.repeat(1, 1, subject.n_heads), arange(start, length)).unflatten(-1, (subject.n_heads, -1))
+    token = subject.tokens(1, length)[..., : subject.width]
+    out = subject.rows(token.repeat(1, 1, subject.n_heads), arange(start, length)).unflatten(-1, (subject.n_heads, -1))
     allowed = budget(subject, out, start + length)
     return apart(out, out[:, :, :1].expand_as(out), allowed, "the heads")

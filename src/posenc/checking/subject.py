@@ -65,8 +65,8 @@ class Subject:
     @property
     def module(self) -> nn.Module | None:
         """The torch module that the callable is, or that it carries as `module`."""
-        found = self.function if isinstance(self.function, nn.Module) else getattr(self.function, "module", None)
-        return found if isinstance(found, nn.Module) else None
+        module = self.function if isinstance(self.function, nn.Module) else getattr(self.function, "module", None)
+        return module if isinstance(module, nn.Module) else None
 
     @property
     def documents(self) -> bool:
@@ -90,15 +90,15 @@ class Subject:
         except Exception:
             return self
 
-    def __call__(self, *given: Tensor, **named: Tensor) -> Tensor:
+    def __call__(self, *arguments: Tensor, **named: Tensor) -> Tensor:
         """The callable's result as one tensor. Raises TypeError for what is no tensor or array of real numbers."""
         if self.is_numpy:
-            given = tuple(one.detach().numpy() for one in given)  # type: ignore[misc]
-            named = {name: one.numpy() for name, one in named.items()}  # type: ignore[misc]
-        found = self.function(*given, **named)
-        if self.seam == "table" and isinstance(found, tuple | list):
-            return torch.cat([_tensor(one) for one in found], -1)
-        return _tensor(found)
+            arguments = tuple(tensor.detach().numpy() for tensor in arguments)  # type: ignore[misc]
+            named = {name: tensor.numpy() for name, tensor in named.items()}  # type: ignore[misc]
+        result = self.function(*arguments, **named)
+        if self.seam == "table" and isinstance(result, tuple | list):
+            return torch.cat([_tensor(part) for part in result], -1)
+        return _tensor(result)
 
     # What tokens it is given ----------------------------------------------------------------------------------------
 
@@ -140,7 +140,7 @@ class Subject:
         out = self(q_positions, k_positions)
         size = (q_positions.shape[1], k_positions.shape[1])
         out = out[None] if out.ndim == 3 else out
-        if out.ndim != 4 or any(got not in (1, one) for got, one in zip(out.shape[2:], size, strict=True)):
+        if out.ndim != 4 or any(got not in (1, expected) for got, expected in zip(out.shape[2:], size, strict=True)):
             raise ValueError(f"expected the result [b, h, i, j] with i, j = {list(size)}, got {list(out.shape)}")
         out = out.detach().expand(q_positions.shape[0], -1, *size).double()
         return out.masked_fill(out <= HIDDEN, float("-inf"))
@@ -204,8 +204,8 @@ def relative_to_first(bias: Tensor) -> Tensor:
     """The bias without what a softmax does not see: each row less its first finite entry."""
     finite = torch.isfinite(bias)
     first = finite.to(torch.int8).argmax(-1, keepdim=True)
-    own = bias.gather(-1, first).masked_fill(~finite.any(-1, keepdim=True), 0.0)
-    return bias - own
+    offset = bias.gather(-1, first).masked_fill(~finite.any(-1, keepdim=True), 0.0)
+    return bias - offset
 
 
 def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
@@ -216,9 +216,9 @@ def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
     width = sizes.pop("width", None)
     widths = (width,) if width is not None else WIDTHS if seam in ("rotate", "embed", "attention") else (1,)
     first: Exception | None = None
-    for one in widths:
+    for candidate in widths:
         for is_numpy in (False, True):
-            subject = Subject(function, seam, one, is_numpy=is_numpy, **sizes)
+            subject = Subject(function, seam, candidate, is_numpy=is_numpy, **sizes)
             try:
                 with warnings.catch_warnings(action="ignore"):  # of NumPy about tensors
                     plain = subject.fresh().sample(FIRST, 0)
@@ -226,9 +226,9 @@ def prepared(function: Callable[..., Any], seam: Seam, **sizes: Any) -> Subject:
                     return measured(replace(subject, first=plain.clone()))
             except Exception as error:
                 first = first or error
-    given = f"width {width}" if width is not None else "any usual width" if len(widths) > 1 else "4 positions"
+    described = f"width {width}" if width is not None else "any usual width" if len(widths) > 1 else "4 positions"
     raise Unusable(
-        f"{seam}: the callable fails on 4 tokens at positions 0 … 3 with {given}: {type(first).__name__}: {first}"
+        f"{seam}: the callable fails on 4 tokens at positions 0 … 3 with {described}: {type(first).__name__}: {first}"
     ) from first
 
 
@@ -247,11 +247,11 @@ def measured(subject: Subject) -> Subject:
     return replace(subject, reach=reach)
 
 
-def _tensor(found: Any) -> Tensor:
-    made = torch.from_numpy(np.ascontiguousarray(found)) if isinstance(found, np.ndarray) else found
-    if not isinstance(made, Tensor) or made.is_complex():
-        raise TypeError(f"expected a tensor or an array of real numbers, got {type(found).__name__}")
-    return made
+def _tensor(result: Any) -> Tensor:
+    tensor = torch.from_numpy(np.ascontiguousarray(result)) if isinstance(result, np.ndarray) else result
+    if not isinstance(tensor, Tensor) or tensor.is_complex():
+        raise TypeError(f"expected a tensor or an array of real numbers, got {type(result).__name__}")
+    return tensor
 
 
 def _check_shape(out: Tensor, expected: torch.Size) -> None:

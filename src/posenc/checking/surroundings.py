@@ -30,7 +30,7 @@ def the_same_call_gives_the_same(subject: Subject, length: int, start: int) -> M
     """Three equal calls give equal results, bit by bit."""
     first = subject.sample(length, start).clone()
     again = [subject.sample(length, start).clone() for _ in range(2)]
-    return worst(*(apart(one, first, 0.0, "a repeated call") for one in again))
+    return worst(*(apart(repeat, first, 0.0, "a repeated call") for repeat in again))
 
 
 @law(*ALL, bug="not finite", must_run=True, inputs=NEAR_AND_FAR, start=0)
@@ -45,16 +45,16 @@ def forward_writes_nothing(subject: Subject, length: int) -> Measured:
     """A call changes neither its tokens nor its positions."""
     at = arange(0, length)
     if subject.seam == "rotate":
-        given = [subject.tokens(1, length).unflatten(-1, (subject.n_heads, -1)).transpose(1, 2).contiguous(), at]
+        inputs = [subject.tokens(1, length).unflatten(-1, (subject.n_heads, -1)).transpose(1, 2).contiguous(), at]
     elif subject.seam == "embed":
-        given = [subject.tokens(1, length), at]
+        inputs = [subject.tokens(1, length), at]
     elif subject.seam == "attention":
-        given = [*subject.heads(1, length, length), at, at.clone()]
+        inputs = [*subject.heads(1, length, length), at, at.clone()]
     else:
-        given = [at] if subject.seam == "table" else [at, at.clone()]
-    before = [one.clone() for one in given]
-    subject(*given)
-    return worst(*(apart(one, was, 0.0, "the input before and after") for one, was in zip(given, before, strict=True)))
+        inputs = [at] if subject.seam == "table" else [at, at.clone()]
+    before = [x.clone() for x in inputs]
+    subject(*inputs)
+    return worst(*(apart(x, was, 0.0, "the input before and after") for x, was in zip(inputs, before, strict=True)))
 
 
 @law("rotate", "embed", "attention", bug="strides", inputs=({"length": 5},))
@@ -63,8 +63,8 @@ def strides_do_not_matter(subject: Subject, length: int) -> Measured:
     at = arange(0, length)
     dense = list(subject.heads(2, length, length)) if subject.seam == "attention" else [_tokens(subject, length)]
     ats = [at.repeat(2, 1)] * (2 if subject.seam == "attention" else 1)
-    expected = subject(*[one.clone() for one in dense], *ats)
-    spread = [_spread(one) for one in dense]
+    expected = subject(*[tensor.clone() for tensor in dense], *ats)
+    spread = [_spread(tensor) for tensor in dense]
     return _compared(subject, subject(*spread, *ats), expected, length, "dense and strided tokens")
 
 
@@ -87,12 +87,12 @@ def default_dtype_does_not_matter(subject: Subject, length: int, start: int) -> 
     need_torch(subject)
     within_reach(subject, start + length)
     expected = subject.sample(length, start)
-    found = []
+    measured = []
     for dtype in (torch.bfloat16, torch.float64):
         with default_dtype(dtype):
             actual = subject.fresh().sample(length, start)
-        found.append(_compared(subject, actual, expected, start + length, f"default dtype {dtype}"))
-    return worst(*found)
+        measured.append(_compared(subject, actual, expected, start + length, f"default dtype {dtype}"))
+    return worst(*measured)
 
 
 @law(*ALL, bug="autocast", inputs=NEAR_AND_FAR, start=0)
@@ -146,38 +146,38 @@ def gradients(subject: Subject, length: int, start: int) -> Measured:
     at = arange(start, length)
     ats = [at, at] if subject.seam == "attention" else [at]
     dtype, step = (torch.float64, 1e-4) if _computes_in_float64(subject, tensors, ats) else (torch.float32, 1e-2)
-    given = [one.to(dtype).requires_grad_() for one in tensors]
-    out = subject(*given, *ats)
+    inputs = [x.to(dtype).requires_grad_() for x in tensors]
+    out = subject(*inputs, *ats)
     upstream = subject.draw("upstream", *out.shape, dtype=dtype)
     if not out.requires_grad:
         return Measured(math.inf, 0.0, "no gradient reaches the tokens")
-    gradients = torch.autograd.grad((out * upstream).sum(), given, allow_unused=True)
-    found = []
-    for n, (one, gradient) in enumerate(zip(given, gradients, strict=True)):
-        along = subject.draw(f"along {n}", *one.shape, dtype=dtype)
+    gradients = torch.autograd.grad((out * upstream).sum(), inputs, allow_unused=True)
+    measured = []
+    for n, (tensor, gradient) in enumerate(zip(inputs, gradients, strict=True)):
+        along = subject.draw(f"along {n}", *tensor.shape, dtype=dtype)
         with torch.no_grad():
-            ends = [subject(*[g + s * along if m == n else g for m, g in enumerate(given)], *ats) for s in (step, -step)]
+            ends = [subject(*[g + s * along if m == n else g for m, g in enumerate(inputs)], *ats) for s in (step, -step)]
         numeric = float(((ends[0] - ends[1]) / (2 * step) * upstream).sum())
         analytic = 0.0 if gradient is None else float((gradient * along).sum())
         size = float(upstream.norm() * along.norm())
         allowed = size * (1e-5 if out.dtype == dtype == torch.float64 else 1e-3)
         what = "gradient and finite differences, along one direction"
-        found.append(Measured(abs(numeric - analytic), allowed, what))
-    return worst(*found)
+        measured.append(Measured(abs(numeric - analytic), allowed, what))
+    return worst(*measured)
 
 
 def _computes_in_float64(subject: Subject, tensors: list[Tensor], ats: list[Tensor]) -> bool:
     """Whether float64 tokens are taken and kept to the last operation: every value that a change of the tokens by 2⁻¹⁰
     reaches, a change by 2⁻⁴⁰, which float32 rounds away, reaches too. Tried for each of the tensors alone."""
-    given = [one.double() for one in tensors]
+    inputs = [tensor.double() for tensor in tensors]
 
     def changed(n: int, by: float) -> Tensor:
         with torch.no_grad():
-            return subject.fresh()(*[one * (1 + by) if m == n else one for m, one in enumerate(given)], *ats)
+            return subject.fresh()(*[tensor * (1 + by) if m == n else tensor for m, tensor in enumerate(inputs)], *ats)
 
     try:
         plain = changed(-1, 0.0)
-        return all(bool((changed(n, 2.0**-40) != plain)[changed(n, 2.0**-10) != plain].all()) for n in range(len(given)))
+        return all(bool((changed(n, 2.0**-40) != plain)[changed(n, 2.0**-10) != plain].all()) for n in range(len(inputs)))
     except Exception:  # float64 is refused
         return False
 
@@ -192,7 +192,7 @@ def inference_mode_does_not_matter(subject: Subject, length: int) -> Measured:
     tensors = list(subject.heads(1, length, length)) if subject.seam == "attention" else [_tokens(subject, length)[:1]]
     ats = [arange(0, length)] * (2 if subject.seam == "attention" else 1)
     try:
-        out = subject(*[one.requires_grad_() for one in tensors], *ats)
+        out = subject(*[tensor.requires_grad_() for tensor in tensors], *ats)
         out.sum().backward()
     except RuntimeError as error:
         if "nference" not in str(error):
@@ -215,7 +215,7 @@ def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
     except NotImplementedError:  # it takes no offset
         other = 0
     points = [point for point in lines_of(lambda: subject.fresh().sample(length, 0)) for _ in range(2)]
-    found = [Measured(0.0, 0.0, "two calls at once")]
+    measured = [Measured(0.0, 0.0, "two calls at once")]
     for n, point in enumerate(points):
         shared = subject.fresh()
         sizes = (length + n % 7, 0), (length + 40 + n % 7, other)
@@ -224,11 +224,11 @@ def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
         for (size, start), result in zip(sizes, results, strict=True):
             if isinstance(result, BaseException):
                 return Measured(math.inf, 0.0, f"two calls at once: {type(result).__name__}: {str(result)[:120]}")
-            alone = subject.fresh().sample(size, start)
-            found.append(_compared(subject, result, alone, size + start, "two calls at once and one after the other"))
-        if not found[-1].holds:
+            separate = subject.fresh().sample(size, start)
+            measured.append(_compared(subject, result, separate, size + start, "two calls at once and one after the other"))
+        if not measured[-1].holds:
             break
-    return worst(*found)
+    return worst(*measured)
 
 
 # What happens to a module ---------------------------------------------------------------------------------------------
@@ -236,7 +236,7 @@ def calls_at_once_do_not_matter(subject: Subject, length: int) -> Measured:
 
 def _parameters(module: nn.Module) -> list[str]:
     """The names of trained parameters; a single number is an amplitude and holds no table."""
-    return [name for name, one in module.named_parameters() if one.requires_grad and one.numel() > 1]
+    return [name for name, parameter in module.named_parameters() if parameter.requires_grad and parameter.numel() > 1]
 
 
 def _with_module(subject: Subject, change: Any) -> Subject:
@@ -266,7 +266,7 @@ def _that_matter(subject: Subject, length: int) -> list[str]:
 
     changed = {name: _with_module(subject, moved(name)) for name in _parameters(need_module(subject))}
     expected = subject.sample(length, 0)
-    return [name for name, one in changed.items() if not torch.equal(one.sample(length, 0), expected)]
+    return [name for name, other in changed.items() if not torch.equal(other.sample(length, 0), expected)]
 
 
 @law(*ALL, bug="cast state", inputs=({"length": 8, "start": 0}, {"length": 8, "start": 3001}), start=0)
@@ -276,7 +276,7 @@ def casting_a_module_does_not_round_its_angles(subject: Subject, length: int, st
     if _parameters(module):
         raise NotApplicable("it has trained parameters, which a cast rounds by right")
     within_reach(subject, start + length)
-    cast = _with_module(subject, lambda one: one.to(torch.bfloat16).float())  # before any call fills a cache
+    cast = _with_module(subject, lambda module: module.to(torch.bfloat16).float())  # before any call fills a cache
     expected = subject.sample(length, start)
     return _compared(
         subject, cast.sample(length, start), expected, start + length, "before and after .to(bfloat16).float()"
@@ -290,20 +290,22 @@ def tables_survive_to_empty(subject: Subject, length: int, start: int) -> Measur
 
     def emptied(module: nn.Module) -> nn.Module:
         saved = copy.deepcopy(module.state_dict())
-        made = module.to("meta").to_empty(device="cpu")
+        emptied_module = module.to("meta").to_empty(device="cpu")
         with torch.no_grad():
-            for one in (*made.parameters(), *made.buffers()):
-                one.fill_(77 if not one.is_floating_point() else 7.7e4)
-        for part in made.modules():
+            for tensor in (*emptied_module.parameters(), *emptied_module.buffers()):
+                tensor.fill_(77 if not tensor.is_floating_point() else 7.7e4)
+        for part in emptied_module.modules():
             reset = getattr(part, "reset_parameters", None)
             if callable(reset):
                 reset()
-        made.load_state_dict(saved)
-        return made
+        emptied_module.load_state_dict(saved)
+        return emptied_module
 
-    made = _with_module(subject, emptied)  # before any call fills a cache
+    emptied_one = _with_module(subject, emptied)  # before any call fills a cache
     expected = subject.sample(length, start)
-    return _compared(subject, made.sample(length, start), expected, start + length, "before and after to_empty and loading")
+    return _compared(
+        subject, emptied_one.sample(length, start), expected, start + length, "before and after to_empty and loading"
+    )
 
 
 @law("rotate", "embed", "table", bug="trainable constant", inputs=({"length": 8},))

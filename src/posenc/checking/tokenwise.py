@@ -46,9 +46,9 @@ def far_tokens_do_not_matter(subject: Subject, length: int, far: int) -> Measure
     within_reach(subject, far)
     x = subject.tokens(1, length + 1)
     at = torch.cat([arange(0, length), torch.tensor([[far]])], 1)
-    alone = subject.rows(x[:, :length], at[:, :length])
+    separate = subject.rows(x[:, :length], at[:, :length])
     together = subject.rows(x, at)[:, :length]
-    return apart(together, alone, budget(subject, alone, length), f"before a token at position {far}")
+    return apart(together, separate, budget(subject, separate, length), f"before a token at position {far}")
 
 
 @law(
@@ -61,8 +61,8 @@ def sizes_are_not_confused(subject: Subject, batch: int, length: int) -> Measure
     """A batch equals each token alone, also where batch, heads and tokens have one size."""
     x, at = subject.tokens(batch, length), arange(0, length, batch)
     together = subject.rows(x, at)
-    alone = _alone(subject, x, at)
-    return apart(together, alone, budget(subject, together, length), f"{batch} rows of {length} tokens")
+    separate = _alone(subject, x, at)
+    return apart(together, separate, budget(subject, together, length), f"{batch} rows of {length} tokens")
 
 
 @law(

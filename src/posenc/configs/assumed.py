@@ -20,13 +20,13 @@ def with_assumed(keys: Keys, parameters: Mapping[str, Any]) -> Keys:
     if keys.has("rope_parameters") or keys.has("rope_scaling"):
         return keys
     owner = keys.facts["class"]
-    said = ", ".join(f"{key}={value}" for key, value in parameters.items())
+    assumptions = ", ".join(f"{key}={value}" for key, value in parameters.items())
     if not keys.base_may_be_default:
         raise ConfigError(
-            f"{keys.where('rope_parameters')}: missing; {owner} would assume {said}. Add it to the file, or "
+            f"{keys.where('rope_parameters')}: missing; {owner} would assume {assumptions}. Add it to the file, or "
             "read without defaults=False"
         )
-    keys.note("rope_parameters", say("missing: {owner} assumes {said}", owner=owner, said=said))
+    keys.note("rope_parameters", say("missing: {owner} assumes {assumed}", owner=owner, assumed=assumptions))
     fixed = "rope_theta" in parameters or any(isinstance(value, Mapping) for value in parameters.values())
     if fixed and keys.has("rope_theta"):
         keys.error("rope_theta", say("{owner} does not read it if rope_parameters is missing", owner=owner))

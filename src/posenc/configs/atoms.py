@@ -26,5 +26,5 @@ def of_atoms(d_head: int, *, spatial: tuple[float, int], residue: tuple[float, i
     of_residue = frequencies.rotary(2 * count, residue_base).values
     values = (*of_space * 3, *of_residue, *(0.0,) * still)
     axes = (*(axis for axis in range(3) for _ in range(per_axis)), *(3,) * (count + still))
-    said = f"{per_axis} pairs of base {spatial_base:g} for x, y and z, {count} of base {residue_base:g} for the residue"
-    return RoPE(d_head, frequencies=Frequencies(values, axes=axes, values_from=said), layout="half")
+    origin = f"{per_axis} pairs of base {spatial_base:g} for x, y and z, {count} of base {residue_base:g} for the residue"
+    return RoPE(d_head, frequencies=Frequencies(values, axes=axes, values_from=origin), layout="half")

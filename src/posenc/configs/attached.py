@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 KEY, PREFIX = "posenc", "posenc_"
 NAMED = "Posenc"  # the architectures of the folder begin with it: a server that knew them would drop the encoding
 OWN = "posenc."  # the path of classes of posenc begins with it
-GIVEN = "configs.attached.given"  # the kind of a rotation whose frequencies are listed
+GIVEN = "configs.attached.listed_frequencies"  # the kind of a rotation whose frequencies are listed
 WRITTEN = ("auto_map", KEY)  # keys of the file that are posenc's
 
 
-def own(config: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+def own_config(config: dict[str, Any]) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
     """The configuration as the model itself has it, and the entry of what is attached; None where nothing is."""
     entry = config.get(KEY)
     if not isinstance(entry, Mapping):
@@ -56,7 +56,7 @@ def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:
     """The model with the encodings of the entry in its layers. Raises ConfigError for an entry that does not fit it."""
     try:
         encodings, layers = list(entry["encodings"]), by_part(entry["layers"])
-        uses = [_uses(made, f"{KEY}.encodings[{number}]") for number, made in enumerate(encodings)]
+        uses = [_uses(entry, f"{KEY}.encodings[{number}]") for number, entry in enumerate(encodings)]
         chosen = {part: {n: uses[int(number)] for n, number in of_part.items()} for part, of_part in layers.items()}
         if not chosen:
             raise ValueError("layers: expected a number for each layer, got none")
@@ -70,18 +70,18 @@ def with_attached(spec: PositionSpec, entry: Mapping[str, Any]) -> PositionSpec:
 def by_part(layers: Mapping[str, int]) -> dict[str, dict[int, int]]:
     """The layers of each part of the model, by number: {"0": 0, "1": 0} is {"": {0: 0, 1: 0}}, and
     {"encoder.0": 0, "decoder.0": 1} is {"encoder": {0: 0}, "decoder": {0: 1}}."""
-    found: dict[str, dict[int, int]] = {}
+    parts: dict[str, dict[int, int]] = {}
     for name, number in layers.items():
         part, _, n = name.rpartition(".")
-        found.setdefault(part, {})[int(n)] = number
-    return found
+        parts.setdefault(part, {})[int(n)] = number
+    return parts
 
 
 def has_attached(spec: PositionSpec) -> bool:
     return any(remark.key == KEY for _, part in spec.walk() for remark in part.remarks)
 
 
-def given(
+def listed_frequencies(
     width: int,
     base: float,
     *,
@@ -103,12 +103,12 @@ def _within(spec: PositionSpec, chosen: dict[int, tuple[Use, ...]]) -> PositionS
         if missing := [n for n in chosen if not 0 <= n < len(spec.layers)]:
             raise ConfigError(f"{KEY}.layers: the model has {len(spec.layers)} layers, got {missing[0]}")
         layers = [replace(layer, uses=chosen.get(n, layer.uses)) for n, layer in enumerate(spec.layers)]
-        said = say(
+        remark = say(
             "{count} of {layers} layers have an encoding attached by posenc, in place of the model's own",
             count=len(chosen),
             layers=len(layers),
         )
-        return replace(spec, layers=tuple(layers), remarks=(*spec.remarks, Remark("note", KEY, said)))
+        return replace(spec, layers=tuple(layers), remarks=(*spec.remarks, Remark("note", KEY, remark)))
     for number, part in enumerate(spec.parts):
         if len(part.layers) > max(chosen) and all(part.layers[n].attends for n in chosen):
             changed = _within(part, chosen)
@@ -123,10 +123,10 @@ def _in_part(spec: PositionSpec, name: str, chosen: dict[int, tuple[Use, ...]]) 
     return replace(spec, parts=tuple(_within(part, chosen) if part.part == name else part for part in spec.parts))
 
 
-def _uses(made: Mapping[str, Any], where: str) -> tuple[Use, ...]:
-    if "stack" in made:
-        return tuple(use for n, part in enumerate(made["stack"]) for use in _uses(part, f"{where}.stack[{n}]"))
-    path, arguments = str(made["class"]), dict(made["arguments"])
+def _uses(entry: Mapping[str, Any], where: str) -> tuple[Use, ...]:
+    if "stack" in entry:
+        return tuple(use for n, part in enumerate(entry["stack"]) for use in _uses(part, f"{where}.stack[{n}]"))
+    path, arguments = str(entry["class"]), dict(entry["arguments"])
     if not path.startswith(OWN):
         raise ValueError(f"{where}.class: {path} is not posenc's, and a configuration imports no code")
     if arguments.get("length") == 1:  # of frequencies that do not depend on it
@@ -146,7 +146,7 @@ def _uses(made: Mapping[str, Any], where: str) -> tuple[Use, ...]:
 
 def _value(value: Any, width: Any) -> Any:
     if isinstance(value, list):
-        return tuple(_value(one, width) for one in value)
+        return tuple(_value(item, width) for item in value)
     if not isinstance(value, Mapping):
         return value
     if "frozenset" in value:
@@ -155,5 +155,5 @@ def _value(value: Any, width: Any) -> Any:
     if held.get("base") is not None:
         return Rotation(int(held["width"]), float(held["base"]))
     kept = {name: held[name] for name in ("values", "cos_sin_scale", "softmax_scale", "axes")}
-    listed = {name: tuple(one) if isinstance(one, list) else one for name, one in kept.items()}
+    listed = {name: tuple(item) if isinstance(item, list) else item for name, item in kept.items()}
     return Rotation(2 * len(held["values"]), 10000.0, GIVEN, tuple(listed.items()))

@@ -29,25 +29,26 @@ TABLES = (r"\.?(wpe|embed_positions|position_embeddings|embd_pos)\.weight$", r"(
 def with_weights_beside(keys: Keys, folder: Path) -> Keys:
     """The same keys with what the safetensors files of `folder` add; contradictions become errors of the report."""
     try:
-        found = headers.of_folder(folder)
+        files = headers.of_folder(folder)
     except ConfigError as error:
         keys.error("", say("{error}", error=error))
         return keys
-    if not found:
+    if not files:
         return keys
-    return _with_sizes(_with_layout(keys, found), found)
+    return _with_sizes(_with_layout(keys, files), files)
 
 
-def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
-    recorded = {header.metadata.get(RECORD) for header in found.values()}
+def _with_layout(keys: Keys, files: Mapping[str, Header]) -> Keys:
+    recorded = {header.metadata.get(RECORD) for header in files.values()}
     if recorded == {None}:
         if keys.has(RECORD) or any(keys.has(part) and RECORD in keys.table(part) for part in TEXT_PARTS):
             keys.error(RECORD, say("the weights beside this file do not record a layout: they may not have been converted"))
         return keys
     if len(recorded) > 1:
-        said = ", ".join(sorted(str(one or "none") for one in recorded))
+        kinds = ", ".join(sorted(str(layout or "none") for layout in recorded))
         keys.error(
-            RECORD, say("the weights record different layouts ({said}): convert them again from the original", said=said)
+            RECORD,
+            say("the weights record different layouts ({layouts}): convert them again from the original", layouts=kinds),
         )
         return keys
     layout = str(recorded.pop())
@@ -67,11 +68,11 @@ def _with_layout(keys: Keys, found: Mapping[str, Header]) -> Keys:
     return keys.replaced({part: {**inside, RECORD: layout}} if part else {RECORD: layout})
 
 
-def _with_sizes(keys: Keys, found: Mapping[str, Header]) -> Keys:
+def _with_sizes(keys: Keys, files: Mapping[str, Header]) -> Keys:
     """Sizes that the file leaves to the class, from the shapes of a text model's weights."""
     if any(keys.has(part) for part in TEXT_PARTS):
         return keys
-    shapes = {name: shape for header in found.values() for name, shape in header.shapes.items()}
+    shapes = {name: shape for header in files.values() for name, shape in header.shapes.items()}
     layers = {int(match[1]) for name in shapes if (match := LAYER.search(name))}
     sizes = {"num_hidden_layers": len(layers)} if layers == set(range(len(layers))) else {}
     for pattern, axis, key in ((TABLES[0], 0, "max_position_embeddings"), (TABLES[1], 1, "hidden_size")):
@@ -81,7 +82,7 @@ def _with_sizes(keys: Keys, found: Mapping[str, Header]) -> Keys:
     added = {}
     for key, size in sizes.items():
         name = keys.facts["names"].get(key, key)
-        known = any(keys.has(one) for one in keys.spellings(name))
+        known = any(keys.has(spelling) for spelling in keys.spellings(name))
         if size and not known and name in keys.facts["defaults"]:
             added[name] = size
             if keys.facts["defaults"][name] != size:
@@ -94,8 +95,8 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
     if keys.get(RECORD, None) is None:
         return spec
     layout = keys.text(RECORD, among=("half", "interleaved"))
-    turned = {use: _turned(use, layout) for one in spec.layers for use in one.uses}
-    if any(use != made for use, made in turned.items()):
+    turned = {use: _turned(use, layout) for layer in spec.layers for use in layer.uses}
+    if any(use != changed for use, changed in turned.items()):
         keys.warning(
             RECORD,
             say(
@@ -105,7 +106,7 @@ def with_recorded_layout(spec: PositionSpec, keys: Keys) -> PositionSpec:
                 family=keys.family,
             ),
         )
-    layers = tuple(replace(one, uses=tuple(turned[use] for use in one.uses)) for one in spec.layers)
+    layers = tuple(replace(layer, uses=tuple(turned[use] for use in layer.uses)) for layer in spec.layers)
     return replace(spec, layers=layers)
 
 
@@ -114,5 +115,4 @@ def _turned(use: Use, layout: str) -> Use:
     arguments: dict[str, Any] = dict(use.arguments)
     if use.rotation is None or arguments.get("layout") in (None, layout) or "returns" in arguments:
         return use
-    said = dict(use.said_by) | {"layout": RECORD}
-    return replace(use, arguments=tuple((arguments | {"layout": layout}).items()), said_by=tuple(said.items()))
+    return replace(use, arguments=tuple((arguments | {"layout": layout}).items())).with_said_by({"layout": RECORD})

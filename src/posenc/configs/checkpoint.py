@@ -29,12 +29,12 @@ class Checkpoint(Mapping[str, Tensor]):
     def __init__(self, path: str | PathLike[str]) -> None:
         from safetensors import safe_open
 
-        found = Path(path)
-        files = [found] if found.is_file() else sorted(found.glob("*.safetensors"))
+        location = Path(path)
+        files = [location] if location.is_file() else sorted(location.glob("*.safetensors"))
         if not files:
-            pickled = [*found.glob("*.bin"), *found.glob("*.pt")] if found.is_dir() else []
+            pickled = [*location.glob("*.bin"), *location.glob("*.pt")] if location.is_dir() else []
             also = f"; {pickled[0].name} is a pickle, which can run code: save it as safetensors first" if pickled else ""
-            raise FileNotFoundError(f"checkpoint: no *.safetensors in {found}{also}")
+            raise FileNotFoundError(f"checkpoint: no *.safetensors in {location}{also}")
         self.files: dict[str, Any] = {}
         for file in files:
             if file.suffix != ".safetensors":
@@ -46,7 +46,7 @@ class Checkpoint(Mapping[str, Tensor]):
                 raise ConfigError(f"{file}: not a safetensors file: {str(error)[:120]}") from None
             for name in opened.keys():  # noqa: SIM118  (no mapping)
                 if name in self.files:
-                    raise ConfigError(f"{name}: is in {file.name} and in another file of {found}")
+                    raise ConfigError(f"{name}: is in {file.name} and in another file of {location}")
                 self.files[name] = opened
 
     def __getitem__(self, name: str) -> Tensor:

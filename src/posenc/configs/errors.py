@@ -11,6 +11,6 @@ class ConfigError(ValueError):
     words   the message for a report that quotes it; without a translation it is the English one in both languages
     """
 
-    def __init__(self, said: str | Words) -> None:
-        self.words = said if isinstance(said, Words) else Words(said)
+    def __init__(self, message: str | Words) -> None:
+        self.words = message if isinstance(message, Words) else Words(message)
         super().__init__(self.words.en)

@@ -80,8 +80,8 @@ def load_readers() -> None:
 def reader_paths() -> dict[str, str]:
     """Model type -> path of its reader, such as "posenc.configs.families.qwen2:qwen2"; sorted by model type."""
     load_readers()
-    found = READERS | {name: READERS[about.reader] for name, about in REMOTE.items()}
-    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(found.items())}
+    readers = READERS | {name: READERS[about.reader] for name, about in REMOTE.items()}
+    return {name: f"{reader.__module__}:{reader.__name__}" for name, reader in sorted(readers.items())}
 
 
 def read_section(keys: Keys, part: str = "") -> PositionSpec:
@@ -123,9 +123,9 @@ def head_width(keys: Keys, heads: str = "num_attention_heads", width: str = "hid
 
     ConfigError if that is uneven.
     """
-    said = keys.whole(key, None)
-    if said is not None:
-        return int(said)
+    size = keys.whole(key, None)
+    if size is not None:
+        return int(size)
     d_model, n_heads = keys.whole(width), keys.whole(heads)
     if d_model % n_heads:
         raise ConfigError(f"{keys.spelt(width)}: {d_model} is not a multiple of {keys.spelt(heads)}={n_heads}")
@@ -177,8 +177,8 @@ def decoder(
     kinds = layer_kinds(keys) if kinds is None else kinds
     layers = []
     for kind in kinds:
-        own = None if kind in RECURRENT else use if by_kind is None else by_kind[kind]
-        layers.append(Layer((own,) if own else (), kind, window_of(keys, kind)))
+        use_of_kind = None if kind in RECURRENT else use if by_kind is None else by_kind[kind]
+        layers.append(Layer((use_of_kind,) if use_of_kind else (), kind, window_of(keys, kind)))
     return stack_of(keys, layers, d_head=head_width(keys) if d_head is None else d_head, **about)
 
 

@@ -66,7 +66,9 @@ class DynamicNTK:
         """The frequencies of a request of n tokens."""
         checks.whole(n=n)
         power = self.width / (self.width - 2)
-        said = f"dynamic(width={self.width}, base={self.base:g}, factor={self.factor:g}) at {max(n, self.trained_length)}"
+        formula = (
+            f"dynamic(width={self.width}, base={self.base:g}, factor={self.factor:g}) at {max(n, self.trained_length)}"
+        )
         base: float | Tensor
         if n <= self.trained_length:  # the base of a fresh model: Python numbers
             base = self.base * ((self.factor * self.trained_length / self.trained_length) - (self.factor - 1)) ** power
@@ -74,7 +76,7 @@ class DynamicNTK:
             whole = isinstance(self.factor, int)  # whole factors multiply the length before it becomes fp32
             stretched = _fp32([self.factor * n]) if whole else _fp32([n]) * self.factor
             base = self.base * ((stretched / self.trained_length) - (self.factor - 1)) ** power
-        return _value(_inverse(self.width, base), said)
+        return _value(_inverse(self.width, base), formula)
 
 
 def dynamic(width: int, base: float, factor: float, trained_length: int) -> DynamicNTK:
@@ -126,8 +128,8 @@ def yarn(
         scale, scale_from = (ratio, "mscale over mscale_all_dim") if both else (mscale_of(factor), "1 + 0.1·ln factor")
     else:
         scale, scale_from = attention_factor, "attention_factor, as given"
-    said = f"yarn(width={width}, base={base:g}, factor={factor:g}, trained_length={trained_length})"
-    return replace(_value(values, said), cos_sin_scale=scale, cos_sin_scale_from=scale_from)
+    formula = f"yarn(width={width}, base={base:g}, factor={factor:g}, trained_length={trained_length})"
+    return replace(_value(values, formula), cos_sin_scale=scale, cos_sin_scale_from=scale_from)
 
 
 def longrope(
@@ -154,14 +156,14 @@ def longrope(
         scale_from = "√(1 + ln factor / ln trained_length)"
     else:
         scale, scale_from = attention_factor, "attention_factor, as given"
-    made = []
+    sets = []
     for name, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
         if len(factors) != (width + 1) // 2:
             raise ValueError(f"{name}: expected one factor for each of {(width + 1) // 2} pairs, got {len(factors)}")
         values = 1.0 / (_fp32(factors) * base ** (_fp32(range(0, width, 2)) / width))
-        said = f"longrope(width={width}, base={base:g}, {name})"
-        made.append(replace(_value(values, said), cos_sin_scale=scale, cos_sin_scale_from=scale_from))
-    return LongRoPE(made[0], made[1], trained_length)
+        formula = f"longrope(width={width}, base={base:g}, {name})"
+        sets.append(replace(_value(values, formula), cos_sin_scale=scale, cos_sin_scale_from=scale_from))
+    return LongRoPE(sets[0], sets[1], trained_length)
 
 
 def llama3(
@@ -226,9 +228,9 @@ def _fp32(values: Sequence[float]) -> Tensor:
     return torch.tensor(list(values), dtype=torch.float32, device="cpu")
 
 
-def _value(values: Tensor, said: str, base: float | None = None, width: int | None = None) -> Frequencies:
+def _value(values: Tensor, formula: str, base: float | None = None, width: int | None = None) -> Frequencies:
     return Frequencies(
-        tuple(values.tolist()), base=base, width=width, arithmetic="float32", values_from=f"transformers, fp32: {said}"
+        tuple(values.tolist()), base=base, width=width, arithmetic="float32", values_from=f"transformers, fp32: {formula}"
     )
 
 

@@ -51,13 +51,13 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     Raises ConfigError for a bad file, an unknown kind of scaling, and an architecture that is not known or has no positions
     to read.
     """
-    found, absent = _whole(Path(path), gguf_file.read_gguf(Path(path)))
-    architecture = _architecture(found)
+    file, absent = _whole(Path(path), gguf_file.read_gguf(Path(path)))
+    architecture = _architecture(file)
     start = f"{architecture}."
-    keys = Keys({name.removeprefix(start): value for name, value in found.keys.items()}, architecture, architecture)
+    keys = Keys({name.removeprefix(start): value for name, value in file.keys.items()}, architecture, architecture)
     keys.facts = dict(NO_CLASS)
     if absent:
-        count = found.keys["split.count"]
+        count = file.keys["split.count"]
         keys.warning(
             "split.count",
             say(
@@ -75,7 +75,7 @@ def spec_of_gguf(path: str | PathLike[str]) -> PositionSpec:
     }
     if architecture in llama_cpp.RECURRENT:
         return _finished(PositionSpec(architecture, coordinates=llama_cpp.RECURRENCE, **about), keys)
-    use, sliding = _uses(found, keys, architecture)
+    use, sliding = _uses(file, keys, architecture)
     spec = PositionSpec(
         architecture,
         layers=tuple(_tempered(keys, architecture, _layers(keys, architecture, use, sliding)))[: _run(keys)],
@@ -107,12 +107,12 @@ def _whole(path: Path, first: GGUF) -> tuple[GGUF, int]:
     return replace(first, factors=factors), max(0, count - max(1, len(others)))
 
 
-def _architecture(found: GGUF) -> str:
+def _architecture(file: GGUF) -> str:
     """The architecture that the file names. Raises ConfigError for one whose positions are not known."""
     where = "general.architecture"
-    if where not in found.keys:
+    if where not in file.keys:
         raise ConfigError(f"{where}: missing; it names the keys of the others")
-    architecture = found.keys[where]
+    architecture = file.keys[where]
     if not isinstance(architecture, str):
         got = "a long list" if architecture is None else repr(architecture)
         raise ConfigError(f"{where}: expected a string such as 'llama', got {got[:60]}")
@@ -148,11 +148,11 @@ def _has_axes(rotation: Rotation) -> bool:
 
 def _heads(keys: Keys) -> int | None:
     """The number of query heads; None if it differs between layers."""
-    said = keys.get("attention.head_count", None)
-    if isinstance(said, list):
-        return int(said[0]) if said and len(set(said)) == 1 else None
-    found: int | None = keys.whole("attention.head_count", None)
-    return found
+    counts = keys.get("attention.head_count", None)
+    if isinstance(counts, list):
+        return int(counts[0]) if counts and len(set(counts)) == 1 else None
+    count: int | None = keys.whole("attention.head_count", None)
+    return count
 
 
 def _run(keys: Keys) -> int:
@@ -190,22 +190,27 @@ def _layers(keys: Keys, architecture: str, use: Use | None, sliding: Use | None)
 
 def _tempered(keys: Keys, architecture: str, layers: list[Layer]) -> list[Layer]:
     """Queries scaled by their position: Llama 4's in layers without rotation, of other architectures in all."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     if architecture == "llama4" and keys.whole("attention.sliding_window", None, least=0) != 0:
-        given = llama_cpp.WARMTH
+        arguments = llama_cpp.WARMTH
     elif scale := keys.number("attention.temperature_scale", None, positive=False) if architecture in WARM else None:
         key = WARM[architecture]
         length = keys.whole(key, None) or keys.whole("context_length", None)
         if length is None:
             raise ConfigError(f"{keys.where(key)}: missing; queries are scaled by it")
-        given = {"scale": _short(scale), "trained_length": length, "offset": 0}
-    if not given:
+        arguments = {"scale": _short(scale), "trained_length": length, "offset": 0}
+    if not arguments:
         return layers
-    said = dict.fromkeys(given, "constant of the code")
+    said_by = dict.fromkeys(arguments, "constant of the code")
     if architecture in WARM:
-        said |= {"scale": keys.said_by("attention.temperature_scale"), "trained_length": keys.said_by(WARM[architecture])}
-    warm = Use("encodings.bases.temperature.FloorLogTemperature", tuple(given.items()), tuple(said.items()))
-    return [replace(one, uses=(*one.uses, warm)) if architecture in WARM or not one.uses else one for one in layers]
+        said_by |= {
+            "scale": keys.said_by("attention.temperature_scale"),
+            "trained_length": keys.said_by(WARM[architecture]),
+        }
+    warm = Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said_by.items()))
+    return [
+        replace(layer, uses=(*layer.uses, warm)) if architecture in WARM or not layer.uses else layer for layer in layers
+    ]
 
 
 def _recurrent(keys: Keys, architecture: str, count: int) -> Sequence[bool]:
@@ -227,7 +232,7 @@ def _windowed(keys: Keys, architecture: str, full: Layer, use: Use | None, count
     sliding = replace(full, uses=(use,) if use else (), kind="sliding_attention", window=window)
     code, pattern = llama_cpp.WINDOWS.get(architecture), keys.get("attention.sliding_window_pattern", None)
     if isinstance(pattern, list) and len(pattern) == count:
-        slides = [bool(one) for one in pattern]
+        slides = [bool(flag) for flag in pattern]
     elif isinstance(pattern, int) and not isinstance(pattern, bool) and pattern > 0:
         first = code is not None and code.full_first
         slides = [llama_cpp.Windows(pattern, first).slides(n) for n in range(count)]
@@ -241,13 +246,13 @@ def _windowed(keys: Keys, architecture: str, full: Layer, use: Use | None, count
         return [full] * count
     if code is not None and code.only and any(slides):
         full = replace(full, uses=())
-    return [sliding if one else full for one in slides]
+    return [sliding if flag else full for flag in slides]
 
 
 # Encodings.
 
 
-def _uses(found: GGUF, keys: Keys, architecture: str) -> tuple[Use | None, Use | None]:
+def _uses(file: GGUF, keys: Keys, architecture: str) -> tuple[Use | None, Use | None]:
     """The encoding of full layers, and that of layers with a window."""
     if architecture in llama_cpp.NO_POSITIONS or not keys.flag("rope.scaling.finetuned", True):
         return None, None
@@ -256,33 +261,32 @@ def _uses(found: GGUF, keys: Keys, architecture: str) -> tuple[Use | None, Use |
     if architecture in llama_cpp.ALIBI or most or by_size:
         arguments: tuple[tuple[str, Any], ...] = (("n_heads", keys.whole("attention.head_count")),)
         arguments += (("bias_max", most),) if most not in (None, 0.0, 8.0) else ()
-        made = Use("encodings.alibi.ALiBi", arguments, (("n_heads", keys.said_by("attention.head_count")),))
-        return made, made
+        use = Use("encodings.alibi.ALiBi", arguments, (("n_heads", keys.said_by("attention.head_count")),))
+        return use, use
     if architecture in llama_cpp.LEARNED:
         rows = keys.whole("context_length")
-        said = (("d_model", keys.said_by("embedding_length")), ("max_positions", keys.said_by("context_length")))
+        sources = (("d_model", keys.said_by("embedding_length")), ("max_positions", keys.said_by("context_length")))
         arguments = (("d_model", keys.whole("embedding_length")), ("max_positions", rows))
-        return Use("encodings.learned.Learned", arguments, said), None
+        return Use("encodings.learned.Learned", arguments, sources), None
     code = llama_cpp.WINDOWS.get(architecture)
-    own = keys.number("rope.freq_base_swa", code.base if code else None)
-    full = _rope(keys, architecture, _rotation(found, keys, _width(keys, "rope.dimension_count", "attention.key_length")))
-    if own is None and not (code and code.unscaled):
+    base = keys.number("rope.freq_base_swa", code.base if code else None)
+    full = _rope(keys, architecture, _rotation(file, keys, _width(keys, "rope.dimension_count", "attention.key_length")))
+    if base is None and not (code and code.unscaled):
         return full, full
     width = keys.whole("rope.dimension_count_swa", keys.whole("attention.key_length_swa", None)) or _width(
         keys, "rope.dimension_count", "attention.key_length"
     )
-    rotation = Rotation(width, own if own is not None else _base(keys))
+    rotation = Rotation(width, base if base is not None else _base(keys))
     sliding = _rope(keys, architecture, rotation, "attention.key_length_swa")
     origin = keys.said_by("rope.freq_base_swa") if keys.has("rope.freq_base_swa") else "constant of the code"
-    said_by = dict(sliding.said_by) | ({"base": origin} if own is not None else {})
-    return full, replace(sliding, said_by=tuple(said_by.items()))
+    return full, sliding if base is None else sliding.with_said_by({"base": origin})
 
 
 def _d_head(keys: Keys, key: str = "attention.key_length") -> int:
     """The channels of a head; of latent attention those before its keys are compressed, by which llama.cpp scales."""
-    said = keys.whole("attention.key_length_mla", None) or keys.whole(key, None) or keys.whole("attention.key_length", None)
-    if said:
-        return int(said)
+    size = keys.whole("attention.key_length_mla", None) or keys.whole(key, None) or keys.whole("attention.key_length", None)
+    if size:
+        return int(size)
     heads = _heads(keys)
     if not heads or keys.whole("embedding_length") % heads:
         raise ConfigError(f"{keys.where('attention.key_length')}: missing, and attention.head_count does not give it")
@@ -314,27 +318,27 @@ def _rope(keys: Keys, architecture: str, rotation: Rotation, head: str = "attent
     return Use("encodings.rope.RoPE", arguments, tuple(said_by.items()))
 
 
-def _rotation(found: GGUF, keys: Keys, width: int) -> Rotation:
+def _rotation(file: GGUF, keys: Keys, width: int) -> Rotation:
     base, length = _base(keys), keys.whole("context_length", None)
     kind = keys.text("rope.scaling.type", "linear", among=("none", "linear", "yarn", "longrope"))
     factor = keys.number("rope.scaling.factor", None) or keys.number("rope.scale_linear", None)
     original = keys.whole("rope.scaling.original_context_length", None) or length
-    for name, factors in found.factors.items():
+    for name, factors in file.factors.items():
         if len(factors) != width // 2 or not all(math.isfinite(factor) and factor >= LEAST for factor in factors):
-            said = f"expected a number from {LEAST:g} for each of {width // 2} pairs"
-            raise ConfigError(f"{name}: {said}, got {len(factors)} numbers from {min(factors, default=0.0):g}")
+            expected = f"expected a number from {LEAST:g} for each of {width // 2} pairs"
+            raise ConfigError(f"{name}: {expected}, got {len(factors)} numbers from {min(factors, default=0.0):g}")
     attention = _short(keys.number("rope.scaling.attn_factor", 1.0))  # of cos and sin, whatever the scaling
-    if found.factors.keys() & {"rope_factors_long", "rope_factors_short"}:
+    if file.factors.keys() & {"rope_factors_long", "rope_factors_short"}:
         if original is None or length is None:
             raise ConfigError(f"{keys.where('context_length')}: missing; LongRoPE's factors need it")
         plain = (1.0,) * (width // 2)  # of a set that the file does not have
-        given: dict[str, Any] = {
-            f"{side}_factor": found.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")
+        parameters: dict[str, Any] = {
+            f"{side}_factor": file.factors.get(f"rope_factors_{side}", plain) for side in ("short", "long")
         }
-        given |= {"trained_length": original, "factor": length / original, "attention_factor": attention}
-        return _kept(width, base, "longrope", given)
-    if "rope_freqs" in found.factors:
-        return Rotation(width, base, "configs.gguf.divided", (("factors", found.factors["rope_freqs"]),))
+        parameters |= {"trained_length": original, "factor": length / original, "attention_factor": attention}
+        return _kept(width, base, "longrope", parameters)
+    if "rope_freqs" in file.factors:
+        return Rotation(width, base, "configs.gguf.divided", (("factors", file.factors["rope_freqs"]),))
     if kind == "linear" and factor not in (None, 1.0):
         return Rotation(width, base, "linear", (("factor", factor),))
     if kind == "yarn":
@@ -356,13 +360,13 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
         raise ConfigError(
             f"{keys.where('rope.scaling.yarn_ext_factor')}: expected 1, fast pairs that are not scaled, got {share:g}"
         )
-    said = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
-    given: dict[str, Any] = {"factor": factor, "trained_length": original}
+    betas = {f"beta_{side}": keys.number(f"rope.scaling.yarn_beta_{side}", None) for side in ("fast", "slow")}
+    parameters: dict[str, Any] = {"factor": factor, "trained_length": original}
     if keys.family in llama_cpp.BETAS:
-        given |= said
+        parameters |= betas
     else:
         for side, default in (("fast", 32.0), ("slow", 1.0)):
-            if said[f"beta_{side}"] not in (None, default):
+            if betas[f"beta_{side}"] not in (None, default):
                 keys.warning(
                     f"rope.scaling.yarn_beta_{side}",
                     say("not read: llama.cpp's code for {family} uses {default:g}", family=keys.family, default=default),
@@ -373,20 +377,24 @@ def _yarn(keys: Keys, width: int, base: float, factor: float, original: int, att
         raise ConfigError(f"{keys.where('rope.scaling.yarn_log_multiplier')}: expected 0 or more, got {written:g}")
     weight = _short(written / unit) if unit and written else 0.0
     if weight:
-        own = weight if keys.family == "deepseek2" else 1.0
-        attention *= mscale_of(factor, own) / mscale_of(factor, weight) if weight != own else 1.0
-        given["attention_factor"] = attention
+        unit_weight = weight if keys.family == "deepseek2" else 1.0
+        attention *= mscale_of(factor, unit_weight) / mscale_of(factor, weight) if weight != unit_weight else 1.0
+        parameters["attention_factor"] = attention
     elif attention != 1:
         attention *= mscale_of(factor)
-        given["attention_factor"] = attention
+        parameters["attention_factor"] = attention
     else:
         attention = mscale_of(factor)
-    made = _kept(width, base, "yarn", given)
+    rotation = _kept(width, base, "yarn", parameters)
     if keys.family not in llama_cpp.SCALED_SOFTMAX or factor <= 1:
-        return made
+        return rotation
     more = mscale_of(factor, weight) if weight else 1.0
     grown = weight if attention == 1 else (attention * more - 1) / (0.1 * math.log(factor))
-    return replace(made, maps=(("softmax_mscale", (("factor", factor), ("mscale_all_dim", grown))),)) if grown else made
+    return (
+        replace(rotation, maps=(("softmax_mscale", (("factor", factor), ("mscale_all_dim", grown))),))
+        if grown
+        else rotation
+    )
 
 
 def _short(number: float) -> float:
@@ -396,19 +404,19 @@ def _short(number: float) -> float:
 
 def _axes(keys: Keys, pairs: int) -> tuple[tuple[str, tuple[tuple[str, Any], ...]], ...]:
     """Sections of time, row and column, of models that read three coordinates."""
-    said = keys.wholes("rope.dimension_sections", None, least=0)
-    if said is None or sum(size > 0 for size in said) < 2:
+    sizes_listed = keys.wholes("rope.dimension_sections", None, least=0)
+    if sizes_listed is None or sum(size > 0 for size in sizes_listed) < 2:
         return ()
-    sizes = tuple(said[:3])
+    sizes = tuple(sizes_listed[:3])
     if sum(sizes) != pairs:
         where = keys.where("rope.dimension_sections")
-        raise ConfigError(f"{where}: expected sections that sum to {pairs} pairs, got {list(said)}")
+        raise ConfigError(f"{where}: expected sections that sum to {pairs} pairs, got {list(sizes_listed)}")
     how = "interleaved_sections" if keys.family in llama_cpp.INTERLEAVED_AXES else "sections"
     return ((how, (("sizes", sizes),)),)
 
 
-def _kept(width: int, base: float, kind: str, given: dict[str, Any]) -> Rotation:
-    return Rotation(width, base, kind, tuple(sorted((name, value) for name, value in given.items() if value is not None)))
+def _kept(width: int, base: float, kind: str, options: dict[str, Any]) -> Rotation:
+    return Rotation(width, base, kind, tuple(sorted((name, value) for name, value in options.items() if value is not None)))
 
 
 def divided(width: int, base: float, *, arithmetic: Arithmetic, factors: tuple[float, ...]) -> Frequencies:
@@ -416,13 +424,13 @@ def divided(width: int, base: float, *, arithmetic: Arithmetic, factors: tuple[f
 
     Raises ValueError unless there is a positive factor for each pair.
     """
-    made = Rotation(width, base).frequencies(arithmetic).at_length(1)
-    if len(factors) != len(made) or not all(factor > 0 for factor in factors):
+    unscaled = Rotation(width, base).frequencies(arithmetic).at_length(1)
+    if len(factors) != len(unscaled) or not all(factor > 0 for factor in factors):
         raise ValueError(
-            f"rope_freqs: expected a positive factor for each of {len(made)} pairs, got {len(factors)} numbers"
+            f"rope_freqs: expected a positive factor for each of {len(unscaled)} pairs, got {len(factors)} numbers"
         )
-    values = tuple(0.0 if factor > NEVER else value / factor for value, factor in zip(made, factors, strict=True))
-    return replace(made, values=values, base=None, values_from=f"{made.values_from}, divided by rope_freqs")
+    values = tuple(0.0 if factor > NEVER else value / factor for value, factor in zip(unscaled, factors, strict=True))
+    return replace(unscaled, values=values, base=None, values_from=f"{unscaled.values_from}, divided by rope_freqs")
 
 
 # T5.
@@ -443,10 +451,10 @@ def _t5(keys: Keys) -> PositionSpec:
             ("bidirectional", side == "encoder"),
             ("scale", 1.0),
         )
-        said = dict.fromkeys(("max_distance", "bidirectional", "scale"), "constant of the code")
-        said |= {"n_heads": keys.said_by("attention.head_count")}
-        said |= {"n_buckets": keys.said_by("attention.relative_buckets_count")}
-        use = Use("encodings.t5.T5", arguments, tuple(said.items()))
+        said_by = dict.fromkeys(("max_distance", "bidirectional", "scale"), "constant of the code")
+        said_by |= {"n_heads": keys.said_by("attention.head_count")}
+        said_by |= {"n_buckets": keys.said_by("attention.relative_buckets_count")}
+        use = Use("encodings.t5.T5", arguments, tuple(said_by.items()))
         layers = (Layer((use,), causal=side == "decoder"),) * count
         sizes = {"d_model": keys.whole("embedding_length"), "n_heads": heads, "d_head": d_head}
         length = keys.whole("context_length", None)

@@ -111,13 +111,13 @@ class _Reader:
             keys[name] = self.value(self.scalar("I"))
         self.check(n_tensors, 24, "tensors")
         tensors = [self.tensor() for _ in range(n_tensors)]
-        wanted = [one for one in tensors if one[0].startswith(("rope_freqs", "rope_factors"))]
+        wanted = [tensor for tensor in tensors if tensor[0].startswith(("rope_freqs", "rope_factors"))]
         alignment = keys.get("general.alignment", 32)
         if not isinstance(alignment, int) or alignment < 1 or alignment & (alignment - 1):
             raise ValueError(f"general.alignment: expected a power of two, got {alignment!r}")
         start = -(-self.at // alignment) * alignment
         self.check_data(start, tensors)
-        factors = {one[0].removesuffix(".weight"): self.numbers(start, *one) for one in wanted}
+        factors = {tensor[0].removesuffix(".weight"): self.numbers(start, *tensor) for tensor in wanted}
         return GGUF(keys, factors)
 
     def check(self, count: int, size: int, what: str) -> None:
@@ -141,9 +141,9 @@ class _Reader:
         self.left -= 1
         if self.left < 0:
             raise ValueError(f"more than {MOST:,} values in its metadata, more than in any model")
-        (found,) = struct.unpack_from(self.order + form, self.data, self.at)
+        (value,) = struct.unpack_from(self.order + form, self.data, self.at)
         self.at += size
-        return found
+        return value
 
     def string(self) -> str:
         length = self.scalar("Q")

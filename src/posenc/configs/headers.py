@@ -50,15 +50,15 @@ def read_header(path: Path) -> Header:
             )
         text = file.read(length)
     try:
-        found = strict_json.loads(text)
+        header = strict_json.loads(text)
     except ValueError as error:
         raise ConfigError(f"{path}: not a safetensors file: {str(error)[:120]}") from None
-    if not isinstance(found, dict):
+    if not isinstance(header, dict):
         raise ConfigError(f"{path}: not a safetensors file: its header is no JSON object")
-    metadata = found.pop("__metadata__", {})
+    metadata = header.pop("__metadata__", {})
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ConfigError(f"{path}: not a safetensors file: __metadata__ must map names to words")
-    return Header({name: _shape(path, name, about, 8 + length, size) for name, about in found.items()}, metadata)
+    return Header({name: _shape(path, name, about, 8 + length, size) for name, about in header.items()}, metadata)
 
 
 def _shape(path: Path, name: str, about: Any, start: int, size: int) -> tuple[int, ...]:
@@ -100,15 +100,15 @@ def of_folder(folder: Path) -> dict[str, Header]:
     paths = sorted(folder.glob("*.safetensors"))
     if len(paths) > MOST:
         raise ConfigError(f"{folder}: {len(paths):,} safetensors files; expected at most {MOST:,}")
-    found, unreadable = dict[str, Header](), list[str]()
+    headers, unreadable = dict[str, Header](), list[str]()
     for path in filter(Path.is_file, paths):
         try:
-            found[path.name] = read_header(path)
+            headers[path.name] = read_header(path)
         except ConfigError as error:
             unreadable.append(str(error))
     if unreadable:
         raise ConfigError(in_one_line(unreadable))
-    return found
+    return headers
 
 
 def in_one_line(unreadable: list[str]) -> str:

@@ -34,10 +34,10 @@ MOST = {  # sizes beyond are slips
 @functools.cache
 def facts() -> dict[str, dict[str, Any]]:
     """The defaults of each configuration class of transformers, and of what only its next release has (both generated)."""
-    found: dict[str, dict[str, Any]] = {}
+    classes: dict[str, dict[str, Any]] = {}
     for name in ("defaults.json", "defaults_newer.json"):
-        found |= json.loads(resources.files("posenc.configs").joinpath(name).read_text(encoding="utf-8"))
-    return found
+        classes |= json.loads(resources.files("posenc.configs").joinpath(name).read_text(encoding="utf-8"))
+    return classes
 
 
 class Keys:
@@ -146,9 +146,9 @@ class Keys:
         if value is default:
             return value
         most = _most(name)
-        for one in value:
-            if not isinstance(one, int) or not least <= one <= most:
-                raise ConfigError(f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(one)}")
+        for n in value:
+            if not isinstance(n, int) or not least <= n <= most:
+                raise ConfigError(f"{self.spelt(name)}: expected whole numbers from {least} to {most}, got {_shown(n)}")
         return value
 
     def names(self, name: str, default: Any = MISSING, *, length: int | None = None) -> Any:
@@ -159,7 +159,7 @@ class Keys:
         if not isinstance(value, (list, tuple)) or not all(isinstance(v, str) for v in value):
             raise ConfigError(f"{self.spelt(name)}: expected a list of names, got {_shown(value)}")
         if length is not None and len(value) != length:
-            count = [key for key, said in self.read.items() if "layer" in key and said == length]
+            count = [key for key, value_read in self.read.items() if "layer" in key and value_read == length]
             raise ConfigError(
                 f"{self.spelt(name)}: expected {length} names, one for each of "
                 f"{', '.join(count) or 'the layers'}, got {len(value)}"
@@ -178,22 +178,22 @@ class Keys:
 
         `family` is its model type if neither the file nor the class gives one.
         """
-        said = self.data.get(name)
-        if said is not None and not isinstance(said, Mapping):
-            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(said)}")
+        inner = self.data.get(name)
+        if inner is not None and not isinstance(inner, Mapping):
+            raise ConfigError(f"{self.where(name)}: expected an object, got {_shown(inner)}")
         assumed = self.facts["parts"].get(name, {})
-        inside = dict(said) if said is not None else dict(assumed)
+        inside = dict(inner) if inner is not None else dict(assumed)
         model_type = inside.get("model_type") or assumed.get("model_type") or family
         if not isinstance(model_type, str):
             raise ConfigError(f"{self.where(name)}.model_type: missing; it names the kind of model of this part")
         self.read[name] = "…"
-        if said is None:
+        if inner is None:
             self.note(
                 name, say("not in the file: {owner} assumes {model_type}", owner=self.facts["class"], model_type=model_type)
             )
-        made = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
-        made.file = made.file if name in self.file else {}
-        return made
+        part = Keys(inside, model_type, self.where(name), defaults=self.base_may_be_default)
+        part.file = part.file if name in self.file else {}
+        return part
 
     def has(self, name: str) -> bool:
         """Whether the file itself has it."""
@@ -210,10 +210,10 @@ class Keys:
 
         Reads and remarks are recorded with this section too.
         """
-        made = copy(self)
-        made.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
-        made.facts = self.facts | dict(facts or {})
-        return made
+        changed = copy(self)
+        changed.data = {key: value for key, value in self.data.items() if key not in without} | dict(data or {})
+        changed.facts = self.facts | dict(facts or {})
+        return changed
 
     # Telling.
 

@@ -24,5 +24,5 @@ class Mapped:
 
     def at_length(self, n: int) -> Frequencies:
         """The frequencies of a request of n tokens."""
-        made: Frequencies = getattr(frequencies, self.name)(self.source.at_length(n), **dict(self.arguments))
-        return made
+        result: Frequencies = getattr(frequencies, self.name)(self.source.at_length(n), **dict(self.arguments))
+        return result

@@ -16,15 +16,16 @@ def own_parts(keys: Keys, *names: str) -> tuple[PositionSpec, ...]:
 
 def typed(keys: Keys, *names: str) -> Keys:
     """The same keys; sections with a class of the family's own get its model_type."""
-    made = keys
+    result = keys
     for name in names:
         assumed = keys.facts["parts"].get(name, {}).get("model_type")
-        own = assumed in facts() and facts()[assumed]["folder"] == keys.facts["folder"]
-        said = keys.table(name).get("model_type") if keys.has(name) else None
-        if not own or said in (None, assumed):
+        is_own = assumed in facts() and facts()[assumed]["folder"] == keys.facts["folder"]
+        model_type = keys.table(name).get("model_type") if keys.has(name) else None
+        if not is_own or model_type in (None, assumed):
             continue
         keys.note(
-            f"{name}.model_type", say("{said!r} is not read: this part is always {assumed}", said=said, assumed=assumed)
+            f"{name}.model_type",
+            say("{model_type!r} is not read: this part is always {assumed}", model_type=model_type, assumed=assumed),
         )
-        made = made.replaced({name: {**keys.table(name), "model_type": assumed}})
-    return made
+        result = result.replaced({name: {**keys.table(name), "model_type": assumed}})
+    return result

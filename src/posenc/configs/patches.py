@@ -54,8 +54,8 @@ def axial(
 
     `width` channels for each axis, by default half. Published files never give a base: it is the class's, 10 000 for most.
     """
-    said = keys.table("rope_scaling") or keys.table("rope_parameters")
-    silent = said.get("rope_theta") is None and not keys.has("rope_theta")
+    settings = keys.table("rope_scaling") or keys.table("rope_parameters")
+    silent = settings.get("rope_theta") is None and not keys.has("rope_theta")
     assumed = keys.facts["base"] if silent else None
     use = rope(
         keys,
@@ -81,18 +81,18 @@ def grid(
     weight: str,
     height: int,
     width: int,
-    said: str,
+    origin: str,
     *,
     d_model: str = "hidden_size",
     reshape: bool = False,
     transpose: bool = False,
     **options: Any,
 ) -> Use:
-    """A LearnedGrid; `said` names the keys of its size, `options` go to it."""
+    """A LearnedGrid; `origin` names the keys of its size, `options` go to it."""
     arguments = {"d_model": keys.whole(d_model), "height": height, "width": width} | options
     if min(height, width) < 1 or height * width * arguments["d_model"] > MOST_NUMBERS:
-        raise ConfigError(f"{said}: {height} × {width} cells are too many or too few for a table")
-    said_by = [("d_model", keys.said_by(d_model)), ("height", said), ("width", said)]
+        raise ConfigError(f"{origin}: {height} × {width} cells are too many or too few for a table")
+    said_by = [("d_model", keys.said_by(d_model)), ("height", origin), ("width", origin)]
     said_by += [(name, "constant of the code") for name in options]
     return Use(
         "encodings.bases.learned_grid.LearnedGrid",

@@ -94,8 +94,8 @@ def xd(d_head: int, f: Frequencies, sizes: Sequence[int], *, layout: Layout = "h
     if any(type(size) is not int or size < 1 for size in sizes) or sum(sizes) != len(f):
         raise ValueError(f"sizes: expected whole numbers from 1 that sum to {len(f)} pairs, got {tuple(sizes)}")
     axes = tuple(axis for axis, size in enumerate(sizes) for _ in range(2 * size))
-    said = f"{f.values_from}, xd(sizes={tuple(sizes)}), one for each channel"
-    return ChannelRotation(d_head, replace(f, values=f.values * 2, axes=axes, values_from=said), layout=layout)
+    values_from = f"{f.values_from}, xd(sizes={tuple(sizes)}), one for each channel"
+    return ChannelRotation(d_head, replace(f, values=f.values * 2, axes=axes, values_from=values_from), layout=layout)
 
 
 def tiled(d_head: int, f: Frequencies, *, layout: Layout = "interleaved") -> ChannelRotation:
@@ -120,5 +120,5 @@ def _twice_each_axis(f: Frequencies, name: str) -> Frequencies:
     """The frequencies of each channel: those of one axis twice in a row, then those of the next."""
     every = list(zip(f.values, f.axes or (0,) * len(f), strict=True))
     pairs = [[pair for pair in every if pair[1] == axis] for axis in range(f.n_axes)]
-    values, axes = zip(*(pair for own in pairs for pair in own * 2), strict=True)
+    values, axes = zip(*(pair for pairs_of_axis in pairs for pair in pairs_of_axis * 2), strict=True)
     return replace(f, values=values, axes=axes, values_from=f"{f.values_from}, {name}(), one for each channel")

@@ -35,9 +35,9 @@ def read_config(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bo
     unknown family or an invalid number; FileNotFoundError if there is no file.
     """
     spec = spec_of(config, defaults=defaults)
-    if graver := [one for _, part in spec.walk() for one in part.remarks if one.grade != "note"]:
-        said = "; ".join(dict.fromkeys(f"{one.key}: {one.text}" for one in graver))
-        warnings.warn(f"posenc: this configuration of {spec.family} is read with remarks: {said}", stacklevel=3)
+    if graver := [remark for _, part in spec.walk() for remark in part.remarks if remark.grade != "note"]:
+        remarks = "; ".join(dict.fromkeys(f"{remark.key}: {remark.text}" for remark in graver))
+        warnings.warn(f"posenc: this configuration of {spec.family} is read with remarks: {remarks}", stacklevel=3)
     return spec
 
 
@@ -55,13 +55,13 @@ def spec_of(config: str | PathLike[str] | Mapping[str, Any], *, defaults: bool =
 
 
 def _spec(config: str | PathLike[str] | Mapping[str, Any], defaults: bool) -> PositionSpec:
-    found, entry = attached.own(source.load(config))
-    model_type = source.family(found)
+    data, entry = attached.own_config(source.load(config))
+    model_type = source.family(data)
     if not isinstance(model_type, str):
         raise ConfigError(
             f"model_type: expected the name of a family such as 'llama', got {model_type!r}; it decides "
             "how the other keys of the config are read"
         )
-    keys, folder = Keys(found, model_type, defaults=defaults), source.folder(config)
+    keys, folder = Keys(data, model_type, defaults=defaults), source.folder(config)
     spec = read_section(keys if folder is None else with_weights_beside(keys, folder))
     return spec if entry is None else attached.with_attached(spec, entry)

@@ -40,11 +40,11 @@ class Remote:
     like: str = ""
 
     def facts(self) -> dict[str, Any]:
-        own = {"class": self.owner, "names": dict(self.names), "defaults": {}, "parts": {}, "base": self.base}
+        result = {"class": self.owner, "names": dict(self.names), "defaults": {}, "parts": {}, "base": self.base}
         if self.like:
             about = facts()[self.like]
-            own = {**about, "class": self.owner, "names": about["names"] | dict(self.names)}
-        return own
+            result = {**about, "class": self.owner, "names": about["names"] | dict(self.names)}
+        return result
 
 
 GPT2_NAMES = {
@@ -155,13 +155,13 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     where = say("remote code ({code})", code=code) if code else say("remote code")
     if (family := _family(keys)) in REMOTE:
         about = REMOTE[family]
-        made = keys.replaced(facts=about.facts())
-        made.remote = True
-        made.read |= {key: made.data[key] for key in about.also if key in made.data}
-        said = say("{where}: read from the published code's facts, not compared with it", where=where)
+        changed = keys.replaced(facts=about.facts())
+        changed.remote = True
+        changed.read |= {key: changed.data[key] for key in about.also if key in changed.data}
+        remark = say("{where}: read from the published code's facts, not compared with it", where=where)
         same = say("its code is that of {like}", like=about.like)
-        made.note("model_type", clauses(said, *[same] * bool(about.like)))
-        return made, about.reader
+        changed.note("model_type", clauses(remark, *[same] * bool(about.like)))
+        return changed, about.reader
     if keys.family in known:
         if code and not keys.path:
             keys.note(
@@ -176,9 +176,9 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
     for name in _architectures(keys):
         named = by_architecture().get(TASK.sub("", name))
         if named in known:
-            made = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
-            made.file, made.remarks, made.remote = keys.file, keys.remarks, True
-            made.note(
+            changed = Keys(keys.data, str(named), keys.path, defaults=keys.base_may_be_default)
+            changed.file, changed.remarks, changed.remote = keys.file, keys.remarks, True
+            changed.note(
                 "model_type",
                 say(
                     "{why}, {where}: read as {family}, which {name} in architectures names",
@@ -188,7 +188,7 @@ def with_remote_code(keys: Keys, known: Mapping[str, Any]) -> tuple[Keys, str]:
                     name=name,
                 ),
             )
-            return made, str(named)
+            return changed, str(named)
     from_code = f", {where.en}" if code else ""
     raise ConfigError(
         f"{keys.where('model_type')}: {keys.family!r} is not a known family{from_code}; "
@@ -203,12 +203,12 @@ def by_architecture() -> dict[str, str]:
 
 
 def _architectures(keys: Keys) -> list[str]:
-    said = keys.data.get("architectures")
-    return [name for name in said if isinstance(name, str)] if isinstance(said, (list, tuple)) else []
+    names = keys.data.get("architectures")
+    return [name for name in names if isinstance(name, str)] if isinstance(names, (list, tuple)) else []
 
 
 def _code(keys: Keys) -> str:
     """The class in the repository that auto_map names, such as "modeling_qwen.QWenLMHeadModel"."""
-    said = keys.data.get("auto_map")
-    named = [value for value in said.values() if isinstance(value, str)] if isinstance(said, Mapping) else []
+    auto_map = keys.data.get("auto_map")
+    named = [value for value in auto_map.values() if isinstance(value, str)] if isinstance(auto_map, Mapping) else []
     return next((value for value in named if "model" in value.lower() and "configuration" not in value), "")

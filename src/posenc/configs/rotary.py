@@ -100,9 +100,9 @@ def rope(
         return None
     kind = _kind(keys, settings, where)
     name, takes = TYPES[kind]
-    said: dict[str, str] = {}
+    said_by: dict[str, str] = {}
 
-    fraction = _fraction(keys, settings, where, kind, partial, partial_default, said, rotary_dim)
+    fraction = _fraction(keys, settings, where, kind, partial, partial_default, said_by, rotary_dim)
     if rotary_dim is None:
         rotary_dim = int(d_head * fraction)
     if rotary_dim < 1 or 2 * ((rotary_dim + 1) // 2) > d_head:
@@ -112,13 +112,13 @@ def rope(
             f"{sizes}: {rotary_dim} of {d_head} channels would rotate, in pairs; expected an even number, at least 2"
         )
     number = base if base is not None else _base(keys, settings, where, base_key, label)
-    said["base"] = keys.origins["base"] if base is None else "constant of the code"
+    said_by["base"] = keys.origins["base"] if base is None else "constant of the code"
 
     parameters = {ours: _frozen(settings[key]) for key, ours in takes.items() if settings.get(key) is not None}
     _check_parameters(keys, settings, where, kind, takes, also_read)
     if kind == "yarn" and not (parameters.get("mscale") and parameters.get("mscale_all_dim")):
-        alone = parameters.pop("mscale", None), parameters.pop("mscale_all_dim", None)
-        if any(alone) and "mscale_all_dim" not in also_read:
+        mscales = parameters.pop("mscale", None), parameters.pop("mscale_all_dim", None)
+        if any(mscales) and "mscale_all_dim" not in also_read:
             keys.note(
                 where.removeprefix(keys.path).strip("."),
                 say(
@@ -138,11 +138,11 @@ def rope(
         name, parameters = _dynamic(keys, parameters)
     if kind == "proportional":
         parameters["fraction"], rotary_dim = fraction, d_head
-    said |= {ours: f"{where}.{key}".strip(".") for key, ours in takes.items() if ours in parameters and key in settings}
+    said_by |= {ours: f"{where}.{key}".strip(".") for key, ours in takes.items() if ours in parameters and key in settings}
 
     rotation = Rotation(rotary_dim, number, name, tuple(sorted(parameters.items())), maps)
     arguments: dict[str, Any] = {"d_head": d_head, "layout": layout, "frequencies": rotation} | options
-    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said.items()), note=note)
+    return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said_by.items()), note=note)
 
 
 def is_nested(keys: Keys, labels: tuple[str, ...]) -> bool:
@@ -173,8 +173,8 @@ def _settings(keys: Keys, label: str | None, labels: tuple[str, ...]) -> tuple[d
 
 
 def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
-    said = {key: settings[key] for key in ("rope_type", "type") if settings.get(key) is not None}
-    kinds = {ALIASES.get(str(value), str(value)) for value in said.values()}
+    types = {key: settings[key] for key in ("rope_type", "type") if settings.get(key) is not None}
+    kinds = {ALIASES.get(str(value), str(value)) for value in types.values()}
     if kinds == {"default", "mrope"}:
         kinds = {"mrope"}
     if len(kinds) > 1:
@@ -183,11 +183,11 @@ def _kind(keys: Keys, settings: dict[str, Any], where: str) -> str:
             say(
                 "{where} has rope_type={rope_type!r} and type={type!r}; transformers uses rope_type",
                 where=where,
-                rope_type=said["rope_type"],
-                type=said["type"],
+                rope_type=types["rope_type"],
+                type=types["type"],
             ),
         )
-    value = said.get("rope_type", said.get("type", "default"))
+    value = types.get("rope_type", types.get("type", "default"))
     kind = ALIASES.get(str(value), value)
     if not isinstance(kind, str) or kind not in TYPES:
         raise ConfigError(f"{where}.rope_type: expected one of {', '.join(sorted({*TYPES, *ALIASES}))}, got {value!r}")
@@ -199,23 +199,23 @@ def _base(keys: Keys, settings: dict[str, Any], where: str, base_key: str, label
     if settings.get("rope_theta") is not None:
         inner = Keys(settings, "", where)
         keys.origins["base"] = f"{where}.rope_theta"
-        found = inner.number("rope_theta")
-        if keys.has(base_key) and keys.number(base_key) != found:
+        base = inner.number("rope_theta")
+        if keys.has(base_key) and keys.number(base_key) != base:
             keys.warning(
                 base_key,
                 say(
-                    "{where}.rope_theta={found:g} overrides {base_key}={overridden:g}",
+                    "{where}.rope_theta={base:g} overrides {base_key}={overridden:g}",
                     where=where,
-                    found=found,
+                    base=base,
                     base_key=base_key,
                     overridden=keys.number(base_key),
                 ),
             )
-        return float(found)
-    found = keys.number(base_key, None)
-    if found is not None:
+        return float(base)
+    base = keys.number(base_key, None)
+    if base is not None:
         keys.origins["base"] = keys.said_by(base_key)
-        return float(found)
+        return float(base)
     assumed = keys.facts["base"]
     if isinstance(assumed, Mapping):
         assumed = assumed.get({"sliding_attention": "local", "full_attention": "global"}.get(label or "", "global"))
@@ -238,7 +238,7 @@ def _fraction(
     kind: str,
     partial: bool,
     default: float,
-    said: dict[str, str],
+    said_by: dict[str, str],
     rotary_dim: int | None,
 ) -> float:
     """The fraction of the head that rotates. Every family reads it for scaled types, some also without scaling."""
@@ -262,7 +262,7 @@ def _fraction(
         return 1.0
     if not 0 < value <= 1:
         raise ConfigError(f"{origin}: expected a fraction above 0 and up to 1, got {value:g}")
-    said["rotary_dim"] = origin
+    said_by["rotary_dim"] = origin
     return float(value)
 
 

@@ -18,8 +18,8 @@ def schedule(
 ) -> tuple[str, ...]:
     """layer_types (or `key`); if missing, `assumed(n)` for each layer n. ConfigError for a kind not in `allowed`."""
     count = keys.whole("num_hidden_layers")
-    said = keys.names(key, None, length=count)
-    kinds = tuple(OLD.get(kind, kind) for kind in said) if said else tuple(assumed(n) for n in range(count))
+    listed = keys.names(key, None, length=count)
+    kinds = tuple(OLD.get(kind, kind) for kind in listed) if listed else tuple(assumed(n) for n in range(count))
     for kind in kinds:
         if kind not in allowed:
             raise ConfigError(f"{keys.where(key)}: expected {' or '.join(allowed)}, got {kind!r}")

@@ -22,9 +22,9 @@ def short_factors_at_any_length(
     factors, but selects the scale by length. Raises ValueError for a scale that is not positive.
     """
     scales = {"short_mscale": short_mscale, "long_mscale": long_mscale}
-    made = with_scales(width, base, arithmetic=arithmetic, **scales, **parameters)
-    beyond = replace(made.short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale")
-    return LongRoPE(made.short, beyond, made.trained_length)
+    scaled = with_scales(width, base, arithmetic=arithmetic, **scales, **parameters)
+    beyond = replace(scaled.short, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale")
+    return LongRoPE(scaled.short, beyond, scaled.trained_length)
 
 
 def with_scales(
@@ -35,12 +35,12 @@ def with_scales(
     Phi-3-small's own code. Raises ValueError for a scale that is not positive.
     """
     checks.positive(short_mscale=short_mscale, long_mscale=long_mscale)
-    made = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)
-    assert isinstance(made, LongRoPE)
+    scaled = Rotation(width, base, "longrope", tuple(parameters.items())).frequencies(arithmetic)
+    assert isinstance(scaled, LongRoPE)
     return LongRoPE(
-        replace(made.short, cos_sin_scale=short_mscale, cos_sin_scale_from="short_mscale"),
-        replace(made.long, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale"),
-        made.trained_length,
+        replace(scaled.short, cos_sin_scale=short_mscale, cos_sin_scale_from="short_mscale"),
+        replace(scaled.long, cos_sin_scale=long_mscale, cos_sin_scale_from="long_mscale"),
+        scaled.trained_length,
     )
 
 
@@ -55,5 +55,5 @@ def mixed_ntk(
     power = 1.0 if mixed_b is None else mixed_b
     pairs = width // 2
     values = tuple(base ** (-2 * i / width) / math.exp(math.log(factor) * ((i + 1) / pairs) ** power) for i in range(pairs))
-    said = f"mixed_ntk(factor={factor:g}{'' if mixed_b is None else f', mixed_b={mixed_b:g}'})"
-    return Frequencies(values, values_from=f"rotary(d={width}, base={base:g}), {said}")
+    formula = f"mixed_ntk(factor={factor:g}{'' if mixed_b is None else f', mixed_b={mixed_b:g}'})"
+    return Frequencies(values, values_from=f"rotary(d={width}, base={base:g}), {formula}")

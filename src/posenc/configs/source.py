@@ -38,15 +38,15 @@ def load(source: str | PathLike[str] | Mapping[str, Any]) -> dict[str, Any]:
         return parsed(file.read(LARGEST + 1), str(path))
 
 
-def family(found: Mapping[str, Any]) -> Any:
+def family(data: Mapping[str, Any]) -> Any:
     """The model type, or what says as much: diffusers' _class_name, the keys of Mistral's params.json.
 
     "" if only architectures can tell; None if nothing does.
     """
-    if found.get("model_type") in (None, "transformer") and found.keys() >= MISTRAL:
+    if data.get("model_type") in (None, "transformer") and data.keys() >= MISTRAL:
         return "params.json"
-    said = found.get("model_type", found.get("_class_name"))
-    return "" if said is None and found.get("architectures") else said
+    model_type = data.get("model_type", data.get("_class_name"))
+    return "" if model_type is None and data.get("architectures") else model_type
 
 
 def folder(source: str | PathLike[str] | Mapping[str, Any]) -> Path | None:
@@ -61,20 +61,20 @@ def parsed(text: bytes, name: str) -> dict[str, Any]:
     if len(text) > LARGEST:
         raise ConfigError(f"{name}: larger than {LARGEST // 2**20} MiB, which is too large for a model's configuration")
     try:
-        found = strict_json.loads(text, CONSTANTS)
+        data = strict_json.loads(text, CONSTANTS)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}") from None
-    return checked(found, name)
+    return checked(data, name)
 
 
-def checked(found: Any, name: str) -> dict[str, Any]:
-    if not isinstance(found, dict):
-        raise ConfigError(f"{name}: expected a JSON object such as a model's config.json, got {_kind(found)}")
+def checked(data: Any, name: str) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ConfigError(f"{name}: expected a JSON object such as a model's config.json, got {_kind(data)}")
     try:
-        strict_json.check_depth(found)
+        strict_json.check_depth(data)
     except ValueError as error:
         raise ConfigError(f"{name}: {error}, too deep for a model's configuration") from None
-    return found
+    return data
 
 
 def _kind(value: Any) -> str:

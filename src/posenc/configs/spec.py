@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -63,31 +63,31 @@ class Rotation:
         """The frequencies; "float32" computes them as transformers does, bit for bit."""
         from posenc import frequencies
 
-        made: ByLength
+        result: ByLength
         if "." in self.kind:
             module, _, name = self.kind.rpartition(".")
             function = getattr(importlib.import_module(f"posenc.{module}"), name)
-            made = function(self.width, self.base, arithmetic=arithmetic, **dict(self.parameters))
+            result = function(self.width, self.base, arithmetic=arithmetic, **dict(self.parameters))
         elif arithmetic == "float64":
             function, parameters = getattr(frequencies, self.kind), dict(self.parameters)
             if self.kind in STARTS:
-                made = function(self.width, self.base, **parameters)
+                result = function(self.width, self.base, **parameters)
             else:
-                made = function(frequencies.rotary(self.width, self.base), **parameters)
+                result = function(frequencies.rotary(self.width, self.base), **parameters)
         else:
             from posenc.configs import float32
 
-            made = getattr(float32, "default" if self.kind == "rotary" else self.kind)(
+            result = getattr(float32, "default" if self.kind == "rotary" else self.kind)(
                 self.width, self.base, **dict(self.parameters)
             )
         from posenc.configs.mapped import Mapped
 
         for name, arguments in self.maps:
-            if isinstance(made, frequencies.Frequencies):
-                made = getattr(frequencies, name)(made, **dict(arguments))
+            if isinstance(result, frequencies.Frequencies):
+                result = getattr(frequencies, name)(result, **dict(arguments))
             else:
-                made = Mapped(made, name, arguments)
-        return made
+                result = Mapped(result, name, arguments)
+        return result
 
 
 @dataclass(frozen=True)
@@ -140,20 +140,24 @@ class Use:
         module, _, name = self.encoding.rpartition(".")
         make = getattr(importlib.import_module(f"posenc.{module}"), name)
         try:
-            made: PositionalEncoding = make(
+            encoding: PositionalEncoding = make(
                 **{
                     key: value.frequencies(arithmetic) if isinstance(value, Rotation) else value
                     for key, value in self.arguments
                 }
             )
         except (ArithmeticError, RuntimeError, TypeError, ValueError) as error:
-            keys = dict.fromkeys(said for _, said in self.said_by if not said.startswith(("constant of", "default of")))
+            keys = dict.fromkeys(key for _, key in self.said_by if not key.startswith(("constant of", "default of")))
             raise ConfigError(f"{', '.join(keys)}: {name} cannot be made: {str(error)[:200]}") from error
-        return made
+        return encoding
 
     @property
     def rotation(self) -> Rotation | None:
         return next((value for _, value in self.arguments if isinstance(value, Rotation)), None)
+
+    def with_said_by(self, said_by: Mapping[str, str]) -> Use:
+        """The same, with where these arguments come from."""
+        return replace(self, said_by=tuple({**dict(self.said_by), **said_by}.items()))
 
 
 @dataclass(frozen=True)
@@ -244,8 +248,8 @@ class PositionSpec:
         from posenc.configs.stacked import stacked
 
         numbers = _arithmetic(exact)
-        made = {layer: stacked([use.build(numbers) for use in layer.uses]) for layer in self.layers}
-        return PerLayer(made[layer] for layer in self.layers)
+        encodings = {layer: stacked([use.build(numbers) for use in layer.uses]) for layer in self.layers}
+        return PerLayer(encodings[layer] for layer in self.layers)
 
     def attend(
         self,
@@ -267,11 +271,15 @@ class PositionSpec:
         from posenc.attention import attend
 
         of_layer = self.layer(layer)
-        own: dict[str, Any] = {"causal": of_layer.causal, "window": of_layer.reach_both_ways, "chunk": of_layer.chunk}
+        of_options: dict[str, Any] = {
+            "causal": of_layer.causal,
+            "window": of_layer.reach_both_ways,
+            "chunk": of_layer.chunk,
+        }
         if not of_layer.attends:
             raise ValueError(f"layer: {layer} is {of_layer.kind.replace('_', ' ')}, not attention; see spec.layers")
-        made = self.encoding(layer, exact=exact)
-        out: Tensor = attend(q, k, v, made, at_q, at_k, **{**own, **options})
+        encoding = self.encoding(layer, exact=exact)
+        out: Tensor = attend(q, k, v, encoding, at_q, at_k, **{**of_options, **options})
         return out
 
     @checked
@@ -285,10 +293,10 @@ class PositionSpec:
 
     def __getitem__(self, part: str) -> PositionSpec:
         """The part of that name: spec["text_config"]."""
-        for found in self.parts:
-            if found.part == part:
-                return found
-        names = ", ".join(repr(found.part) for found in self.parts) or "none"
+        for candidate in self.parts:
+            if candidate.part == part:
+                return candidate
+        names = ", ".join(repr(candidate.part) for candidate in self.parts) or "none"
         raise KeyError(f"{self.family} has no part {part!r}; it has {names}")
 
     @checked

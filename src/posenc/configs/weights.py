@@ -32,16 +32,16 @@ def filled(use: Use, layer: int, state: Mapping[str, Tensor], part: str) -> Posi
     encoding = use.build()
     parameters = dict(encoding.named_parameters()) | dict(encoding.named_buffers())
     for weight in use.weights:
-        found = find(state, weight.key.format(layer=layer), part)
-        found = found if weight.part is None else found.select(*weight.part)
+        tensor = find(state, weight.key.format(layer=layer), part)
+        tensor = tensor if weight.part is None else tensor.select(*weight.part)
         target = parameters[weight.parameter]
         target = target if weight.into is None else target.select(*weight.into)
-        if weight.order is not None and found.numel() == target.numel():
-            found = found.reshape([target.shape[axis] for axis in weight.order])
-            found = found.permute([weight.order.index(axis) for axis in range(target.ndim)])
-        if weight.reshape and found.numel() == target.numel():
-            found = found.reshape(target.shape[::-1] if weight.transpose else target.shape)
-        value = found.T if weight.transpose else found
+        if weight.order is not None and tensor.numel() == target.numel():
+            tensor = tensor.reshape([target.shape[axis] for axis in weight.order])
+            tensor = tensor.permute([weight.order.index(axis) for axis in range(target.ndim)])
+        if weight.reshape and tensor.numel() == target.numel():
+            tensor = tensor.reshape(target.shape[::-1] if weight.transpose else target.shape)
+        value = tensor.T if weight.transpose else tensor
         if value.shape != target.shape:
             raise ValueError(
                 f"{weight.key}: {list(value.shape)} in the checkpoint, the configuration says {list(target.shape)}"

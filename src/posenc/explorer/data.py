@@ -37,15 +37,15 @@ class Data:
 
 def computed(python: str, names: Iterable[str], facts: Mapping[str, Any] | None = None) -> Data:
     """The data of a view whose arrays are variables of the program that it prints."""
-    made = run(python)
-    return Data({name: made[name] for name in names}, python, facts or {})
+    variables = run(python)
+    return Data({name: variables[name] for name in names}, python, facts or {})
 
 
 def run(python: str) -> dict[str, Any]:
     """The variables of a program that a view prints."""
-    made: dict[str, Any] = {}
-    exec(python, made)
-    return made
+    variables: dict[str, Any] = {}
+    exec(python, variables)
+    return variables
 
 
 def pack(data: Data) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any
 
 from posenc.explorer import views
 from posenc.explorer.data import Data, pack
-from posenc.explorer.links import asked as asked_by
+from posenc.explorer.links import view_of_link
 from posenc.explorer.page_file import POLICY, digest, document, inline, script
 from posenc.explorer.parameters import Parameters, Refused, parse
 from posenc.support.languages import Language
@@ -27,12 +27,12 @@ def exported(
     Refused if `address` asks for what a view refuses.
     """
     typed = _typed(address)
-    asked = dict.fromkeys([*((name, one) for name in views.NAMES for one in views.view(name).EXPORTED), *typed])
+    requests = dict.fromkeys([*((name, p) for name in views.NAMES for p in views.view(name).EXPORTED), *typed])
     answers: list[dict[str, Any]] = []
-    for name, one in asked:
-        packed = gzip.compress(pack(typed.get((name, one)) or views.view(name).data(one)), mtime=0)
-        answers.append({"view": name, "parameters": one.model_dump(), "packed": base64.b64encode(packed).decode()})
-        advance(len(answers), len(asked))
+    for name, parameters in requests:
+        packed = gzip.compress(pack(typed.get((name, parameters)) or views.view(name).data(parameters)), mtime=0)
+        answers.append({"view": name, "parameters": parameters.model_dump(), "packed": base64.b64encode(packed).decode()})
+        advance(len(answers), len(requests))
     about = {**views.known(), "live": False, "answers": answers, "address": address, "language": language}
     code = inline(script())
     policy = POLICY.format(script=digest(code), connect="'none'", more="")
@@ -44,20 +44,20 @@ def _typed(address: str) -> dict[tuple[str, Parameters], Data]:
 
     Raises Refused if its view refuses it, before all other views are computed.
     """
-    found: dict[tuple[str, Parameters], Data] = {}
+    answers: dict[tuple[str, Parameters], Data] = {}
     if not address:
-        return found
-    view, given = asked_by(address)
+        return answers
+    view, parameters = view_of_link(address)
     for name, opening in views.schemas().items():
-        if name != view and not ("sentence" in given and "sentence" in opening):
+        if name != view and not ("sentence" in parameters and "sentence" in opening):
             continue
-        mine = given if name == view else {"sentence": given["sentence"]}
-        english = {one: about["in_english"] for one, about in opening.items() if "in_english" in about}
+        of_view = parameters if name == view else {"sentence": parameters["sentence"]}
+        english = {key: about["in_english"] for key, about in opening.items() if "in_english" in about}
         for defaults in ({}, english) if english else ({},):
             try:
-                asked = parse(views.view(name).Parameters, {**defaults, **mine})
-                found[name, asked] = views.data(name, asked.model_dump())
+                parsed = parse(views.view(name).Parameters, {**defaults, **of_view})
+                answers[name, parsed] = views.data(name, parsed.model_dump())
             except Refused:
                 if name == view:
                     raise
-    return found
+    return answers

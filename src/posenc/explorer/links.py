@@ -1,7 +1,7 @@
 """What follows #/ in the page's address: a view, or what best shows an encoding, at a position.
 
 address("rope", 7)  ->  "rotary_pair?m=7"
-asked("rotary_pair?m=7&base=10000")  ->  ("rotary_pair", {"base": 10000.0})     m is the page's own
+view_of_link("rotary_pair?m=7&base=10000")  ->  ("rotary_pair", {"base": 10000.0})     m is the page's own
 """
 
 from __future__ import annotations
@@ -33,26 +33,26 @@ def address(name: str = "", position: int | None = None) -> str:
 
     Raises Refused for an unknown name, and for a position where the view has none.
     """
-    found = _view(name.rpartition("#/")[2])
+    target = _view(name.rpartition("#/")[2])
     if position is None:
-        return found
-    view = found.split("?")[0]
+        return target
+    view = target.split("?")[0]
     parameter = getattr(views.view(view), "POSITION", None) if view else None
     if parameter is None:
-        places = [one for one in views.PAGES if hasattr(views.view(one), "POSITION")]
+        places = [page for page in views.PAGES if hasattr(views.view(page), "POSITION")]
         raise Refused(f"--position: {view or 'the start page'} shows no single position; these do: {', '.join(places)}")
-    return f"{found}{'&' if '?' in found else '?'}{parameter}={position}"
+    return f"{target}{'&' if '?' in target else '?'}{parameter}={position}"
 
 
-def asked(link: str) -> tuple[str, dict[str, Any]]:
+def view_of_link(link: str) -> tuple[str, dict[str, Any]]:
     """The view of what follows #/, and those of its parameters that Python knows, as the page would send them.
 
     Raises Refused for a number that is none. What only the page knows, such as a cursor, is left out.
     """
     name, _, query = (ROWS[link].view if link in ROWS else link).partition("?")
     known = views.schemas().get(name or "story", {})
-    given = {one: text for one, text in parse_qsl(query, keep_blank_values=True) if one in known}
-    return name or "story", {one: _valued(one, text, str(known[one]["kind"])) for one, text in given.items()}
+    texts = {key: text for key, text in parse_qsl(query, keep_blank_values=True) if key in known}
+    return name or "story", {key: _valued(key, text, str(known[key]["kind"])) for key, text in texts.items()}
 
 
 def _valued(name: str, text: str, kind: str) -> Any:

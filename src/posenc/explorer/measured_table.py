@@ -45,14 +45,14 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
 
 def cost_of(name: str) -> dict[str, Any]:
     """What `posenc.bench.costs` measured of an encoding, by measure; empty for one that it did not."""
-    found: dict[str, Any] = _costs()["entries"].get(name, {})
-    return found
+    entry: dict[str, Any] = _costs()["entries"].get(name, {})
+    return entry
 
 
 def conditions() -> dict[str, Any]:
     """Sizes and processor of the measured costs."""
-    found = _costs()["conditions"]
-    return {**found["sizes"], "cpu": found["machine"]["cpu"]}
+    file = _costs()["conditions"]
+    return {**file["sizes"], "cpu": file["machine"]["cpu"]}
 
 
 def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters: int | None) -> dict[str, Any]:
@@ -77,5 +77,5 @@ def _row(name: str, arm: dict[str, Any] | None, task: dict[str, Any], parameters
 
 @cache
 def _costs() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(costs.FILE.read_text("utf-8"))
-    return found
+    file: dict[str, Any] = json.loads(costs.FILE.read_text("utf-8"))
+    return file

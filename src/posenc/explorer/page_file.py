@@ -37,7 +37,7 @@ def digest(text: str) -> str:
 
 def document(about: dict[str, Any], running: str, policy: str = "") -> str:
     """The HTML page. `about` is the data that the page starts with, `running` the script tag."""
-    given = json.dumps(about, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
+    data = json.dumps(about, ensure_ascii=False, allow_nan=False).replace("<", "\\u003c")
     meta = f'<meta http-equiv="Content-Security-Policy" content="{html.escape(policy)}">\n' if policy else ""
     return f"""<!doctype html>
 <html lang="en">
@@ -50,7 +50,7 @@ def document(about: dict[str, Any], running: str, policy: str = "") -> str:
 </head>
 <body>
 <noscript>posenc explore needs JavaScript. posenc explore 需要 JavaScript。</noscript>
-<script type="application/json" id="posenc-about">{given}</script>
+<script type="application/json" id="posenc-about">{data}</script>
 {running}
 </body>
 </html>

@@ -33,8 +33,8 @@ class Parameters(BaseModel):
 class Refused(ValueError):
     """A refused request; the message says why. `words` has it in the reader's language, where it was given in both."""
 
-    def __init__(self, said: str | Words) -> None:
-        self.words = said if isinstance(said, Words) else Words(said)
+    def __init__(self, message: str | Words) -> None:
+        self.words = message if isinstance(message, Words) else Words(message)
         super().__init__(bilingual(self.words))
 
 
@@ -43,14 +43,14 @@ def bilingual(words: Words) -> str:
     return " · ".join(dict.fromkeys(words.both()))
 
 
-def parse(kind: type[Parameters], given: Any) -> Parameters:
+def parse(kind: type[Parameters], values: Any) -> Parameters:
     """The checked parameters. Raises Refused with the parameter's name, its value and what was expected."""
-    if not isinstance(given, dict):
-        raise Refused(f"expected a JSON object of parameters, got {_short(given)}")
+    if not isinstance(values, dict):
+        raise Refused(f"expected a JSON object of parameters, got {_short(values)}")
     try:
-        return kind.model_validate(given)
+        return kind.model_validate(values)
     except ValidationError as error:
-        raise Refused("; ".join(_said(kind, one) for one in error.errors()[:3])) from None
+        raise Refused("; ".join(_said(kind, error) for error in error.errors()[:3])) from None
 
 
 def _said(kind: type[Parameters], error: Any) -> str:
@@ -98,9 +98,9 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
     `called` are the labels of choices. `only` names a parameter and the values of it with which this one has an effect.
     `in_english` is the default of English pages, if that is another one.
     """
-    found = {}
+    result = {}
     for name, about in kind.model_json_schema().get("properties", {}).items():
-        one: dict[str, Any] = {"kind": "choice" if "enum" in about else about["type"], "default": about["default"]}
+        entry: dict[str, Any] = {"kind": "choice" if "enum" in about else about["type"], "default": about["default"]}
         for theirs, ours in (
             ("minimum", "from"),
             ("maximum", "to"),
@@ -109,9 +109,9 @@ def schema(kind: type[Parameters]) -> dict[str, dict[str, Any]]:
             ("maxLength", "longest"),
         ):
             if theirs in about:
-                one[ours] = about[theirs]
+                entry[ours] = about[theirs]
         for more in ("called", "only", "in_english"):
             if more in about:
-                one[more] = about[more]
-        found[name] = one
-    return found
+                entry[more] = about[more]
+        result[name] = entry
+    return result

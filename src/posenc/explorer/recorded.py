@@ -16,17 +16,17 @@ if TYPE_CHECKING:
 @cache
 def arrays(file: Path) -> dict[str, Array]:
     """The arrays by name. Do not change them in place."""
-    with np.load(file) as found:
-        return {name: found[name] for name in found.files if name != "about"}
+    with np.load(file) as archive:
+        return {name: archive[name] for name in archive.files if name != "about"}
 
 
 @cache
 def about(file: Path) -> dict[str, Any]:
     """Settings and provenance. Do not change them in place."""
-    with np.load(file) as found:
-        said: dict[str, Any] = json.loads(str(found["about"]))
-    return said
+    with np.load(file) as archive:
+        settings: dict[str, Any] = json.loads(str(archive["about"]))
+    return settings
 
 
-def write(file: Path, said: dict[str, Any], named: dict[str, Array]) -> None:
-    np.savez_compressed(file, about=np.array(json.dumps(said, ensure_ascii=False)), **named)  # type: ignore[arg-type]
+def write(file: Path, settings: dict[str, Any], named: dict[str, Array]) -> None:
+    np.savez_compressed(file, about=np.array(json.dumps(settings, ensure_ascii=False)), **named)  # type: ignore[arg-type]

@@ -53,7 +53,7 @@ class Figures:
     def as_dict(self) -> dict[str, Any]:
         """With every word in both languages, as JSON."""
         return {
-            "columns": [words(one).as_dict() for one in self.columns],
+            "columns": [words(column).as_dict() for column in self.columns],
             "rows": [
                 {"name": words(name).as_dict(), "cells": [words(cell).as_dict() for cell in cells]}
                 for name, cells in self.rows
@@ -85,8 +85,8 @@ class Row:
     figures: Callable[[], Figures]
 
 
-def words(one: Said) -> Words:
-    return one if isinstance(one, Words) else Words(one)
+def words(text: Said) -> Words:
+    return text if isinstance(text, Words) else Words(text)
 
 
 def numbers(values: Tensor | Iterable[float | Tensor], digits: int = 4) -> Cells:
@@ -128,7 +128,7 @@ def learned() -> Figures:
 
 
 def rotary() -> Figures:
-    q, keys = (torch.tensor(one, dtype=torch.float64) for one in ([walk.QUERY], walk.KEYS))
+    q, keys = (torch.tensor(rows, dtype=torch.float64) for rows in ([walk.QUERY], walk.KEYS))
     rope = posenc.create("rope", d_head=4, base=100.0)
 
     def turned(start: int) -> tuple[Tensor, Tensor]:
@@ -136,13 +136,13 @@ def rotary() -> Figures:
         return rope.rotate(q[None, None], at_q, "query")[0, 0], rope.rotate(keys[None, None], at_k, "key")[0, 0]
 
     here, far = turned(0), turned(100)
-    own = rope.rotate(keys[2].expand(1, 1, 5, 4), posenc.Positions.arange(1, 5), "key")[0, 0]
+    own_key = rope.rotate(keys[2].expand(1, 1, 5, 4), posenc.Positions.arange(1, 5), "key")[0, 0]
     return Figures(
         tuple(f"{token} {p - 2:+d}" if p != 2 else f"{token} 0" for p, token in enumerate(walk.AI_IS_GROWING)),
         (
             (say("scores of 正在 at 2"), numbers((here[0] @ here[1].T)[0])),
             (say("all 100 further"), numbers((far[0] @ far[1].T)[0])),
-            (say("its own key at each position"), numbers((here[0] @ own.T)[0])),
+            (say("its own key at each position"), numbers((here[0] @ own_key.T)[0])),
             (say("length of each key, turned"), numbers(here[1].norm(dim=-1))),
             (say("length of each key"), numbers(keys.norm(dim=-1))),
         ),
@@ -179,7 +179,7 @@ def four_terms() -> Figures:
 @torch.no_grad()
 def floater() -> Figures:
     encoding = trained.floater(-1)
-    parameters = sum(one.numel() for one in encoding.parameters())
+    parameters = sum(parameter.numel() for parameter in encoding.parameters())
     rows = []
     for length in (trained.LENGTH, 64, 256):
         at = posenc.Positions.arange(1, length)
@@ -231,12 +231,12 @@ def heat_map() -> Figures:
 
 
 def waves() -> Figures:
-    found = sinusoidal_table(512, 128, dtype=torch.float64)
+    table = sinusoidal_table(512, 128, dtype=torch.float64)
     omega = frequencies.rotary(128, 10000.0)
     rows = []
     for column in (0, 32, 64):
         w = omega[column // 2]
-        cells = (str(column // 2), f"{w:.6g}", f"{2 * torch.pi / w:.1f}", *numbers(found[[1, 100, 511], column]))
+        cells = (str(column // 2), f"{w:.6g}", f"{2 * torch.pi / w:.1f}", *numbers(table[[1, 100, 511], column]))
         rows.append((say("column {column}", column=column), cells))
     heads = (say("pair i"), "ω", say("wavelength"), "p = 1", "p = 100", "p = 511")
     return Figures(heads, tuple(rows))
@@ -256,9 +256,14 @@ def shift() -> Figures:
 def wavelengths() -> Figures:
     rows = []
     for d in (8, 128, 512):
-        found = [2 * torch.pi / w for w in frequencies.rotary(d, 10000.0)]
-        beyond = sum(one > 4096 for one in found)
-        cells = (f"{found[0]:.2f}", f"{found[len(found) // 2]:,.1f}", f"{found[-1]:,.0f}", f"{beyond} / {len(found)}")
+        lengths = [2 * torch.pi / w for w in frequencies.rotary(d, 10000.0)]
+        beyond = sum(length > 4096 for length in lengths)
+        cells = (
+            f"{lengths[0]:.2f}",
+            f"{lengths[len(lengths) // 2]:,.1f}",
+            f"{lengths[-1]:,.0f}",
+            f"{beyond} / {len(lengths)}",
+        )
         rows.append((f"d = {d}", cells))
     heads = (say("fastest"), say("middle"), say("slowest"), say("hands that turn less than once in 4096"))
     return Figures(heads, tuple(rows))
@@ -297,17 +302,17 @@ def longer() -> Figures:
 
 def stars() -> Figures:
     """The note's four encodings: its words and stars, and our measures. Its emoji became signs of every font."""
-    said = {
+    of_note = {
         "sinusoidal": (say("unlimited in theory"), "★★★"),
         "learned": (say("✗ limited"), "★★★"),
         "rope": (say("✓ good"), "★★"),
         "alibi": (say("✓ best"), "★★★"),
     }
-    found = {row["name"]: row for row in measured_table.table(said)["rows"]}
+    measured = {row["name"]: row for row in measured_table.table(of_note)["rows"]}
     rows: list[tuple[Said, tuple[Said, ...]]] = []
-    for name, (further, fast) in said.items():
-        row = found[name]
-        bits = (f"{one:.2f}" if one is not None else NONE for one in row["bits"])
+    for name, (further, fast) in of_note.items():
+        row = measured[name]
+        bits = (f"{value:.2f}" if value is not None else NONE for value in row["bits"])
         costs = (f"{row[measure]:.2f}×" for measure in ("prefill", "decode", "training"))
         rows.append((Words(**row["title"]), (further, *bits, fast, *costs, f"{row['parameters']:,}")))
     bits_at = (say("bits, {n}×", n=n) for n in measured_table.FACTORS)
@@ -319,14 +324,14 @@ def attention_by_distance() -> Figures:
     from posenc.explorer import trained_words  # needs posenc[explore], as what its reader types is checked
 
     record, rows = trained_words.record(), []
-    for name, said in (("nope", say("without positions")), ("rope", Words("RoPE"))):
+    for name, name_shown in (("nope", say("without positions")), ("rope", Words("RoPE"))):
         by_distance = record[f"descriptions.{name}.attention"][-1]  # [layer, head, query − key]
         linked = record[f"descriptions.{name}.linked"][-1].mean(-1)
         layer, head = divmod(int(linked.argmax()), linked.shape[1])
         middle = by_distance.shape[-1] // 2
         near = by_distance[layer, head, middle + 3 : middle - 4 : -1]  # 3 before the query … 3 after it
         right = record[f"descriptions.{name}.right"][-1]
-        rows.append((said, (f"{layer + 1}·{head + 1}", *percent(near), *percent([linked[layer, head], right]))))
+        rows.append((name_shown, (f"{layer + 1}·{head + 1}", *percent(near), *percent([linked[layer, head], right]))))
     places = [say("{n} before", n=n) for n in (3, 2, 1)] + [say("itself")] + [say("{n} after", n=n) for n in (1, 2, 3)]
     heads = (say("head"), *places, say("to the linked word"), say("sentences right"))
     return Figures(heads, tuple(rows), then=alignment())
@@ -337,12 +342,12 @@ def alignment() -> Figures:
     from posenc.explorer import trained_words
 
     english, rows, written = trained_words.split("The red car is parked outside the building.").words, [], set[Cells]()
-    for name, said in (("nope", say("without positions")), ("rope", Words("RoPE"))):
+    for name, name_shown in (("nope", say("without positions")), ("rope", Words("RoPE"))):
         read = trained_words.load("translation", name).read(english)
         first = len(english)  # the arrow; what stands at a word predicts the next one
         most, word = read.weights.amax((0, 1))[first:-1, :first].max(-1)  # over layers, heads and English words
         looked = (f"{english[n]} {share}" for n, share in zip(word.tolist(), percent(most), strict=True))
-        rows.append((said, tuple(looked)))
+        rows.append((name_shown, tuple(looked)))
         written.add(read.words[first + 1 :])
     (chinese,) = written  # both models write the same
     return Figures(chinese, tuple(rows))
@@ -374,10 +379,10 @@ def browser() -> Figures:
 def recurrent() -> Figures:
     rows = []
     for pair in measures.order.SENTENCE_PAIRS:
-        found = measures.rnn_sensitivity(pair)
+        of_pair = measures.rnn_sensitivity(pair)
         sinusoidal = posenc.create("sinusoidal", d_model=16)
         placed = measures.order.sentence_sensitivity(sinusoidal, pair, d_model=16, n_heads=1, causal=False)
-        cells = (f"{found.rnn:.3f}", "0" if found.attention < 1e-12 else f"{found.attention:.3f}", f"{placed:.3f}")
+        cells = (f"{of_pair.rnn:.3f}", "0" if of_pair.attention < 1e-12 else f"{of_pair.attention:.3f}", f"{placed:.3f}")
         rows.append((_of(pair), cells))
     heads = (say("RNN, last state"), say("attention without positions"), say("attention with sinusoidal positions"))
     return Figures(heads, tuple(rows))

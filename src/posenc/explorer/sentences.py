@@ -37,16 +37,16 @@ def words_of(sentence: str, most: int = MOST_WORDS) -> tuple[str, ...]:
     if not re.search(r"\s", sentence.strip()):
         words = [part for word in words for part in CHINESE.findall(word)]
     if not 2 <= len(words) <= most:
-        said = say(
+        message = say(
             "sentence: expected 2 to {most} words, got {count}; words end at spaces and punctuation, without spaces at "
             "every Chinese character",
             most=most,
             count=len(words),
         )
-        raise Refused(said)
+        raise Refused(message)
     if long := [word for word in words if len(word) > LONGEST_WORD]:
-        said = say(
+        message = say(
             "sentence: expected words of at most {most} characters, got {word!r}", most=LONGEST_WORD, word=long[0][:20]
         )
-        raise Refused(said)
+        raise Refused(message)
     return tuple(words)

@@ -85,9 +85,9 @@ def application(port: int) -> ASGIApp:
 
     async def numbers(request: Request) -> Response:
         name = request.path_params["name"]
-        given = await _json(request)
+        parameters = await _json(request)
         async with turn:
-            return _packed(await run_in_threadpool(lambda: pack(views.data(name, given))))
+            return _packed(await run_in_threadpool(lambda: pack(views.data(name, parameters))))
 
     async def upload(request: Request) -> Response:
         name = request.path_params["name"]
@@ -128,11 +128,11 @@ class Loopback:
                 message["headers"] = [*message["headers"], *HEADERS]
             await send(message)
 
-        def given(wanted: bytes) -> list[str]:
+        def sent(wanted: bytes) -> list[str]:
             return [value.decode("latin-1").lower() for name, value in scope["headers"] if name == wanted]
 
         origins = [f"http://{host}" for host in self.hosts]
-        ours = len(given(b"host")) == 1 and given(b"host")[0] in self.hosts and all(o in origins for o in given(b"origin"))
+        ours = len(sent(b"host")) == 1 and sent(b"host")[0] in self.hosts and all(o in origins for o in sent(b"origin"))
         app = self.app if ours else _error(403, f"this server answers to {' or '.join(self.hosts)} only")
         await app(scope, receive, with_headers)
 
@@ -169,9 +169,9 @@ def _expect(request: Request, kind: str) -> None:
 
 async def _body(request: Request, most: int) -> bytes:
     """Reads the body up to the limit; refuses at once if the announced length exceeds it."""
-    said = request.headers.get("content-length", "0")
+    announced = request.headers.get("content-length", "0")
     got = bytearray()
-    if len(said) < 20 and int(said) <= most:
+    if len(announced) < 20 and int(announced) <= most:
         async for chunk in request.stream():
             got += chunk
             if len(got) > most:
@@ -185,9 +185,9 @@ def _packed(body: bytes) -> Response:
     return Response(body, media_type="application/octet-stream")
 
 
-def _error(status: int, said: str, headers: Any = None, **more: Any) -> Response:
+def _error(status: int, message: str, headers: Any = None, **more: Any) -> Response:
     """An error as ASCII JSON, so that any text can be encoded."""
-    return Response(json.dumps({"error": said} | more), status, headers, "application/json")
+    return Response(json.dumps({"error": message} | more), status, headers, "application/json")
 
 
 async def _refused(request: Request, error: Exception) -> Response:

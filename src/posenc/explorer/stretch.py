@@ -152,15 +152,15 @@ def load(encoding: Trained) -> Model:
 @cache
 def _weights(encoding: str) -> dict[str, Tensor]:
     """The weights under the names that `Model` has for them: the lab's projection qkv is three."""
-    found = dict[str, Tensor]()
+    weights = dict[str, Tensor]()
     for lab, array in recorded.arrays(FILE).items():
         if not lab.startswith(f"{encoding}."):
             continue
         name, values = lab.removeprefix(f"{encoding}."), torch.from_numpy(array).double()
         name = name.replace("layers.", "blocks.").replace(".gain", ".weight").replace(".out.", ".attention.out.")
         if "qkv" not in name:
-            found[name] = values
+            weights[name] = values
             continue
-        for part, own in zip(("query", "key", "val"), values.chunk(3), strict=True):
-            found[name.replace("qkv", f"attention.{part}")] = own
-    return found
+        for part, projection in zip(("query", "key", "val"), values.chunk(3), strict=True):
+            weights[name.replace("qkv", f"attention.{part}")] = projection
+    return weights

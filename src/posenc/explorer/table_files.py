@@ -80,9 +80,9 @@ def _safetensors(contents: bytes) -> np.ndarray:
     length = struct.unpack("<Q", contents[:8])[0]
     try:
         header = strict_json.loads(contents[8 : 8 + length])
-        tensors = [one for name, one in header.items() if name != "__metadata__"]
-        kinds, shapes = [TENSORS[one["dtype"]] for one in tensors], [tuple(one["shape"]) for one in tensors]
-        places = [tuple(one["data_offsets"]) for one in tensors]
+        tensors = [tensor for name, tensor in header.items() if name != "__metadata__"]
+        kinds, shapes = [TENSORS[tensor["dtype"]] for tensor in tensors], [tuple(tensor["shape"]) for tensor in tensors]
+        places = [tuple(tensor["data_offsets"]) for tensor in tensors]
     except (ValueError, KeyError, TypeError, AttributeError):
         _refuse(say("the header of this .safetensors file cannot be read, or its dtype is not F64, F32, F16 or BF16"))
     if len(tensors) != 1:
@@ -119,13 +119,13 @@ def _check(shape: Any, itemsize: int, there: int) -> None:
 
 def _json(contents: bytes) -> np.ndarray:
     try:
-        given = strict_json.loads(contents)
+        rows = strict_json.loads(contents)
     except ValueError as error:
-        said = _short(str(error).removeprefix("not JSON: "))
-        _refuse(say("not JSON: {said}", said=said))
-    if not isinstance(given, list) or not all(isinstance(row, list) for row in given):
+        reason = _short(str(error).removeprefix("not JSON: "))
+        _refuse(say("not JSON: {reason}", reason=reason))
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
         _refuse(say("JSON should be a list of rows, each a list of numbers"))
-    return _rows(given)
+    return _rows(rows)
 
 
 def _text(text: str) -> np.ndarray:

@@ -34,8 +34,8 @@ POINTS = 39  # of the recorded training loss
 def trial(encoding: str) -> Trial:
     """The study's trial of an encoding with seed 0."""
     trials = read_experiment(PRESET).trials()
-    found = next(one for one in trials if (one.encoding, one.seed, one.oracle) == (encoding, SEED, False))
-    return found.model_copy(update={"training": found.training.model_copy(update={"learning_rate": LEARNING_RATE})})
+    own_trial = next(t for t in trials if (t.encoding, t.seed, t.oracle) == (encoding, SEED, False))
+    return own_trial.model_copy(update={"training": own_trial.training.model_copy(update={"learning_rate": LEARNING_RATE})})
 
 
 def text() -> corpus.Corpus:
@@ -52,28 +52,28 @@ def trained(encoding: str) -> tuple[dict[str, Array], list[float]]:
         if step % 100 == 0:
             print(f"{encoding} step {step} of {run.steps}: {np.mean(losses[-100:]):.3f} bits a byte", flush=True)
     means = np.array(losses).reshape(POINTS, -1).mean(1)
-    return {name: one.half().numpy() for name, one in run.model.state_dict().items()}, means.round(4).tolist()
+    return {name: value.half().numpy() for name, value in run.model.state_dict().items()}, means.round(4).tolist()
 
 
 def main() -> None:
     read = text()
     with ProcessPoolExecutor(len(TRAINED)) as workers:
-        made = dict(zip(TRAINED, workers.map(trained, TRAINED), strict=True))
+        results = dict(zip(TRAINED, workers.map(trained, TRAINED), strict=True))
     arrays: dict[str, Any] = {
-        f"{encoding}.{name}": one for encoding, (weights, _) in made.items() for name, one in weights.items()
+        f"{encoding}.{name}": array for encoding, (weights, _) in results.items() for name, array in weights.items()
     }
     for language in PROMPTS:
-        tale = next(one for one in read.held_out if one[:1].isascii() == (language == "en"))
+        tale = next(document for document in read.held_out if document[:1].isascii() == (language == "en"))
         arrays[f"tale.{language}"] = np.frombuffer(tale[:TALE], dtype=np.uint8)
     first = trial(TRAINED[0])
-    said = {
+    settings = {
         "preset": PRESET,
         "seed": SEED,
         "size": first.size.model_dump(),
         "training": first.training.model_dump(),
         "trained_length": first.task.length,
         "keys": {encoding: trial(encoding).key(read.sha256) for encoding in TRAINED},
-        "training_loss": {encoding: losses for encoding, (_, losses) in made.items()},
+        "training_loss": {encoding: losses for encoding, (_, losses) in results.items()},
         "text": read.about(),
         "command": "python -m posenc.explorer.train_stretch",
         "date": datetime.now(UTC).date().isoformat(),
@@ -81,20 +81,20 @@ def main() -> None:
         "torch": torch.__version__,
         "revision": revision(),
     }
-    recorded.write(FILE, said, arrays)
-    recorded.write(FILE, {**said, "written": written()}, arrays)
+    recorded.write(FILE, settings, arrays)
+    recorded.write(FILE, {**settings, "written": written()}, arrays)
 
 
 def written() -> dict[str, str]:
     """What the models write after the shipped prompts at every length of the slider, in hexadecimal digits."""
-    found = dict[str, str]()
+    texts = dict[str, str]()
     for text, length in itertools.product(PROMPTS.values(), range(view.TRAINED, view.LONGEST + 1, view.TRAINED)):
-        made = run(view.program(view.Parameters(prompt=text, length=length)))
-        found |= {
-            key(made[name], made["prompt"]): read.written.hex()
-            for name, read in zip(view.MODELS, made["reads"], strict=True)
+        variables = run(view.program(view.Parameters(prompt=text, length=length)))
+        texts |= {
+            key(variables[name], variables["prompt"]): read.written.hex()
+            for name, read in zip(view.MODELS, variables["reads"], strict=True)
         }
-    return found
+    return texts
 
 
 if __name__ == "__main__":

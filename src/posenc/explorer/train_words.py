@@ -51,7 +51,7 @@ def snapshots(trial: Trial) -> Iterator[tuple[Transformer, dict[str, Array]]]:
     for step, _ in enumerate(itertools.chain([0.0], run.losses())):
         if step in STEPS:
             if step == STEPS[-1]:
-                run.model.load_state_dict({name: one.half().float() for name, one in run.model.state_dict().items()})
+                run.model.load_state_dict({name: value.half().float() for name, value in run.model.state_dict().items()})
             yield run.model, looked(run.model, batch, links, trial.task.causal)
             run.model.train()
 
@@ -68,11 +68,11 @@ def looked(model: Transformer, batch: Batch, links: list[Tensor], causal: bool) 
 
     model.eval()
     t = batch.tokens.shape[1]
-    said = model.logits(model.hidden(batch.tokens, Positions.arange(1, t), watcher=watch)).argmax(-1)
+    predicted = model.logits(model.hidden(batch.tokens, Positions.arange(1, t), watcher=watch)).argmax(-1)
     probs = torch.stack(layers, 1)  # [sentence, layer, head, query, key]
     distances = [probs.diagonal(-distance, 3, 4).mean((0, -1)) for distance in range(1 - t, t)]
-    linked = [probs[row, :, :, query, key].mean(0) for row, query, key in (one.unbind(1) for one in links)]
-    right = ((said == batch.targets) | (batch.targets == IGNORE)).all(1).double().mean()
+    linked = [probs[row, :, :, query, key].mean(0) for row, query, key in (rows.unbind(1) for rows in links)]
+    right = ((predicted == batch.targets) | (batch.targets == IGNORE)).all(1).double().mean()
     return {
         "attention": torch.stack(distances, -1).numpy(),
         "linked": torch.stack(linked, -1).numpy(),
@@ -86,7 +86,7 @@ def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
     Who describes whom: the answer is a word of the sentence. A translated word's is the English word
     that it translates. Sentences in which that word occurs twice are left out.
     """
-    found: list[list[tuple[int, int, int]]] = [[] for _ in LINKS[task]]
+    linked: list[list[tuple[int, int, int]]] = [[] for _ in LINKS[task]]
     known, english = VOCABULARIES[task](), {chinese: word for word, chinese in translation.dictionary().items()}
     for row, (tokens, targets) in enumerate(zip(batch.tokens.tolist(), batch.targets.tolist(), strict=True)):
         words = [known[token] for token in tokens]
@@ -95,14 +95,14 @@ def linked_words(task: TaskName, batch: Batch) -> list[Tensor]:
                 continue
             wanted = english.get(known[target]) if task == "translation" else known[target]
             if wanted is not None and words.count(wanted) == 1:
-                found[words[query] in NOUNS[task]].append((row, query, words.index(wanted)))
-    return [torch.tensor(one) for one in found]
+                linked[words[query] in NOUNS[task]].append((row, query, words.index(wanted)))
+    return [torch.tensor(rows) for rows in linked]
 
 
 def uniform(links: list[Tensor], tokens: int, causal: bool) -> Array:
     """The mean probability of linked words under uniform attention over the visible words."""
-    visible = [one[:, 1] + 1 if causal else torch.full_like(one[:, 1], tokens) for one in links]
-    return np.array([float((1 / one.double()).mean()) for one in visible])
+    visible = [rows[:, 1] + 1 if causal else torch.full_like(rows[:, 1], tokens) for rows in links]
+    return np.array([float((1 / counts.double()).mean()) for counts in visible])
 
 
 def main(names: Collection[str]) -> None:
@@ -114,14 +114,14 @@ def main(names: Collection[str]) -> None:
         start, task = f"{trial.task.name}.{trial.encoding}", trial.task
         if task.name not in names:
             continue
-        models, found = zip(*snapshots(trial), strict=True)  # the same model at every step, in the end the trained one
-        for name in found[0]:
-            arrays[f"{start}.{name}"] = np.stack([one[name] for one in found]).astype(np.float32)
+        models, records = zip(*snapshots(trial), strict=True)  # the same model at every step, in the end the trained one
+        for name in records[0]:
+            arrays[f"{start}.{name}"] = np.stack([snapshot[name] for snapshot in records]).astype(np.float32)
         arrays |= {f"{start}.{name}": weights.half().numpy() for name, weights in models[-1].state_dict().items()}
         batch = task.scored(task.length, None)
         links = linked_words(cast(TaskName, task.name), batch)
         arrays[f"{task.name}.uniform"] = uniform(links, batch.tokens.shape[1], task.causal)
-    made = {
+    described = {
         plan.task.name: {
             "vocabulary": VOCABULARIES[plan.task.name](),
             "asked": (*NOUNS[plan.task.name], *ADJECTIVES[plan.task.name]),  # words with an answer
@@ -137,14 +137,14 @@ def main(names: Collection[str]) -> None:
         for plan in experiment.tasks
         if plan.task.name in names
     }
-    said = {
+    settings = {
         "preset": PRESET,
         "size": experiment.size.model_dump(),
         "seed": experiment.first_seed,
         "steps": STEPS,
-        "tasks": about()["tasks"] | made,
+        "tasks": about()["tasks"] | described,
     }
-    recorded.write(FILE, said, arrays)
+    recorded.write(FILE, settings, arrays)
 
 
 if __name__ == "__main__":

@@ -107,8 +107,8 @@ def snapshots(encoding: str, text: Corpus) -> Iterator[dict[str, Array]]:
 
 
 def _parameters(encoding: str, model: Transformer) -> dict[str, Array]:
-    own = {name: value.detach().numpy().copy() for name, value in model.encoding(0).named_parameters()}
-    return {"": own["table"]} if encoding == "learned" else own
+    parameters = {name: value.detach().numpy().copy() for name, value in model.encoding(0).named_parameters()}
+    return {"": parameters["table"]} if encoding == "learned" else parameters
 
 
 def _looking(trial: Trial, text: Corpus) -> Callable[[Transformer], dict[str, Array]]:
@@ -148,8 +148,8 @@ def main() -> None:
     for encoding in ENCODINGS:
         taken = list(snapshots(encoding, text))
         for name in taken[0]:
-            arrays[f"{encoding}.{name}".rstrip(".")] = np.stack([one[name] for one in taken]).astype(np.float32)
-    said = {
+            arrays[f"{encoding}.{name}".rstrip(".")] = np.stack([snapshot[name] for snapshot in taken]).astype(np.float32)
+    settings = {
         "settings": SETTINGS,
         "steps": STEPS,
         "date": datetime.now(UTC).date().isoformat(),
@@ -158,7 +158,7 @@ def main() -> None:
         "revision": revision(),
         "text": {"source": text.source, "sha256": text.sha256},
     }
-    recorded.write(FILE, said, arrays)
+    recorded.write(FILE, settings, arrays)
 
 
 if __name__ == "__main__":

@@ -87,24 +87,24 @@ def split(text: str) -> Sentence:
     stop = FULL_STOPS[task]
     words = (*words, stop) if not words or words[-1] != stop else words
     if len(words) > MOST_WORDS:
-        said = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
-        raise Refused(said)
+        message = say("sentence: expected at most {most} words, got {count}", most=MOST_WORDS, count=len(words))
+        raise Refused(message)
     if len(words) < 3:
-        said = say("sentence: expected at least two words and a stop, got {words!r}", words=" ".join(words))
-        raise Refused(said)
+        message = say("sentence: expected at least two words and a stop, got {words!r}", words=" ".join(words))
+        raise Refused(message)
     return Sentence(task, words)
 
 
 def _chinese(text: str) -> tuple[TaskName, tuple[str, ...]]:
-    known, found = about()["tasks"]["descriptions"]["vocabulary"], list[str]()
+    known, words = about()["tasks"]["descriptions"]["vocabulary"], list[str]()
     text, longest = "".join(text.translate(SAME).replace(".", "。").split()), max(map(len, known))
     while text:
         word = next((text[:n] for n in range(longest, 0, -1) if text[:n] in known), None)
         if word is None:
             raise _unknown(text[0], known)
-        found.append(word)
+        words.append(word)
         text = text[len(word) :]
-    return "descriptions", tuple(found)
+    return "descriptions", tuple(words)
 
 
 def _english(text: str) -> tuple[TaskName, tuple[str, ...]]:
@@ -119,7 +119,7 @@ def _english(text: str) -> tuple[TaskName, tuple[str, ...]]:
 
 
 def _unknown(word: str, known: list[str]) -> Refused:
-    words = " ".join(one for one in known if one[0].isalpha())
+    words = " ".join(word for word in known if word[0].isalpha())
     return Refused(say("sentence: the models do not know {word!r}; they know {known}", word=word, known=words))
 
 
@@ -165,15 +165,15 @@ class Model:
         x, at, seen = self.weights["embedding.weight"][tokens], Positions.arange(1, len(words)), list[Tensor]()
         for n in range(self.n_layers):
             here = self.encoding.at_layer(n)
-            own = {name.split(".", 2)[2]: w for name, w in self.weights.items() if name.startswith(f"layers.{n}.")}
+            layer = {name.split(".", 2)[2]: w for name, w in self.weights.items() if name.startswith(f"layers.{n}.")}
             x = here.embed(x, at)
-            hidden = F.rms_norm(x, x.shape[-1:], own["before_attention.gain"])
-            q, k, v = (hidden @ own["qkv.weight"].T).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
+            hidden = F.rms_norm(x, x.shape[-1:], layer["before_attention.gain"])
+            q, k, v = (hidden @ layer["qkv.weight"].T).unflatten(-1, (3, self.n_heads, -1)).permute(2, 0, 3, 1, 4)
             q, k = rotated(here, q, k, at, at)
             seen.append(probabilities(q, k, here, at, at, self.task == "translation")[0])
-            x = x + (seen[-1] @ v).transpose(1, 2).flatten(-2) @ own["out.weight"].T
-            wide = F.gelu(F.rms_norm(x, x.shape[-1:], own["before_mlp.gain"]) @ own["up.weight"].T)
-            x = x + wide @ own["down.weight"].T
+            x = x + (seen[-1] @ v).transpose(1, 2).flatten(-2) @ layer["out.weight"].T
+            wide = F.gelu(F.rms_norm(x, x.shape[-1:], layer["before_mlp.gain"]) @ layer["up.weight"].T)
+            x = x + wide @ layer["down.weight"].T
         logits = F.rms_norm(x, x.shape[-1:], self.weights["last_norm.gain"]) @ self.weights["head.weight"].T
         chances, best = logits[0].softmax(-1).max(-1)
         return Read(words, torch.stack(seen), tuple(self.vocabulary[n] for n in best.tolist()), chances)
@@ -188,6 +188,8 @@ def load(task: TaskName, encoding: Encoding) -> Model:
         for name, array in record().items()
         if name.startswith(start) and array.dtype == np.float16
     }
-    made = create(encoding, d_model=size["d_model"], n_heads=size["n_heads"], **directed(encoding, task == "translation"))
+    positional = create(
+        encoding, d_model=size["d_model"], n_heads=size["n_heads"], **directed(encoding, task == "translation")
+    )
     vocabulary = tuple(about()["tasks"][task]["vocabulary"])
-    return Model(task, made, vocabulary, weights, size["n_heads"], size["n_layers"])
+    return Model(task, positional, vocabulary, weights, size["n_heads"], size["n_layers"])

@@ -40,15 +40,15 @@ class Explorer(anywidget.AnyWidget):
             views.view(name)
         return address
 
-    def _answer(self, _: Any, asked: dict[str, Any], files: list[Any]) -> None:
+    def _answer(self, _: Any, request: dict[str, Any], files: list[Any]) -> None:
         """{"id", "view", "parameters"} or {"id", "upload"} and a file -> {"id"} and packed arrays, or {"id", "error"}."""
         try:
-            found = (
-                views.uploaded(asked["upload"], bytes(files[0]))
-                if "upload" in asked
-                else views.data(asked["view"], asked["parameters"])
+            answer = (
+                views.uploaded(request["upload"], bytes(files[0]))
+                if "upload" in request
+                else views.data(request["view"], request["parameters"])
             )
-            self.send({"id": asked["id"]}, [pack(found)])
+            self.send({"id": request["id"]}, [pack(answer)])
         except Exception as error:  # shown in the page, because a cell shows no error of a callback
             more = {"words": error.words.as_dict()} if isinstance(error, Refused) else {}
-            self.send({"id": asked["id"], "error": str(error) or type(error).__name__, **more})
+            self.send({"id": request["id"], "error": str(error) or type(error).__name__, **more})

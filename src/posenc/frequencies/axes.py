@@ -51,8 +51,8 @@ def separate(sizes: Sequence[int], base: float = 10000.0) -> Frequencies:
         raise ValueError("sizes: expected the channels of at least one axis, got none")
     for size in sizes:
         checks.even(sizes=size)
-    found = of_axes(*(rotary(size, base) for size in sizes))
-    return replace(found, values_from=f"separate(sizes={tuple(sizes)}, base={base:g})")
+    spectra_joined = of_axes(*(rotary(size, base) for size in sizes))
+    return replace(spectra_joined, values_from=f"separate(sizes={tuple(sizes)}, base={base:g})")
 
 
 @checked
@@ -73,9 +73,9 @@ def of_axes(*spectra: Frequencies) -> Frequencies:
             f"{', '.join(map(str, sorted(kinds)))}; dataclasses.replace(f, cos_sin_scale=1.0) takes a magnitude away"
         )
     axes = tuple(axis for axis, f in enumerate(spectra) for _ in f)
-    said = " | ".join(f.values_from for f in spectra)
+    origin = " | ".join(f.values_from for f in spectra)
     return replace(
-        spectra[0], values=tuple(w for f in spectra for w in f), axes=axes, base=None, width=None, values_from=said
+        spectra[0], values=tuple(w for f in spectra for w in f), axes=axes, base=None, width=None, values_from=origin
     )
 
 
@@ -157,5 +157,5 @@ def _check_sizes(f: Frequencies, sizes: Sequence[int]) -> None:
         raise ValueError(f"sizes: expected whole numbers from 1 that sum to {len(f)} pairs, got {tuple(sizes)}")
 
 
-def _with(f: Frequencies, values: Sequence[float], axes: Sequence[int], said: str) -> Frequencies:
-    return replace(f, values=tuple(values), axes=tuple(axes), values_from=f"{f.values_from}, {said}")
+def _with(f: Frequencies, values: Sequence[float], axes: Sequence[int], formula: str) -> Frequencies:
+    return replace(f, values=tuple(values), axes=tuple(axes), values_from=f"{f.values_from}, {formula}")

@@ -118,8 +118,8 @@ def partial(d_head: int, base: float, fraction: float, *, odd: bool = False) -> 
             f"fraction: {fraction!r} of d_head={d_head} is {width} channels, expected an even number from 2; "
             f"odd=True turns {width + width % 2} channels as transformers does"
         )
-    made = rotary(width, base)
-    return replace(made, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {made.values_from}")
+    f = rotary(width, base)
+    return replace(f, values_from=f"partial(d_head={d_head}, base={base:g}, fraction={fraction:g}): {f.values_from}")
 
 
 @checked
@@ -134,8 +134,8 @@ def proportional(d_head: int, base: float, fraction: float, factor: float = 1.0)
         raise ValueError(f"d_head: expected an even number of channels, got {d_head}")
     turning = int(fraction * d_head // 2)
     values = tuple(base ** (-2 * i / d_head) / factor if i < turning else 0.0 for i in range(d_head // 2))
-    said = f"proportional(d_head={d_head}, base={base:g}, fraction={fraction:g}, factor={factor:g})"
-    return Frequencies(values, width=d_head, values_from=f"{said}: {turning} pairs turn")
+    formula = f"proportional(d_head={d_head}, base={base:g}, fraction={fraction:g}, factor={factor:g})"
+    return Frequencies(values, width=d_head, values_from=f"{formula}: {turning} pairs turn")
 
 
 @checked

@@ -89,13 +89,13 @@ def longrope(
     """
     check_exact(f)
     scale, scale_from = _longrope_scale(trained_length, factor, attention_factor)
-    made = []
+    both = []
     for name, factors in (("short_factor", short_factor), ("long_factor", long_factor)):
         if len(factors) != len(f):
             raise ValueError(f"{name}: expected one factor for each of {len(f)} pairs, got {len(factors)}")
         for number in factors:
             checks.positive(**{name: number})
-        made.append(
+        both.append(
             replace(
                 f,
                 values=tuple(w / by for w, by in zip(f, factors, strict=True)),
@@ -105,7 +105,7 @@ def longrope(
                 cos_sin_scale_from=scale_from,
             )
         )
-    return LongRoPE(made[0], made[1], trained_length)
+    return LongRoPE(both[0], both[1], trained_length)
 
 
 def _longrope_scale(trained_length: int, factor: float | None, attention_factor: float | None) -> tuple[float, str]:

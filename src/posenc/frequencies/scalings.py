@@ -41,7 +41,7 @@ def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
 
 
 @checked
-def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
+def rebased(f: Frequencies, ratio: float, formula: str) -> Frequencies:
     """Rotary frequencies of base·ratio^(d/(d-2)), with the magnitudes of f."""
     base, d = check_plain(f)
     if d <= 2:
@@ -51,9 +51,11 @@ def rebased(f: Frequencies, ratio: float, said: str) -> Frequencies:
     except OverflowError:
         largest = math.inf
     if math.isinf(largest):
-        raise ValueError(f"{said}: the base grows beyond float64, {base:g}·{ratio:g}^({d}/{d - 2}); take a smaller number")
+        raise ValueError(
+            f"{formula}: the base grows beyond float64, {base:g}·{ratio:g}^({d}/{d - 2}); take a smaller number"
+        )
     new = rotary(d, largest)
-    return replace(f, values=new.values, base=new.base, values_from=f"{f.values_from}, {said}: base {new.base:.8g}")
+    return replace(f, values=new.values, base=new.base, values_from=f"{f.values_from}, {formula}: base {new.base:.8g}")
 
 
 @checked
@@ -84,12 +86,12 @@ def yarn(
     for i, w in enumerate(f):
         slow = min(max((i - low) / (high - low), 0.0), 1.0)
         values.append(w * (1 - slow) + w / factor * slow)
-    said = (
+    formula = (
         f"yarn(factor={factor:g}, trained_length={trained_length}, beta_fast={beta_fast:g}, "
         f"beta_slow={beta_slow:g}, truncate={truncate})"
     )
     scale, scale_from = _attention_factor(factor, attention_factor, mscale, mscale_all_dim)
-    return _scaled(f, values, said, cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from)
+    return _scaled(f, values, formula, cos_sin_scale=f.cos_sin_scale * scale, cos_sin_scale_from=scale_from)
 
 
 @checked
@@ -169,11 +171,11 @@ def llama3(
         if low_freq_factor < high_freq_factor:
             keep = min(max((turns - low_freq_factor) / (high_freq_factor - low_freq_factor), 0.0), 1.0)
         values.append((1 - keep) * w / factor + keep * w)
-    said = (
+    formula = (
         f"llama3(factor={factor:g}, low_freq_factor={low_freq_factor:g}, high_freq_factor={high_freq_factor:g}, "
         f"trained_length={trained_length})"
     )
-    return _scaled(f, values, said)
+    return _scaled(f, values, formula)
 
 
 @checked
@@ -243,11 +245,11 @@ def dype(
         raise ValueError(f"time: expected a number 0 … 1, got {time!r}")
     if factor < 1:
         raise ValueError(f"factor: expected a number from 1, got {factor!r}")
-    said = f"dype(factor={factor:g}, time={time:g}, method={method})"
+    formula = f"dype(factor={factor:g}, time={time:g}, method={method})"
     if method == "ntk":
-        return rebased(f, factor ** (2 * time**2), said)
+        return rebased(f, factor ** (2 * time**2), formula)
     base, d = check_plain(f)
-    stretched = rebased(f, factor, said)
+    stretched = rebased(f, factor, formula)
 
     def ramps(fast: float, slow: float) -> list[float]:
         """0 for pairs that make more than `fast` turns, 1 for fewer than `slow`, times time²."""
@@ -260,7 +262,7 @@ def dype(
         slow = between * (1 - far) + w / factor * far
         values.append(w * (1 - near) + slow * near)
     scale = f.cos_sin_scale * mscale_of(factor)
-    return _scaled(f, values, said, cos_sin_scale=scale, cos_sin_scale_from=f"1 + 0.1·ln {factor:g}")
+    return _scaled(f, values, formula, cos_sin_scale=scale, cos_sin_scale_from=f"1 + 0.1·ln {factor:g}")
 
 
 def _pair_of(turns: float, length: int, base: float, d: int) -> float:
@@ -322,8 +324,8 @@ def check_exact(f: Frequencies) -> None:
         raise ValueError("f: holds another library's fp32 values; scale those with posenc.configs.float32")
 
 
-def _scaled(f: Frequencies, values: Sequence[float], said: str, **magnitude: Any) -> Frequencies:
-    return replace(f, values=tuple(values), base=None, values_from=f"{f.values_from}, {said}", **magnitude)
+def _scaled(f: Frequencies, values: Sequence[float], formula: str, **magnitude: Any) -> Frequencies:
+    return replace(f, values=tuple(values), base=None, values_from=f"{f.values_from}, {formula}", **magnitude)
 
 
 def _attention_factor(

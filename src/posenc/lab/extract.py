@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 DIGITS = 5
 
 
-def made(*folders: Path) -> Json:
+def make_digest(*folders: Path) -> Json:
     """The digest of these results folders. Raises ValueError if one holds no results, or a task of another one."""
     digest: Json = {"experiments": [], "tasks": []}
     for folder in folders:
         about, tasks = _experiment(folder)
-        if twice := {one["name"] for one in tasks} & {one["name"] for one in digest["tasks"]}:
+        if twice := {task["name"] for task in tasks} & {task["name"] for task in digest["tasks"]}:
             raise ValueError(
                 f"{folder}: holds {', '.join(sorted(twice))}, as a folder before it does; expected each task once"
             )
@@ -37,38 +37,36 @@ def _experiment(folder: Path) -> tuple[Json, list[Json]]:
     from posenc.lab.findings.assemble import findings
     from posenc.lab.records.results import Folder
 
-    found = findings(folder)
+    data = findings(folder)
     with Folder(folder).connect() as database:
         (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
         counted = database.execute("SELECT encoding, max(encoding_parameters) FROM trials GROUP BY encoding").fetchall()
     about = {
-        "name": found["name"],
+        "name": data["name"],
         "date": date[:10],
-        "command": found["command"],
-        "posenc": found["posenc"],
-        "code": found["provenance"].get("code", found["provenance"].get("revision", "")),
-        "torch": found["provenance"]["torch"],
-        "text": found["text"] and {name: found["text"][name] for name in ("source", "sha256")},
-        "trials": found["trials"]["found"],
-        "size": found["size"],
+        "command": data["command"],
+        "posenc": data["posenc"],
+        "code": data["provenance"].get("code", data["provenance"].get("revision", "")),
+        "torch": data["provenance"]["torch"],
+        "text": data["text"] and {name: data["text"][name] for name in ("source", "sha256")},
+        "trials": data["trials"]["found"],
+        "size": data["size"],
         "parameters": dict(sorted(counted)),
     }
-    return about, [_task(one) | {"experiment": found["name"]} for one in found["tasks"]]
+    return about, [_task(task) | {"experiment": data["name"]} for task in data["tasks"]]
 
 
-def _task(found: Mapping[str, Any]) -> Json:
+def _task(task: Mapping[str, Any]) -> Json:
     from posenc.lab.findings.titles import title
 
-    lengths = [str(length) for length in found["lengths"]]
-    optimum = (
-        {} if found["floor"] is None else {"optimum": [_round(found["floor"]["lengths"][length]) for length in lengths]}
-    )
+    lengths = [str(length) for length in task["lengths"]]
+    optimum = {} if task["floor"] is None else {"optimum": [_round(task["floor"]["lengths"][length]) for length in lengths]}
     return {
-        **{name: found[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
+        **{name: task[name] for name in ("name", "title", "unit", "measure", "causal", "length", "lengths")},
         **optimum,
-        "steps": found["training"]["steps"],
-        "rule": found["gate"]["rule"],
-        "limit": _round(found["gate"]["limit"]),
+        "steps": task["training"]["steps"],
+        "rule": task["gate"]["rule"],
+        "limit": _round(task["gate"]["limit"]),
         "arms": [
             {
                 "name": arm["name"],
@@ -77,17 +75,17 @@ def _task(found: Mapping[str, Any]) -> Json:
                 "converged": arm["converged"],
                 "why": _reason(arm["state"]),
                 "factor": arm["factor"],
-                "cells": [_of_arm(arm, length, found["length"]) for length in lengths],
+                "cells": [_of_arm(arm, length, task["length"]) for length in lengths],
             }
-            for arm in found["arms"]
+            for arm in task["arms"]
         ],
         "after": [
             {
-                "name": one["change"] or "none",
-                "title": _change(one["change"]),
-                "cells": [_cell(one["cells"][length]) for length in lengths],
+                "name": changed["change"] or "none",
+                "title": _change(changed["change"]),
+                "cells": [_cell(changed["cells"][length]) for length in lengths],
             }
-            for one in found["after"]
+            for changed in task["after"]
         ],
     }
 
@@ -128,10 +126,10 @@ def main(arguments: Sequence[str]) -> None:
     if not arguments:
         sys.exit("usage: python -m posenc.lab.extract FOLDER ...")
     try:
-        found = made(*map(Path, arguments))
+        digest = make_digest(*map(Path, arguments))
     except ValueError as error:
         sys.exit(str(error))
-    FILE.write_text(json.dumps(found, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
+    FILE.write_text(json.dumps(digest, ensure_ascii=False, separators=(",", ":")) + "\n", "utf-8")
 
 
 if __name__ == "__main__":

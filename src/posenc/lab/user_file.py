@@ -27,12 +27,12 @@ def class_in(word: str, source: str, base: type[Class], called: str) -> type[Cla
     """
     file, _, name = word.partition(":")
     wanted = f"expected a subclass of {called} called {name!r}"
-    found = getattr(_module(file, source), name, None)
-    if found is None:
+    value = getattr(_module(file, source), name, None)
+    if value is None:
         raise ValueError(f"{word}: {wanted}, got a file without it")
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise ValueError(f"{word}: {wanted}, got {found!r}")
-    return found
+    if not (isinstance(value, type) and issubclass(value, base)):
+        raise ValueError(f"{word}: {wanted}, got {value!r}")
+    return value
 
 
 def text_of(path: Path, word: str) -> str:
@@ -76,8 +76,8 @@ def _loaded(sources: dict[str, str], load: Callable[[str, str], object]) -> Iter
 
 def in_one_line(word: str, error: Exception) -> str:
     """An error of a user's file, with the name of the class."""
-    said = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
-    return said.splitlines()[0]
+    message = str(error) if str(error).startswith(word) else f"{word}: {type(error).__name__}: {error}"
+    return message.splitlines()[0]
 
 
 def _module(file: str, source: str) -> types.ModuleType:

@@ -66,13 +66,13 @@ class Step:
     @property
     def slips(self) -> tuple[Slip, ...]:
         """The entries whose printed digits are wrong."""
-        found = []
+        slips = []
         for r, row in enumerate(self.printed):
             for c, shown in enumerate(row):
                 verdict = compare(shown, self.matrix[r][c]) if shown else "same"
                 if verdict != "same":
-                    found.append(Slip(r, c, shown, self.matrix[r][c], verdict == "truncated"))
-        return tuple(found)
+                    slips.append(Slip(r, c, shown, self.matrix[r][c], verdict == "truncated"))
+        return tuple(slips)
 
 
 @dataclass(frozen=True)

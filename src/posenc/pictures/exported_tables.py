@@ -71,14 +71,14 @@ def exported_tables(encoding: PositionalEncoding, length: int, precision: Precis
     if turns_embeddings(encoding):
         raise ValueError(f"{name}: it turns embeddings and adds no vector to them: there is no table of positions")
     with torch.no_grad():
-        made = makers[encoding.seams](copy.deepcopy(encoding).double(), length)
-    arrays = {key: np.ascontiguousarray(array.astype(precision)) for key, array in made.arrays.items()}
+        export = makers[encoding.seams](copy.deepcopy(encoding).double(), length)
+    arrays = {key: np.ascontiguousarray(array.astype(precision)) for key, array in export.arrays.items()}
     about = {
         "encoding": name,
         "configuration": {key: _plain(value) for key, value in encoding.configuration.items() if value is not None},
         "positions": f"0 … {length - 1}",
         "dtype": precision,
-        **made.metadata,
+        **export.metadata,
     }
     return ExportedTables(arrays, about)
 
@@ -204,7 +204,7 @@ def _scaled(scale: float) -> str:
 def _plain(value: Any) -> Any:
     """The value as JSON can hold it; other kinds as text."""
     if isinstance(value, (list, tuple)):
-        return [_plain(one) for one in value]
+        return [_plain(item) for item in value]
     return value if isinstance(value, (str, int, float, bool)) else str(value)
 
 
@@ -250,8 +250,8 @@ def _braced(array: NDArray[Any], suffix: str) -> str:
     """A C initialiser. Each number is the shortest decimal that reads as the same bits."""
     if array.ndim > 1:
         return "{\n" + ",\n".join(_braced(row, suffix) for row in array) + "}"
-    return "{" + ", ".join(_number(one) + suffix for one in array) + "}"
+    return "{" + ", ".join(_number(number) + suffix for number in array) + "}"
 
 
-def _number(one: Any) -> str:
-    return np.format_float_scientific(one, unique=True, trim="0")
+def _number(number: Any) -> str:
+    return np.format_float_scientific(number, unique=True, trim="0")

@@ -93,9 +93,9 @@ def _listen(stream: BinaryIO, answers: queue.SimpleQueue[tuple[Kind, Any]]) -> N
                 return
 
 
-def _raise(number: int | None, said: str, name: str | None) -> NoReturn:
+def _raise(number: int | None, message: str, name: str | None) -> NoReturn:
     kind = RuntimeError if number is None else KINDS[number]
-    raise ModuleNotFoundError(said, name=name) if kind is ModuleNotFoundError else kind(said)
+    raise ModuleNotFoundError(message, name=name) if kind is ModuleNotFoundError else kind(message)
 
 
 def _code(code: int) -> str:
@@ -108,7 +108,7 @@ def _code(code: int) -> str:
 def serve() -> None:
     """Answers one call, and ends the process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
-    asked, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    request, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
@@ -116,8 +116,8 @@ def serve() -> None:
         pickle.dump((kind, value), answers)
         answers.flush()
 
-    function, arguments = pickle.load(asked)
-    threading.Thread(target=lambda: (asked.read(), os._exit(1)), daemon=True).start()  # the parent has ended
+    function, arguments = pickle.load(request)
+    threading.Thread(target=lambda: (request.read(), os._exit(1)), daemon=True).start()  # the parent has ended
     try:
         for news in function(*arguments):
             answer("news", news)
@@ -135,5 +135,5 @@ def serve() -> None:
 
 def _described(error: Exception) -> tuple[int | None, str, str | None]:
     number = next((number for number, kind in enumerate(KINDS) if isinstance(error, kind)), None)
-    said = str(error) or type(error).__name__
-    return number, said if number is not None else f"{type(error).__name__}: {said}", getattr(error, "name", None)
+    message = str(error) or type(error).__name__
+    return number, message if number is not None else f"{type(error).__name__}: {message}", getattr(error, "name", None)

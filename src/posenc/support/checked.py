@@ -138,17 +138,17 @@ def check_arguments(function: Callable[..., Any], *args: Any) -> None:
 
 def _check(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     names, rest, rules = _rules(function)
-    given = dict(zip(names, args, strict=False))
-    given.update(kwargs)
-    _check_given(given, rules)
+    arguments = dict(zip(names, args, strict=False))
+    arguments.update(kwargs)
+    _check_given(arguments, rules)
     if rest is not None:
-        for one in args[len(names) :]:
-            _check_given({rest: one}, rules)
+        for argument in args[len(names) :]:
+            _check_given({rest: argument}, rules)
 
 
-def _check_given(given: dict[str, Any], rules: Mapping[str, Rule]) -> None:
+def _check_given(arguments: dict[str, Any], rules: Mapping[str, Rule]) -> None:
     tensors = {}
-    for name, value in given.items():
+    for name, value in arguments.items():
         rule = rules.get(name)
         if rule is None:
             continue
@@ -158,7 +158,7 @@ def _check_given(given: dict[str, Any], rules: Mapping[str, Rule]) -> None:
         if rule.axes and _is_tensor(value):
             tensors[name] = (value, rule.axes)
     if tensors:
-        _check_together(tensors, {name: value for name, value in given.items() if name in POSITIONED and name in rules})
+        _check_together(tensors, {name: value for name, value in arguments.items() if name in POSITIONED and name in rules})
 
 
 def _got(value: Any) -> str:
@@ -217,8 +217,8 @@ def _rules(function: Callable[..., Any]) -> tuple[tuple[str, ...], str | None, d
     parameters = inspect.signature(function).parameters
     positional = tuple(n for n, p in parameters.items() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD))
     rest = next((n for n, p in parameters.items() if p.kind is p.VAR_POSITIONAL), None)
-    said = {n: p.annotation for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD and p.annotation is not p.empty}
-    return positional, rest, _read(said, vars(sys.modules[function.__module__]))
+    hints = {n: p.annotation for n, p in parameters.items() if p.kind is not p.VAR_KEYWORD and p.annotation is not p.empty}
+    return positional, rest, _read(hints, vars(sys.modules[function.__module__]))
 
 
 @functools.cache
@@ -228,7 +228,7 @@ def _rules_of_fields(kind: Callable[..., Any]) -> dict[str, Rule]:
 
 def _read(annotations: dict[str, Any], names: dict[str, Any]) -> dict[str, Rule]:
     known = _Names({**vars(builtins), "PathLike": os.PathLike, **names, **{kind: _Shaped(kind) for kind in DTYPES}})
-    hints = {name: eval(said, {}, known) if isinstance(said, str) else said for name, said in annotations.items()}
+    hints = {name: eval(hint, {}, known) if isinstance(hint, str) else hint for name, hint in annotations.items()}
     rules = {name: _device(hint) if name == "device" else _rule(hint, name) for name, hint in hints.items()}
     return {name: rule for name, rule in rules.items() if rule is not None}
 
@@ -358,7 +358,7 @@ def _several(origin: type, inner: tuple[Any, ...]) -> Rule:
             lambda value: (
                 isinstance(value, (tuple, list))
                 and len(value) == len(each)
-                and all(rule is None or rule.accepts(one) for rule, one in zip(each, value, strict=True))
+                and all(rule is None or rule.accepts(item) for rule, item in zip(each, value, strict=True))
             ),
             f"{len(inner)} values: {', '.join(rule.expected if rule else 'anything' for rule in each)}",
             ValueError,

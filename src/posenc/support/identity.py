@@ -76,9 +76,9 @@ class Identity:
 
     def __init__(self, kind: type, configuration: Configuration) -> None:
         self._made_of = kind, configuration
-        said = f"{kind.__module__}.{kind.__qualname__}".encode() + configuration.digest
+        name = f"{kind.__module__}.{kind.__qualname__}".encode() + configuration.digest
         self.by_configuration = (
-            f"{kind.__name__}({described(kind, configuration)}) #{hashlib.sha256(said).hexdigest()[:16]}"
+            f"{kind.__name__}({described(kind, configuration)}) #{hashlib.sha256(name).hexdigest()[:16]}"
         )
         self.by_parameters = f"{self.by_configuration} with parameters #{os.urandom(8).hex()}"
 
@@ -109,9 +109,9 @@ def described(kind: type, configuration: Configuration) -> str:
 @functools.cache
 def _defaults(kind: type) -> dict[str, bytes]:
     """The defaults of the constructor and of the base constructors that receive its **options."""
-    constructors = (vars(one)["__init__"] for one in reversed(kind.__mro__[:-1]) if "__init__" in vars(one))
-    given = (parameter for init in constructors for parameter in inspect.signature(init).parameters.values())
-    return {one.name: _encoded(_frozen(one.default)) for one in given if one.default is not inspect.Parameter.empty}
+    constructors = (vars(base)["__init__"] for base in reversed(kind.__mro__[:-1]) if "__init__" in vars(base))
+    parameters = (p for init in constructors for p in inspect.signature(init).parameters.values())
+    return {p.name: _encoded(_frozen(p.default)) for p in parameters if p.default is not inspect.Parameter.empty}
 
 
 def _frozen(value: Any) -> Any:
@@ -151,13 +151,13 @@ def _parts(value: Any) -> list[bytes] | None:
     if isinstance(value, Configuration):
         return [b"configuration", value.digest]
     if isinstance(value, Mapping):
-        return [b"mapping", *sorted(_encoded(name) + _encoded(one) for name, one in value.items())]
+        return [b"mapping", *sorted(_encoded(name) + _encoded(item) for name, item in value.items())]
     if isinstance(value, frozenset):
         return [b"set", *sorted(map(_encoded, value))]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = (_encoded(getattr(value, field.name)) for field in dataclasses.fields(value))
         return [b"dataclass", _name(type(value)), *fields]
-    if type(value) is tuple and value and all(type(one) is float for one in value):  # frequencies, all at once
+    if type(value) is tuple and value and all(type(item) is float for item in value):  # frequencies, all at once
         return [b"floats", array("d", value).tobytes()]
     if isinstance(value, tuple):
         return [b"tuple", _name(type(value)), *map(_encoded, value)]

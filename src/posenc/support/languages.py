@@ -43,7 +43,7 @@ class Words:
         """Both sentences with their named values put in; a value that is Words is put in by language."""
 
         def spoken(language: Language) -> str:
-            told = {name: one.in_language(language) if isinstance(one, Words) else one for name, one in values.items()}
+            told = {name: v.in_language(language) if isinstance(v, Words) else v for name, v in values.items()}
             return self.in_language(language).format(**told)
 
         return Words(spoken("en"), lambda: spoken("zh"))
@@ -93,14 +93,14 @@ def translations(room: str) -> Mapping[tuple[str, str], str]:
     from babel.messages.pofile import read_po
 
     with open(ROOMS / room / "zh.po", "rb") as file:
-        entries = [one for one in read_po(file) if one.id and one.string and not one.fuzzy]
-    return {(one.context or "", str(one.id)): str(one.string) for one in entries}
+        entries = [entry for entry in read_po(file) if entry.id and entry.string and not entry.fuzzy]
+    return {(entry.context or "", str(entry.id)): str(entry.string) for entry in entries}
 
 
 def joined(words: Iterable[Words], en: str, zh: str) -> Words:
     """All words as one, with `en` between the English parts and `zh` between the Chinese ones. Empty for no words."""
     words = list(words)
-    return Words(en.join(one.en for one in words), lambda: zh.join(one.zh for one in words))
+    return Words(en.join(words_given.en for words_given in words), lambda: zh.join(words_given.zh for words_given in words))
 
 
 def clauses(*words: Words) -> Words:

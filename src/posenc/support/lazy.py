@@ -18,11 +18,11 @@ from typing import Any
 def public(package: str, where: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package; `where` names the module of each name, below the package."""
 
-    def found(name: str) -> Any:
+    def load(name: str) -> Any:
         if name not in where:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(importlib.import_module(f"{package}.{where[name]}"), name)
         setattr(sys.modules[package], name, value)
         return value
 
-    return found, lambda: sorted({*vars(sys.modules[package]), *where})
+    return load, lambda: sorted({*vars(sys.modules[package]), *where})

@@ -53,8 +53,8 @@ class ExactParameters(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """What `to`, `half` and `bfloat16` call: the `exact_parameters` and their gradients are moved, and stay float32."""
-        kept = [one for name, one in self.named_parameters() if name in self.exact_parameters]
-        exact = {id(one) for parameter in kept for one in (parameter, parameter.grad)}
+        kept = [parameter for name, parameter in self.named_parameters() if name in self.exact_parameters]
+        exact = {id(tensor) for parameter in kept for tensor in (parameter, parameter.grad)}
         super()._apply(lambda tensor: _wide(fn(tensor), tensor) if id(tensor) in exact else fn(tensor), recurse)
         return self
 

@@ -195,10 +195,10 @@ def for_heads(
     what    what the table holds, in the plural, for the message
     Raises ValueError if g does not divide h.
     """
-    heads, own = x.shape[1], table.shape[2]
-    if heads % own:
-        raise ValueError(f"{type(encoding).__name__}: x: {heads} heads cannot share the {what} of {own}")
-    return table.transpose(1, 2).repeat_interleave(heads // own, dim=1)
+    heads, table_heads = x.shape[1], table.shape[2]
+    if heads % table_heads:
+        raise ValueError(f"{type(encoding).__name__}: x: {heads} heads cannot share the {what} of {table_heads}")
+    return table.transpose(1, 2).repeat_interleave(heads // table_heads, dim=1)
 
 
 def one_per_head(bias: Float[Tensor, "h n"], q: Tensor) -> Tensor:

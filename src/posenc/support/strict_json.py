@@ -39,7 +39,7 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
     if len(text) > LARGEST:
         raise ValueError(f"larger than {LARGEST // 2**20} MiB")
     try:
-        found = json.loads(
+        value = json.loads(
             text.decode("utf-8-sig"),
             parse_constant=constant,
             parse_int=_whole,
@@ -47,7 +47,7 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
             object_pairs_hook=_unique,
         )
         if b"\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
     except UnicodeDecodeError:
         raise ValueError("not a text file in UTF-8") from None
     except UnicodeEncodeError:
@@ -56,8 +56,8 @@ def loads(text: bytes, constants: Mapping[str, float] | None = None) -> Any:
         raise ValueError(f"not JSON: {str(error)[:200]}") from None
     except RecursionError:
         raise ValueError("nested too deeply") from None
-    check_depth(found)
-    return found
+    check_depth(value)
+    return value
 
 
 def read(path: Path, constants: Mapping[str, float] | None = None) -> Any:
@@ -85,11 +85,11 @@ def _inside(value: Any) -> list[Any]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {key[:SHOWN]!r} occurs twice; keep one")
-    return found
+    return result
 
 
 def _whole(digits: str) -> int:
@@ -99,7 +99,7 @@ def _whole(digits: str) -> int:
 
 
 def _real(digits: str) -> float:
-    found = float(digits)
-    if math.isinf(found):
+    number = float(digits)
+    if math.isinf(number):
         raise ValueError(f"holds {digits[:SHOWN]}, which is beyond float64")
-    return found
+    return number

@@ -86,20 +86,20 @@ def attach(
     is then as it was.
     """
     parts = encoding if isinstance(encoding, Mapping) else {"": encoding}
-    for one in parts.values():
-        if not isinstance(one, PositionalEncoding):
-            raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {one!r}")
+    for part in parts.values():
+        if not isinstance(part, PositionalEncoding):
+            raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('alibi', …), got {part!r}")
     stacks = tried(model)
-    known = [found.part for found in stacks]
+    known = [stack.part for stack in stacks]
     if isinstance(encoding, Mapping) and not (parts and parts.keys() <= set(known)):
         expected = "one PositionalEncoding" if known == [""] else f"some of the parts {', '.join(map(repr, known))}"
         raise ValueError(f"encoding: expected {expected} for this {type(model).__name__}, got {shown(list(parts))}")
     of_parts = {}
-    for found in stacks:
-        if found.part in parts or "" in parts:
-            with _in_part(found):
-                wanted = chosen(layers, list(found.attention))
-                of_parts[found.part] = _of_layers(parts[found.part if found.part in parts else ""], wanted)
+    for stack in stacks:
+        if stack.part in parts or "" in parts:
+            with _in_part(stack):
+                wanted = chosen(layers, list(stack.attention))
+                of_parts[stack.part] = _of_layers(parts[stack.part if stack.part in parts else ""], wanted)
     return put(model, stacks, of_parts)
 
 
@@ -109,24 +109,24 @@ def put(model: nn.Module, stacks: Iterable[Decoder], of_parts: Mapping[str, Mapp
     before: Attached | None = getattr(model, RECORD, None)
     held: Any = getattr(model, PARAMETERS, None) or nn.ModuleList()
     planned = []
-    for found in stacks:
-        if of_layers := of_parts.get(found.part):
-            known = before.layers.get(found.part, {}) if before else {}
-            with _in_part(found):
-                planned.append(_planned(model, found, of_layers, {n: held[number] for n, number in known.items()}))
+    for stack in stacks:
+        if of_layers := of_parts.get(stack.part):
+            known = before.layers.get(stack.part, {}) if before else {}
+            with _in_part(stack):
+                planned.append(_planned(model, stack, of_layers, {n: held[number] for n, number in known.items()}))
     devices = _devices(model, planned)
 
     interface.register()
     record = before or _opened(model, stacks, planned, held)
     numbers: dict[int, int] = {}
     for plan in planned:
-        of_part = record.layers.setdefault(plan.found.part, {})
-        for n, one in plan.of_layers.items():
-            if id(one) not in numbers:
-                numbers[id(one)] = len(held)
-                held.append(one.to(devices[id(one)]))
-            of_part[n] = numbers[id(one)]
-            record.handles.append(_entered(plan, n, one))
+        of_part = record.layers.setdefault(plan.stack.part, {})
+        for n, of_layer in plan.of_layers.items():
+            if id(of_layer) not in numbers:
+                numbers[id(of_layer)] = len(held)
+                held.append(of_layer.to(devices[id(of_layer)]))
+            of_part[n] = numbers[id(of_layer)]
+            record.handles.append(_entered(plan, n, of_layer))
         record.handles += _embedded(plan)
         take_off(plan.tables)
     _write_config(model, held, record.layers)
@@ -143,7 +143,7 @@ class _Plan:
     adding          what is added to the embeddings
     """
 
-    found: Decoder
+    stack: Decoder
     of_layers: Mapping[int, PositionalEncoding]
     tables: OwnTables
     caches_rotated: bool
@@ -152,56 +152,56 @@ class _Plan:
 
 
 def _planned(
-    model: nn.Module, found: Decoder, of_layers: Mapping[int, PositionalEncoding], earlier: Mapping[int, PositionalEncoding]
+    model: nn.Module, stack: Decoder, of_layers: Mapping[int, PositionalEncoding], earlier: Mapping[int, PositionalEncoding]
 ) -> _Plan:
     """The plan of a stack whose layers `earlier` have an encoding already. Raises as `attach`; nothing has changed then."""
     if taken := sorted(of_layers.keys() & earlier.keys()):
         raise ValueError(f"layers: {taken} have an encoding attached already; detach(model) first")
     _check_embeddings({**earlier, **of_layers})
-    tables = _taken_off(model, found, list(of_layers))
-    for n, one in of_layers.items():
-        check_layer(found, n, one, None if tables.learned is None else tables.learned.d_model)
-    check_layouts(found, of_layers)
-    shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in found.attention.values())
-    if shares_keys and (keeping := [one for one in of_layers.values() if Layer(one).keeps_states]):
+    tables = _taken_off(model, stack, list(of_layers))
+    for n, of_layer in of_layers.items():
+        check_layer(stack, n, of_layer, None if tables.learned is None else tables.learned.d_model)
+    check_layouts(stack, of_layers)
+    shares_keys = any(getattr(module, "is_kv_shared_layer", False) for module in stack.attention.values())
+    if shares_keys and (keeping := [of_layer for of_layer in of_layers.values() if Layer(of_layer).keeps_states]):
         raise Unsupported(
             f"encoding: {type(keeping[0]).__name__} reads hidden states of every key, and layers of this "
             f"{type(model).__name__} take the keys of others"
         )
-    in_place = {n for n, one in of_layers.items() if not shares_keys and can_take_the_place(found, n, one)}
+    in_place = {n for n, of_layer in of_layers.items() if not shares_keys and can_take_the_place(stack, n, of_layer)}
     for n in of_layers.keys() - in_place:
-        check_later(found, n, of_layers[n])
+        check_later(stack, n, of_layers[n])
     first = of_layers[min(of_layers)]
     adding = first if added(first) and not any(map(added, earlier.values())) else None
-    return _Plan(found, of_layers, tables, not shares_keys, frozenset(in_place), adding)
+    return _Plan(stack, of_layers, tables, not shares_keys, frozenset(in_place), adding)
 
 
 def _devices(model: nn.Module, planned: Iterable[_Plan]) -> dict[int, torch.device]:
     """Where each encoding belongs, by its id: it may act in several stacks."""
     modules: dict[int, tuple[PositionalEncoding, list[nn.Module]]] = {}
     for plan in planned:
-        for n, one in plan.of_layers.items():
-            modules.setdefault(id(one), (one, []))[1].append(plan.found.attention[n])
+        for n, of_layer in plan.of_layers.items():
+            modules.setdefault(id(of_layer), (of_layer, []))[1].append(plan.stack.attention[n])
     device = input_device(model)
-    return {number: common_device(one, of_one, device) for number, (one, of_one) in modules.items()}
+    return {number: common_device(encoding, of_one, device) for number, (encoding, of_one) in modules.items()}
 
 
 def _opened(model: Any, stacks: Iterable[Decoder], planned: Iterable[_Plan], held: nn.ModuleList) -> Attached:
     """The record of a model to which nothing is attached yet, with the hooks by which positions reach every layer."""
     model.add_module(PARAMETERS, held)
-    record = Attached([], [one for found in stacks for one in implementations(found.module)], {})
-    rows = {plan.found.part: plan.tables.first_row for plan in planned}
+    record = Attached([], [implementation for stack in stacks for implementation in implementations(stack.module)], {})
+    rows = {plan.stack.part: plan.tables.first_row for plan in planned}
     guard = RefuseOtherOwners(record)
-    for found in stacks:
+    for stack in stacks:
         positions = interface.GivePositions(
-            found.names, rows.get(found.part, 0), both_ways=bool(found.both_ways), across=bool(found.crossing)
+            stack.names, rows.get(stack.part, 0), both_ways=bool(stack.both_ways), across=bool(stack.crossing)
         )
-        record.handles.append(found.module.register_forward_pre_hook(positions, with_kwargs=True))
-        record.handles.extend(interface.carry(found.carried))
-        record.handles.extend(interface.cross(found.crossing))
-        found.module.add_module(GUARD, guard)
-        record.handles.append(found.module.register_state_dict_pre_hook(guard.before_state_dict))
-        set_implementation(found.module, interface.NAME)
+        record.handles.append(stack.module.register_forward_pre_hook(positions, with_kwargs=True))
+        record.handles.extend(interface.carry(stack.carried))
+        record.handles.extend(interface.cross(stack.crossing))
+        stack.module.add_module(GUARD, guard)
+        record.handles.append(stack.module.register_state_dict_pre_hook(guard.before_state_dict))
+        set_implementation(stack.module, interface.NAME)
     object.__setattr__(model, RECORD, record)
     if "save_pretrained" not in vars(model):
         vars(model)["save_pretrained"] = MethodType(save_pretrained, model)
@@ -210,35 +210,35 @@ def _opened(model: Any, stacks: Iterable[Decoder], planned: Iterable[_Plan], hel
 
 def _entered(plan: _Plan, n: int, encoding: PositionalEncoding) -> Any:
     """Lets layer n attend with the encoding; the handle of its hook."""
-    module = plan.found.attention[n]
-    _, groups, _, width = plan.found.shapes[n][2]
+    module = plan.stack.attention[n]
+    _, groups, _, width = plan.stack.shapes[n][2]
     layer = Layer(encoding, keys=(groups, width), caches_rotated=plan.caches_rotated)
     if n in plan.in_place:
-        bind(module, {own: in_place_of(own) for own in rotations(module)}, ATTACHED)
+        bind(module, {function: in_place_of(function) for function in rotations(module)}, ATTACHED)
     return module.register_forward_pre_hook(interface.EnterLayer(layer), with_kwargs=True)
 
 
 def _embedded(plan: _Plan) -> list[Any]:
     """Adds what is added to the embeddings, where the model's own table was read or before the first layer; handles."""
-    found = plan.found
+    stack = plan.stack
     if plan.tables.learned is not None:
-        hook = EmbedWords(plan.adding, plan.tables, found.names)
-        return [found.module.register_forward_pre_hook(hook, with_kwargs=True)]
+        hook = EmbedWords(plan.adding, plan.tables, stack.names)
+        return [stack.module.register_forward_pre_hook(hook, with_kwargs=True)]
     if plan.adding is not None:
-        return [found.first.register_forward_pre_hook(interface.Embed(plan.adding), with_kwargs=True)]
+        return [stack.first.register_forward_pre_hook(interface.Embed(plan.adding), with_kwargs=True)]
     return []
 
 
 @contextmanager
-def _in_part(found: Decoder) -> Iterator[None]:
+def _in_part(stack: Decoder) -> Iterator[None]:
     """Says in which part of an encoder with a decoder an encoding is refused, and how each is given its own."""
     try:
         yield
     except (ValueError, TypeError) as error:
-        if not found.part:
+        if not stack.part:
             raise
         remedy = "" if isinstance(error, Unsupported) else "; {'encoder': …, 'decoder': …} gives each its own encoding"
-        raise type(error)(f"{error} (in the {found.part}{remedy})") from error
+        raise type(error)(f"{error} (in the {stack.part}{remedy})") from error
 
 
 def detach(model: nn.Module) -> nn.Module:
@@ -266,7 +266,7 @@ def detach(model: nn.Module) -> nn.Module:
     return model
 
 
-def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
+def save_pretrained(self: Any, *args: Any, **options: Any) -> Any:
     """A model's own `save_pretrained`, while an encoding is attached to it: AutoModel loads the folder with it.
 
     Raises TypeError for an encoding that could not be made again from the folder, and ValueError for push_to_hub=True.
@@ -278,12 +278,12 @@ def save_pretrained(self: Any, *given: Any, **options: Any) -> Any:
         raise ValueError(
             "push_to_hub: save_pretrained would send the folder before posenc has written its part; use model.push_to_hub"
         )
-    done = type(self).save_pretrained(self, *given, **options)
+    done = type(self).save_pretrained(self, *args, **options)
     if getattr(self, "_hf_peft_config_loaded", False):
         warn_of_adapter(record, self)
         return done
     if options.get("is_main_process", True):
-        finish(Path(given[0] if given else options["save_directory"]), self)
+        finish(Path(args[0] if args else options["save_directory"]), self)
     return done
 
 
@@ -349,13 +349,13 @@ def chosen(layers: Iterable[int] | None, known: list[int]) -> list[int]:
         return known
     if isinstance(layers, Tensor) or not isinstance(layers, Iterable):
         raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(layers)}")
-    given = list(layers)
-    if not all(checks.is_whole(n) for n in given):
-        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(given)}")
-    found = sorted(set(given))
-    if not found or any(n not in known for n in found):
-        raise ValueError(f"layers: expected some of the attention layers {known}, got {found}")
-    return found
+    numbers = list(layers)
+    if not all(checks.is_whole(n) for n in numbers):
+        raise TypeError(f"layers: expected whole numbers such as range(3, 32, 4), got {shown(numbers)}")
+    wanted = sorted(set(numbers))
+    if not wanted or any(n not in known for n in wanted):
+        raise ValueError(f"layers: expected some of the attention layers {known}, got {wanted}")
+    return wanted
 
 
 def _write_config(model: Any, held: nn.ModuleList, layers: Mapping[str, Mapping[int, int]]) -> None:
@@ -374,13 +374,13 @@ def _check_embeddings(of_layers: Mapping[int, PositionalEncoding]) -> None:
     """Raises ValueError for what a later layer would add to the embeddings, which happens once, before the first layer, and
     Unsupported for what every layer would add to its own."""
     first = min(of_layers)
-    for n, one in sorted(of_layers.items()):
-        for part in leaves([one]):
+    for n, of_layer in sorted(of_layers.items()):
+        for part in leaves([of_layer]):
             if "embed" in part.seams and "embed" in part.at_layer(n + 1).seams:
                 raise Unsupported(f"encoding: {label(part)} adds to the hidden states of every layer; attach adds once")
-        if lost := added(one).keys() - added(of_layers[first]).keys():
+        if lost := added(of_layer).keys() - added(of_layers[first]).keys():
             raise ValueError(
-                f"encoding: layer {n} has {added(one)[min(lost)]}, which is added to the embeddings, once, before the "
+                f"encoding: layer {n} has {added(of_layer)[min(lost)]}, which is added to the embeddings, once, before the "
                 f"first layer, and layer {first} is without it; give it to that layer, in a Stack with what it has"
             )
 
@@ -390,33 +390,33 @@ def _of_layers(encoding: PositionalEncoding, chosen: list[int]) -> dict[int, Pos
         return dict.fromkeys(chosen, encoding)
     if missing := [n for n in chosen if n >= len(encoding)]:
         raise ValueError(f"encoding: a PerLayer of {len(encoding)} layers has none for the model's layers {missing}")
-    found = {n: encoding.at_layer(n) for n in chosen}
-    if 0 not in found and (lost := added(next(iter(encoding)))):
+    of_layers = {n: encoding.at_layer(n) for n in chosen}
+    if 0 not in of_layers and (lost := added(next(iter(encoding)))):
         raise ValueError(
             f"encoding: the PerLayer adds {', '.join(lost.values())} in layer 0, which is not among the layers {chosen}; "
             "give it to the first of these in a second call of attach, or leave it out"
         )
-    return found
+    return of_layers
 
 
-def _taken_off(model: nn.Module, found: Decoder, chosen: list[int]) -> OwnTables:
+def _taken_off(model: nn.Module, stack: Decoder, chosen: list[int]) -> OwnTables:
     """The model's own tables that an encoding in these layers replaces. cos and sin need none, and a query's scale stays.
 
     Raises Unsupported for a position that enters elsewhere, where it cannot be taken off.
     """
-    if any(n in found.rotated for n in chosen):
+    if any(n in stack.rotated for n in chosen):
         return OwnTables()
     from posenc.configs import ConfigError, spec_of
 
     try:
-        spec = spec_of(found.module.config.to_dict())  # type: ignore[union-attr,operator]
+        spec = spec_of(stack.module.config.to_dict())  # type: ignore[union-attr,operator]
     except ConfigError as error:
         raise Unsupported(f"model: what {type(model).__name__} does with position is not known: {error}") from error
     if not spec.layers:
-        alike = [part for part in spec.parts if part.layers and part.layers[0].causal is not bool(found.both_ways)]
+        alike = [part for part in spec.parts if part.layers and part.layers[0].causal is not bool(stack.both_ways)]
         spec = alike[0] if len(alike) == 1 else spec
     if spec.layers:
-        layers = layer_specs(spec, found.attention)
+        layers = layer_specs(spec, stack.attention)
         absolute = [(0, use) for use in spec.layers[0].uses if use.rotation is None]
         uses = absolute + [(n, use) for n in chosen if n in layers for use in layers[n].uses]
     else:
@@ -425,10 +425,10 @@ def _taken_off(model: nn.Module, found: Decoder, chosen: list[int]) -> OwnTables
     if not uses:
         return OwnTables()
     named = ", ".join(dict.fromkeys(use.name for _, use in uses))
-    tables = own_tables(found, uses)
+    tables = own_tables(stack, uses)
     if tables is None:
         raise Unsupported(f"model: {type(model).__name__} has {named} inside its modules, where it cannot be switched off")
-    if set(chosen) != set(found.attention):
+    if set(chosen) != set(stack.attention):
         raise Unsupported(
             f"layers: {type(model).__name__} has {named}, which all of its layers read and which is switched off for all "
             "of them; attach to all layers, with a PerLayer for different encodings"

@@ -25,9 +25,9 @@ def model_class(name: str, config: type) -> type:
 
     base: Any = getattr(transformers, name)
 
-    def from_pretrained(cls: type, folder: Any, *given: Any, config: Any = None, **options: Any) -> Any:
+    def from_pretrained(cls: type, folder: Any, *args: Any, config: Any = None, **options: Any) -> Any:
         options.pop("trust_remote_code", None)
-        return load(base, folder, *given, overrides=config, trust_code=True, **options)
+        return load(base, folder, *args, overrides=config, trust_code=True, **options)
 
     def from_config(cls: type, config: Any, **options: Any) -> Any:
         raise ValueError(
@@ -35,9 +35,9 @@ def model_class(name: str, config: type) -> type:
             "or attach an encoding to a new model with posenc.transformers.attach"
         )
 
-    own = {
+    members = {
         "config_class": config,
         "from_pretrained": classmethod(from_pretrained),
         "_from_config": classmethod(from_config),
     }
-    return type(name, (base,), own | {"__module__": __name__})
+    return type(name, (base,), members | {"__module__": __name__})

@@ -28,10 +28,10 @@ def rotations(module: nn.Module) -> dict[Rotate, str]:
 
 def bind(module: nn.Module, rotates: Mapping[Rotate, Rotate], owner: str) -> None:
     """Gives the module a forward that calls other functions instead of the families' rotations."""
-    made = _bound(type(module).forward, rotates)
-    if made is not type(module).forward:
-        setattr(made, OWNER, owner)
-        module.forward = MethodType(made, module)
+    forward = _bound(type(module).forward, rotates)
+    if forward is not type(module).forward:
+        setattr(forward, OWNER, owner)
+        module.forward = MethodType(forward, module)
 
 
 def owner_of(module: nn.Module) -> str | None:
@@ -65,7 +65,7 @@ def _bound(function: Any, rotates: Mapping[Rotate, Rotate]) -> Any:
 
     The copied globals have no __name__, so that torch.compile does not look them up in transformers' module.
     """
-    if not any(own in rotates for own, _ in _named(function)):
+    if not any(function_named in rotates for function_named, _ in _named(function)):
         return function
     names = {name: value for name, value in function.__globals__.items() if name != "__name__"}
     names |= {name: rotates[names[name]] for name in NAMES if names.get(name) in rotates}
@@ -73,6 +73,6 @@ def _bound(function: Any, rotates: Mapping[Rotate, Rotate]) -> Any:
     cells = function.__closure__ and tuple(
         CellType(_bound(wrapped, rotates)) if cell.cell_contents is wrapped else cell for cell in function.__closure__
     )
-    made = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
-    made.__kwdefaults__ = function.__kwdefaults__
-    return made
+    bound = FunctionType(function.__code__, names, function.__name__, function.__defaults__, cells)
+    bound.__kwdefaults__ = function.__kwdefaults__
+    return bound

@@ -20,7 +20,7 @@ States = Mapping[str, tuple[Tensor, ...]]
 
 def packed(states: States, key: Float[Tensor, "b g t d"]) -> Float[Tensor, "b g t c"]:
     """What was read, [b, t, …] each, as channels of the keys: the bits of each number, spread over the key heads."""
-    flat = [one.detach().reshape(*one.shape[:2], -1).contiguous().view(key.dtype) for of in states.values() for one in of]
+    flat = [x.detach().reshape(*x.shape[:2], -1).contiguous().view(key.dtype) for of in states.values() for x in of]
     channels = torch.cat(flat, dim=-1)
     heads = key.shape[1]
     padded: Tensor = functional.pad(channels, (0, -channels.shape[-1] % heads))
@@ -31,14 +31,14 @@ def packed(states: States, key: Float[Tensor, "b g t d"]) -> Float[Tensor, "b g 
 def unpacked(held: Float[Tensor, "b g s c"], like: States) -> dict[str, tuple[Tensor, ...]]:
     """What `packed` was given, in the shapes and dtypes of `like`, whose tokens may be others."""
     channels = held.transpose(1, 2).flatten(2)
-    found: dict[str, tuple[Tensor, ...]] = {}
+    result: dict[str, tuple[Tensor, ...]] = {}
     start = 0
     for owner, of in like.items():
         parts = []
-        for one in of:
-            wide = one[0, 0].numel() * one.element_size() // held.element_size()
-            part = channels[..., start : start + wide].contiguous().view(one.dtype)
-            parts.append(part.reshape(*part.shape[:2], *one.shape[2:]))
+        for state in of:
+            wide = state[0, 0].numel() * state.element_size() // held.element_size()
+            part = channels[..., start : start + wide].contiguous().view(state.dtype)
+            parts.append(part.reshape(*part.shape[:2], *state.shape[2:]))
             start += wide
-        found[owner] = tuple(parts)
-    return found
+        result[owner] = tuple(parts)
+    return result

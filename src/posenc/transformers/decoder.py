@@ -74,7 +74,7 @@ def stacks_of(model: Any) -> dict[str, nn.Module]:
     """
     if hasattr(model, "config") and hasattr(model, "get_decoder") and _expects_a_decoder(model):
         parts = {"encoder": model.get_encoder(), "decoder": model.get_decoder()}
-        if len({id(model), *map(id, parts.values())}) == 3 and all(hasattr(one, "config") for one in parts.values()):
+        if len({id(model), *map(id, parts.values())}) == 3 and all(hasattr(part, "config") for part in parts.values()):
             warn_untested()
             return parts
     return {"": decoder_of(model)}
@@ -90,12 +90,12 @@ def decoder_of(model: Any) -> nn.Module:
         raise Unsupported(f"model: expected a language model or an encoder of transformers, got {type(model).__name__}")
     if _expects_a_decoder(model):
         raise Unsupported(f"model: {_why_not_one_stack(model)}")
-    found: Any = model.get_decoder()
-    if found is None or not isinstance(found, nn.Module):
+    decoder: Any = model.get_decoder()
+    if decoder is None or not isinstance(decoder, nn.Module):
         raise Unsupported(f"model: {type(model).__name__} names no decoder")
-    if isinstance(found, nn.Linear):  # ModernBertDecoder calls its output layer so
+    if isinstance(decoder, nn.Linear):  # ModernBertDecoder calls its output layer so
         return model.base_model  # type: ignore[no-any-return]
-    return found
+    return decoder
 
 
 def _why_not_one_stack(model: Any) -> str:
@@ -105,8 +105,8 @@ def _why_not_one_stack(model: Any) -> str:
         return f"{name} is configured as a part of an encoder with a decoder; attach to the whole model"
     if not hasattr(encoder, "config"):
         return f"{name} is an encoder with a decoder, whose configuration its {type(encoder).__name__} does not hold"
-    own = not _expects_a_decoder(encoder)
-    remedy = "give its encoder alone, model.get_encoder()" if own else "its encoder is no model by itself"
+    is_model = not _expects_a_decoder(encoder)
+    remedy = "give its encoder alone, model.get_encoder()" if is_model else "its encoder is no model by itself"
     return f"{name} is an encoder with a decoder, where one stack of layers is expected; {remedy}"
 
 
@@ -129,10 +129,10 @@ def layers_of(decoder: nn.Module) -> nn.ModuleList:
     """The list of layers: the longest ModuleList directly in the decoder, or else the first one anywhere inside."""
     lists = [child for child in decoder.children() if isinstance(child, nn.ModuleList) and len(child)]
     inside = (module for module in decoder.modules() if isinstance(module, nn.ModuleList) and len(module))
-    found = max(lists, key=len, default=None) or next(inside, None)
-    if found is None:
+    layers = max(lists, key=len, default=None) or next(inside, None)
+    if layers is None:
         raise Unsupported(f"model: {type(decoder).__name__} has no list of layers")
-    return found
+    return layers
 
 
 def positional_names(decoder: nn.Module) -> tuple[str, ...]:
@@ -180,10 +180,10 @@ class _Probe:
             told = {
                 name: kwargs.get(name) for name in ("scaling", "softcap", "s_aux", *(kwargs.keys() - interface.UNDERSTOOD))
             }
-            self.options.setdefault(index, {name: one for name, one in told.items() if one is not None})
+            self.options.setdefault(index, {name: value for name, value in told.items() if value is not None})
             if not interface.attends_causally(module, kwargs.get("is_causal")):
                 self.both_ways.add(index)
-            self.shapes.setdefault(index, (self.hidden[index], *(one.shape for one in args[:3])))
+            self.shapes.setdefault(index, (self.hidden[index], *(tensor.shape for tensor in args[:3])))
             if len(turned := self.turned.pop(module, [])) == 1:
                 self._compare(index, module, list(zip(args, turned[0], strict=False)))
         if args[1].shape[2] != TOKENS:
@@ -207,21 +207,21 @@ class _Probe:
         if kwargs.get("position_embeddings") is not None:
             self.rotated.add(index)
             self.tables[module] = kwargs["position_embeddings"]
-        given = args[0] if args else kwargs.get("hidden_states")
-        if isinstance(given, torch.Tensor):
-            self.hidden[index] = given.shape
+        states = args[0] if args else kwargs.get("hidden_states")
+        if isinstance(states, torch.Tensor):
+            self.hidden[index] = states.shape
 
-    def look_on_rotation(self, module: nn.Module, own: Rotate) -> Rotate:
+    def look_on_rotation(self, module: nn.Module, rotate: Rotate) -> Rotate:
         """In the place of a rotation: keeps the queries and keys that it returns together."""
-        signature = inspect.signature(own)
+        signature = inspect.signature(rotate)
 
         def rotated(*args: Any, **kwargs: Any) -> Any:
-            given, out = signature.bind(*args, **kwargs).arguments, own(*args, **kwargs)
+            arguments, out = signature.bind(*args, **kwargs).arguments, rotate(*args, **kwargs)
             held: Any = self.tables.get(module)
             if isinstance(out, tuple):
                 self.turned.setdefault(module, []).append(out)
-            pair = list(given)[:4] == ["q", "k", "cos", "sin"] and given.get("unsqueeze_dim", 1) == 1
-            if pair and isinstance(held, tuple) and given["cos"] is held[0] and given["sin"] is held[1]:
+            pair = list(arguments)[:4] == ["q", "k", "cos", "sin"] and arguments.get("unsqueeze_dim", 1) == 1
+            if pair and isinstance(held, tuple) and arguments["cos"] is held[0] and arguments["sin"] is held[1]:
                 self.by_tables.add(module)
             return out
 
@@ -255,7 +255,7 @@ class _Probe:
             model.eval()
             set_implementation(decoder, self.NAME)
             for module in rotating:
-                bind(module, {own: self.look_on_rotation(module, own) for own in rotations(module)}, OBSERVED)
+                bind(module, {rotate: self.look_on_rotation(module, rotate) for rotate in rotations(module)}, OBSERVED)
             ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(model))
             self.output = decoder(input_ids=ids, use_cache=False, **inputs)[0]
         except Exception as error:  # of the model's own code
@@ -280,19 +280,19 @@ def tried(model: Any) -> tuple[Decoder, ...]:
     Raises Unsupported, naming the class, where attention does not go through transformers' interface, or where neither
     keyword arguments of the stack nor cos and sin reach it.
     """
-    found: list[Decoder] = []
+    stacks: list[Decoder] = []
     inputs: dict[str, torch.Tensor] = {}
     for part, stack in stacks_of(model).items():
-        one, output = _tried(model, part, stack, inputs)
-        found.append(one)
+        decoder, output = _tried(model, part, stack, inputs)
+        stacks.append(decoder)
         inputs = {"encoder_hidden_states": output}
-    return tuple(found)
+    return tuple(stacks)
 
 
 def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch.Tensor]) -> tuple[Decoder, torch.Tensor]:
     layers = layers_of(decoder)
     check_attention(decoder)
-    if compressed := [one for one in getattr(decoder.config, "layer_types", None) or () if "compressed" in one]:
+    if compressed := [kind for kind in getattr(decoder.config, "layer_types", None) or () if "compressed" in kind]:
         raise Unsupported(f"model: the {compressed[0]} of {type(decoder).__name__} has keys that stand for several tokens")
     carried: tuple[tuple[nn.Module, nn.Module], ...] = ()
     known = indices(decoder, part)
@@ -333,7 +333,7 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
                 "leaves the causal mask out, these layers would see later tokens"
             )
     assert seen.output is not None
-    found = Decoder(
+    result = Decoder(
         part,
         decoder,
         positional_names(decoder),
@@ -350,7 +350,7 @@ def _tried(model: Any, part: str, decoder: nn.Module, inputs: Mapping[str, torch
         tuple(seen.crossing),
         inputs,
     )
-    return found, seen.output
+    return result, seen.output
 
 
 def _contextual(decoder: nn.Module) -> str:
@@ -370,9 +370,9 @@ def _same(handed: torch.Tensor, turned: torch.Tensor, measure: Callable[[torch.T
 
     Other shapes are taken for the same: repeated heads, and channels that did not turn beside those that did.
     """
-    alike = [measure(one) for one in (turned, turned.transpose(1, 2)) if one.shape == handed.shape]
+    alike = [measure(tensor) for tensor in (turned, turned.transpose(1, 2)) if tensor.shape == handed.shape]
     expected, rounding = measure(handed), 8 * torch.finfo(handed.dtype).eps
-    return not alike or any(bool(((one - expected).abs() <= rounding * expected.abs().amax()).all()) for one in alike)
+    return not alike or any(bool(((m - expected).abs() <= rounding * expected.abs().amax()).all()) for m in alike)
 
 
 def _lengths(x: torch.Tensor) -> torch.Tensor:
@@ -396,8 +396,8 @@ def indices(stack: nn.Module, part: str) -> dict[nn.Module, int]:
     layers = layers_of(stack) if part == "encoder" else ()
     places = {module: n for n, layer in enumerate(layers) for module in layer.modules()}
     known = {module: getattr(module, "layer_idx", "") for module in stack.modules()}
-    found = {module: places.get(module) if index is None else index for module, index in known.items()}
-    return {module: index for module, index in found.items() if isinstance(index, int)}
+    indices_of = {module: places.get(module) if index is None else index for module, index in known.items()}
+    return {module: index for module, index in indices_of.items() if isinstance(index, int)}
 
 
 def check_attention(decoder: nn.Module) -> None:
@@ -420,12 +420,12 @@ def layer_specs(spec: PositionSpec, attention: Iterable[int]) -> dict[int, Layer
 
 def configs(decoder: nn.Module) -> list[Any]:
     """The configuration objects that the decoder's modules read, each once."""
-    found: dict[int, Any] = {}
+    configs_by_id: dict[int, Any] = {}
     for module in decoder.modules():
         config = getattr(module, "config", None)
         if config is not None and hasattr(config, "_attn_implementation"):
-            found[id(config)] = config
-    return list(found.values())
+            configs_by_id[id(config)] = config
+    return list(configs_by_id.values())
 
 
 def implementations(decoder: nn.Module) -> list[tuple[Any, str | None]]:

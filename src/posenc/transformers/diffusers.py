@@ -30,9 +30,9 @@ AXES = 3  # of an id: image, row, column
 class AttachedPositions(nn.Module):
     """In the place of `pos_embed`: position ids as an encoding reads them. Holds what `detach` puts back."""
 
-    def __init__(self, encoding: PositionalEncoding, own: nn.Module) -> None:
+    def __init__(self, encoding: PositionalEncoding, previous: nn.Module) -> None:
         super().__init__()
-        self.encoding, self.own = encoding, own
+        self.encoding, self.previous = encoding, previous
 
     def forward(self, ids: Num[Tensor, "t 3"]) -> Positions:
         return self.encoding.prepare(_positions(self.encoding, ids))
@@ -57,7 +57,7 @@ class AttachedProcessor:
 
         text = 0 if encoder_hidden_states is None else encoder_hidden_states.shape[1]
         projected = _get_qkv_projections(attn, hidden_states, encoder_hidden_states)
-        every = [one.unflatten(-1, (-1, attn.head_dim)) for one in projected if isinstance(one, Tensor)]
+        every = [tensor.unflatten(-1, (-1, attn.head_dim)) for tensor in projected if isinstance(tensor, Tensor)]
         q, k, v = attn.norm_q(every[0]), attn.norm_k(every[1]), every[2]
         x = hidden_states
         if encoder_hidden_states is not None:
@@ -65,7 +65,7 @@ class AttachedProcessor:
             q = torch.cat([attn.norm_added_q(every[3]), q], 1)
             k = torch.cat([attn.norm_added_k(every[4]), k], 1)
             v = torch.cat([every[5], v], 1)
-        q, k, v = (one.transpose(1, 2) for one in (q, k, v))
+        q, k, v = (tensor.transpose(1, 2) for tensor in (q, k, v))
         at = self.encoding.read_hidden(x, image_rotary_emb)
         out = attend(q, k, v, self.encoding, at, causal=False, mask=attention_mask).transpose(1, 2).flatten(2)
         if encoder_hidden_states is None:
@@ -108,7 +108,7 @@ def detach(model: Any) -> nn.Module:
     held = getattr(model, "pos_embed", None)
     if not isinstance(held, AttachedPositions):
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
-    model.pos_embed = held.own
+    model.pos_embed = held.previous
     for module in model.modules():
         if isinstance(getattr(module, "processor", None), AttachedProcessor):
             module.set_processor(FluxAttnProcessor())
@@ -157,7 +157,7 @@ def _positions(encoding: PositionalEncoding, ids: Num[Tensor, "t 3"]) -> Positio
     return Positions.at(ids[None, :, AXES - read :].float())
 
 
-def _refuse_to_save(*given: Any, **options: Any) -> NoReturn:
+def _refuse_to_save(*args: Any, **options: Any) -> NoReturn:
     """In the place of a model's `save_pretrained`: the folder would be one without the encoding."""
     raise ValueError(
         "posenc: a folder of diffusers cannot say what is attached; keep torch.save(model.state_dict()) and load it after "

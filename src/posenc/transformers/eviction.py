@@ -53,13 +53,13 @@ def evict(model: nn.Module, cache: Any, keep: Tensor | Sequence[int]) -> Any:
     if not layers:
         raise ValueError(f"model: nothing is attached to this {type(model).__name__}")
     held = getattr(of_self_attention(cache), "layers", None)
-    if not held or any(type(one).__name__ != "DynamicLayer" or one.keys is None for one in held):
-        kinds = sorted({type(one).__name__ for one in held or [cache]})
+    if not held or any(type(layer).__name__ != "DynamicLayer" or layer.keys is None for layer in held):
+        kinds = sorted({type(layer).__name__ for layer in held or [cache]})
         raise TypeError(f"cache: expected a dynamic cache that has read tokens, without windows, got {', '.join(kinds)}")
     index = _indices(keep, held[0].keys.shape[2])
-    kept = [_of_layer(n, layers.get(n), one, index.to(one.keys.device)) for n, one in enumerate(held)]
-    for one, (keys, values) in zip(held, kept, strict=True):
-        one.keys, one.values = keys, values
+    kept = [_of_layer(n, layers.get(n), layer, index.to(layer.keys.device)) for n, layer in enumerate(held)]
+    for layer, (keys, values) in zip(held, kept, strict=True):
+        layer.keys, layer.values = keys, values
     return cache
 
 

@@ -90,7 +90,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         raise Unsupported(f"model: no layer of this {name} would change; all have windows")
     fresh = [_fresh(module, changed) for module in modules]
     wanted_now = torch.tensor(expected)
-    if not any(torch.equal(wanted_now, held) for one in fresh for key, held in one.items() if key.endswith(FREQUENCIES)):
+    if not any(torch.equal(wanted_now, held) for s in fresh for key, held in s.items() if key.endswith(FREQUENCIES)):
         raise Unsupported(f"model: the code of {name} does not compute the frequencies that {method!r} asks for")
 
     scales = _softmax_scales(decoder_of(model), config, changed)
@@ -99,7 +99,7 @@ def extend(model: nn.Module, length: int, method: str = "yarn", **options: Any) 
         setattr(attention, "scaling", scale)  # noqa: B010
     for module, wanted in zip(modules, fresh, strict=True):
         device = next(module.buffers(recurse=False)).device
-        set_state(module, {key: one.to(device) if isinstance(one, torch.Tensor) else one for key, one in wanted.items()})
+        set_state(module, {key: v.to(device) if isinstance(v, torch.Tensor) else v for key, v in wanted.items()})
     return model
 
 
@@ -140,19 +140,19 @@ def _softmax_scales(decoder: nn.Module, config: Any, changed: Any) -> list[tuple
 
     They compute it when they are built, so the decoder is built on the meta device, with both configurations.
     """
-    if not any("mscale_all_dim" in (one.rope_parameters or {}) for one in (config, changed)):
+    if not any("mscale_all_dim" in (settings.rope_parameters or {}) for settings in (config, changed)):
         return []
     try:
         with torch.device("meta"):
-            was, now = (dict(type(decoder)(copy.deepcopy(one)).named_modules()) for one in (config, changed))
+            was, now = (dict(type(decoder)(copy.deepcopy(settings)).named_modules()) for settings in (config, changed))
     except Exception as error:
         raise Unsupported(
             f"model: its softmax may be scaled by mscale_all_dim, and a {type(decoder).__name__} cannot be built to see "
             f"the new scale: {error}"
         ) from error
-    found = []
+    scales = []
     for path, module in decoder.named_modules():
-        before, after = (getattr(one.get(path), "scaling", None) for one in (was, now))
+        before, after = (getattr(modules.get(path), "scaling", None) for modules in (was, now))
         if before == after or not isinstance(after, float):
             continue
         if getattr(module, "scaling", None) != before:
@@ -160,5 +160,5 @@ def _softmax_scales(decoder: nn.Module, config: Any, changed: Any) -> list[tuple
                 f"model: {path}.scaling is {module.scaling}, and {type(module).__name__} sets {before}: it was changed by "
                 "hand, so that the scale for the new length is not known"
             )
-        found.append((module, after))
-    return found
+        scales.append((module, after))
+    return scales

@@ -70,10 +70,10 @@ def common_device(encoding: PositionalEncoding, modules: list[nn.Module], otherw
 
 def _device(module: nn.Module, otherwise: torch.device) -> torch.device:
     """Where the module computes: accelerate's hooks say it for parameters that they keep elsewhere."""
-    hooks = (getattr(one, "_hf_hook", None) for one in module.modules())
-    said = (getattr(hook, "execution_device", None) for hook in hooks)
-    own = next((one.device for one in module.parameters()), otherwise)
-    return torch.device(next((one for one in said if one is not None), own))
+    hooks = (getattr(module_inside, "_hf_hook", None) for module_inside in module.modules())
+    devices = (getattr(hook, "execution_device", None) for hook in hooks)
+    own_device = next((parameter.device for parameter in module.parameters()), otherwise)
+    return torch.device(next((device for device in devices if device is not None), own_device))
 
 
 def _check_sizes(n: int, encoding: PositionalEncoding, module: nn.Module) -> None:
@@ -116,12 +116,12 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding, words: int | No
         "softcap": told.get("softcap"),
     }
     options["sinks"] = told["s_aux"].detach().to(q) if "s_aux" in told else None
-    given = {name: value for name, value in options.items() if value is not None}
+    used = {name: value for name, value in options.items() if value is not None}
     try:
-        attend(q, k, v, encoding, read, causal=causal, **given)
+        attend(q, k, v, encoding, read, causal=causal, **used)
     except (ValueError, TypeError) as error:
         raise Unsupported(
-            f"encoding: {type(encoding).__name__} cannot serve layer {n}, whose attention has {' and '.join(given)} of the "
+            f"encoding: {type(encoding).__name__} cannot serve layer {n}, whose attention has {' and '.join(used)} of the "
             f"model's: {error}"
         ) from error
     if not torch.equal(read.coords, at.coords):
@@ -133,6 +133,6 @@ def _try(decoder: Decoder, n: int, encoding: PositionalEncoding, words: int | No
 
 def _heads(module: nn.Module) -> int | None:
     config = getattr(module, "config", None)
-    found = getattr(config, "num_attention_heads", None)
-    own = getattr(module, "num_heads", None) or getattr(module, "num_attention_heads", None)
-    return own if isinstance(own, int) else found if isinstance(found, int) else None
+    of_config = getattr(config, "num_attention_heads", None)
+    of_module = getattr(module, "num_heads", None) or getattr(module, "num_attention_heads", None)
+    return of_module if isinstance(of_module, int) else of_config if isinstance(of_config, int) else None

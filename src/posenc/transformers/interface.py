@@ -97,7 +97,7 @@ def attention(
     causal = attends_causally(module, is_causal) and not isinstance(call, CrossCall)
     if attention_mask is not None or query.shape[2] == 1:  # the mask says it; a single new token comes after all keys
         causal = causal and "causal_only" in encoding.traits
-    asked = Options(mask, other_scale(scaling, encoding, query.shape[-1]), softcap=softcap, sinks=s_aux)
+    options = Options(mask, other_scale(scaling, encoding, query.shape[-1]), softcap=softcap, sinks=s_aux)
     out = (attend_rotated if keys_are_rotated else attend)(
         query,
         key,
@@ -107,7 +107,7 @@ def attention(
         at_k,
         causal=causal,
         mask=mask,
-        scale=asked.scale,
+        scale=options.scale,
         softcap=softcap,
         sinks=s_aux,
         dropout=dropout,
@@ -116,7 +116,7 @@ def attention(
     if call.weights:
         q, k = (query, key) if keys_are_rotated else rotate(query, key, encoding, at_q, at_k)
         at_q, at_k = (at.expand(query.shape[0]) for at in (at_q, at_k))
-        weights = probabilities(q, k, encoding, at_q, at_k, causal, asked).to(query.dtype)
+        weights = probabilities(q, k, encoding, at_q, at_k, causal, options).to(query.dtype)
     return out.transpose(1, 2).contiguous(), weights
 
 
@@ -125,8 +125,10 @@ UNDERSTOOD = frozenset(inspect.signature(attention).parameters) | SAID_ELSEWHERE
 
 def other_scale(scaling: float | None, encoding: PositionalEncoding, d_head: int) -> float | None:
     """The model's scale of q·k; None where it is the encoding's own, which attention without options has."""
-    own = scale_of(encoding, d_head)
-    same = scaling is None or abs(scaling - own) <= 1e-12 * abs(own)  # math.isclose is in no graph, where this is symbolic
+    usual = scale_of(encoding, d_head)
+    same = scaling is None or abs(scaling - usual) <= 1e-12 * abs(
+        usual
+    )  # math.isclose is in no graph, where this is symbolic
     return None if same else scaling
 
 
@@ -173,33 +175,33 @@ class GivePositions:
         self.names, self.first_row, self.both_ways, self.across = names, first_row, both_ways, across
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = dict(zip(self.names, args, strict=False)) | kwargs
-        tokens = given.get("inputs_embeds") if given.get("input_ids") is None else given["input_ids"]
+        arguments = dict(zip(self.names, args, strict=False)) | kwargs
+        tokens = arguments.get("inputs_embeds") if arguments.get("input_ids") is None else arguments["input_ids"]
         if tokens is None:
             return None
-        if given.get("encoder_hidden_states") is not None and not self.across:
+        if arguments.get("encoder_hidden_states") is not None and not self.across:
             raise TypeError(
                 f"encoder_hidden_states: this {type(module).__name__} has an encoding attached, which is not told the "
                 "positions of another sequence; call detach(model) before using cross-attention"
             )
-        name, cache = cache_of(module, self.names, given)
+        name, cache = cache_of(module, self.names, arguments)
         self.check(module, name, cache)
         past = 0 if cache is None else cache.get_seq_length()
         past = past.clone() if isinstance(past, Tensor) else past  # a static cache counts on in this very tensor
-        mask, numbers = given.get("attention_mask"), numbers_of_tokens(given.get("position_ids"), past)
+        mask, numbers = arguments.get("attention_mask"), numbers_of_tokens(arguments.get("position_ids"), past)
         numbers = None if numbers is None else numbers - self.first_row
-        packed = mask is None and cache is None and not self.both_ways and not self.makes_a_cache(module, given)
+        packed = mask is None and cache is None and not self.both_ways and not self.makes_a_cache(module, arguments)
         counts = mask if isinstance(mask, Tensor) and mask.ndim == 2 else None
-        wanted = given.get("output_attentions")
+        wanted = arguments.get("output_attentions")
         weights = bool(getattr(module.config, "output_attentions", False) if wanted is None else wanted)
         call = Call.of(tokens, past, counts, numbers, packed=packed, weights=weights)
         return args, kwargs | {CALL: call}
 
     @staticmethod
-    def makes_a_cache(module: nn.Module, given: dict[str, Any]) -> bool:
+    def makes_a_cache(module: nn.Module, arguments: dict[str, Any]) -> bool:
         """Whether the decoder makes a cache of its own, which is handed to what makes its mask."""
-        asked = given.get("use_cache")
-        return bool(getattr(module.config, "use_cache", False) if asked is None else asked)
+        use_cache = arguments.get("use_cache")
+        return bool(getattr(module.config, "use_cache", False) if use_cache is None else use_cache)
 
     def check(self, module: nn.Module, name: str, cache: Any) -> None:
         """Raises RuntimeError where another attention has been set since, TypeError for a quantised cache."""
@@ -240,8 +242,8 @@ def carry(pairs: Iterable[tuple[nn.Module, nn.Module]]) -> list[Any]:
 
 
 def _pack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    own, call = kwargs.get("position_embeddings"), kwargs.get(CALL)
-    return None if own is None or call is None else (args, kwargs | {"position_embeddings": Carried(own, call)})
+    tables, call = kwargs.get("position_embeddings"), kwargs.get(CALL)
+    return None if tables is None or call is None else (args, kwargs | {"position_embeddings": Carried(tables, call)})
 
 
 def _unpack_call(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -281,26 +283,30 @@ class EnterLayer:
         if getattr(module.forward, OWNER, None) == ATTACHED:
             changed["position_embeddings"] = entered, entered
             return args, changed
-        if (own := kwargs.get("position_embeddings")) is not None:
-            _, changed["position_embeddings"] = call.once(id(own), lambda: (own, unrotated(own)))  # keeps `own` alive
+        if (table := kwargs.get("position_embeddings")) is not None:
+            _, changed["position_embeddings"] = call.once(
+                id(table), lambda: (table, unrotated(table))
+            )  # keeps `table` alive
         if self.layer.reads:
             entered.read(args[0] if args else kwargs["hidden_states"])
         if self.layer.caches_rotated:
-            for name, one in kwargs.items():
-                if hasattr(type(one), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
-                    changed[name] = RotatedKeys(of_self_attention(one), entered, name)
+            for name, value in kwargs.items():
+                if hasattr(type(value), "get_seq_length"):  # of its class: a tensor takes 1 µs to say that it has none
+                    changed[name] = RotatedKeys(of_self_attention(value), entered, name)
         return args, changed
 
 
-def unrotated(own: Any) -> Any:
+def unrotated(table: Any) -> Any:
     """cos and sin of angle 0, in the form in which the model hands them over: a pair, complex numbers, a dict of these."""
-    if isinstance(own, dict):
-        return {name: unrotated(one) for name, one in own.items()}
-    if isinstance(own, Tensor):
-        if own.is_complex():
-            return torch.ones_like(own)
-        raise TypeError(f"position_embeddings: expected (cos, sin) or complex numbers, got {own.dtype} {list(own.shape)}")
-    cos, sin = own
+    if isinstance(table, dict):
+        return {name: unrotated(value) for name, value in table.items()}
+    if isinstance(table, Tensor):
+        if table.is_complex():
+            return torch.ones_like(table)
+        raise TypeError(
+            f"position_embeddings: expected (cos, sin) or complex numbers, got {table.dtype} {list(table.shape)}"
+        )
+    cos, sin = table
     return torch.ones_like(cos), torch.zeros_like(sin)
 
 

@@ -46,7 +46,7 @@ def fast(model: nn.Module) -> nn.Module:
         raise Unsupported(f"model: no attention module of {type(decoder).__name__} calls {NAMES[0]}")
     if not modules:
         raise ValueError(f"model: every rotary layer of this {type(model).__name__} has an encoding of posenc's attached")
-    rotates = {own: _matching(own, calls) for own, calls in _observed(model, modules).items()}
+    rotates = {function: _matching(function, calls) for function, calls in _observed(model, modules).items()}
     for module in modules:
         bind(module, rotates, FAST)
     object.__setattr__(model, RECORD, modules)
@@ -84,30 +84,30 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[Rotate, list[Called]
         if isinstance(index, int) and kwargs.get("position_embeddings") is not None and _reads_tables(module):
             rotary[index] = type(module).__name__
 
-    def looking_on(module: nn.Module, own: Rotate) -> Rotate:
-        signature = inspect.signature(own)
+    def looking_on(module: nn.Module, function: Rotate) -> Rotate:
+        signature = inspect.signature(function)
 
         def look_on(*args: Any, **kwargs: Any) -> Any:
-            given = signature.bind(*args, **kwargs)
-            given.apply_defaults()
-            seen.setdefault(own, []).append((type(module).__name__, given.arguments))
-            return own(*args, **kwargs)
+            bound = signature.bind(*args, **kwargs)
+            bound.apply_defaults()
+            seen.setdefault(function, []).append((type(module).__name__, bound.arguments))
+            return function(*args, **kwargs)
 
         return look_on
 
     for module in modules:
         if owner_of(module) is not None:
             raise Unsupported(f"model: the forward of a {type(module).__name__} has been replaced already")
-        for own, name in rotations(module).items():
-            if not is_served(own):
-                said = f"{name}{inspect.signature(own)}"
-                raise Unsupported(f"model: {name} of {type(module).__name__} is called as {said}, which is not served")
+        for function, name in rotations(module).items():
+            if not is_served(function):
+                signature = f"{name}{inspect.signature(function)}"
+                raise Unsupported(f"model: {name} of {type(module).__name__} is called as {signature}, which is not served")
     handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in decoder.modules()]
     was_training = model.training
     try:
         model.eval()
         for module in modules:
-            bind(module, {own: looking_on(module, own) for own in rotations(module)}, OBSERVED)
+            bind(module, {function: looking_on(module, function) for function in rotations(module)}, OBSERVED)
         decoder(input_ids=torch.ones(1, 3, dtype=torch.long, device=input_device(model)), use_cache=False)
     finally:
         for module in modules:
@@ -126,24 +126,24 @@ def _observed(model: Any, modules: list[nn.Module]) -> dict[Rotate, list[Called]
 def _reads_tables(module: nn.Module) -> bool:
     """Whether the module is the attention of its layer and its code reads the cos and sin that it is handed."""
     inner = list(module.modules())[1:]
-    if any(isinstance(getattr(one, "layer_idx", None), int) for one in inner):
+    if any(isinstance(getattr(part, "layer_idx", None), int) for part in inner):
         return False
     code = inspect.unwrap(type(module).forward).__code__
     named = (step.argval if isinstance(step.argval, tuple) else (step.argval,) for step in dis.get_instructions(code))
     return any("position_embeddings" in names for names in named)
 
 
-def _matching(own: Rotate, calls: list[Called]) -> Rotate:
+def _matching(function: Rotate, calls: list[Called]) -> Rotate:
     """posenc's rotation in the place of a family's, whose form fits all calls. Raises Unsupported where there is none."""
-    distinct = {str([_kind(value) for value in given.values()]): (caller, given) for caller, given in calls}
-    for caller, given in distinct.values():
-        if any(value is None for name, value in given.items() if name in ROTATED):
+    distinct = {str([_kind(value) for value in arguments.values()]): (caller, arguments) for caller, arguments in calls}
+    for caller, arguments in distinct.values():
+        if any(value is None for name, value in arguments.items() if name in ROTATED):
             raise Unsupported(
-                f"model: {own.__name__} of {caller} rotates queries and keys in two calls, which is not served"
+                f"model: {function.__name__} of {caller} rotates queries and keys in two calls, which is not served"
             )
-    rotate = matching(own, [given for _, given in distinct.values()])
+    rotate = matching(function, [arguments for _, arguments in distinct.values()])
     if rotate is None:
-        raise Unsupported(f"model: {own.__name__} of {calls[0][0]} turns in no form that posenc's rotation has")
+        raise Unsupported(f"model: {function.__name__} of {calls[0][0]} turns in no form that posenc's rotation has")
     return rotate
 
 

@@ -134,11 +134,11 @@ class LayerCall:
         return self.call.prepared(at, self.encoding, dtype)
 
 
-def in_place_of(own: Rotate) -> Rotate:
+def in_place_of(function: Rotate) -> Rotate:
     """A family's rotation that, handed a LayerCall for cos, rotates as the layer's encoding does."""
 
     def rotated(q: Tensor, k: Tensor, cos: Any, *rest: Any, **named: Any) -> Any:
-        return cos.rotated_both(q, k) if isinstance(cos, LayerCall) else own(q, k, cos, *rest, **named)
+        return cos.rotated_both(q, k) if isinstance(cos, LayerCall) else function(q, k, cos, *rest, **named)
 
     return rotated
 
@@ -155,7 +155,7 @@ class RotatedKeys:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cache, name)
 
-    def update(self, key: Tensor, value: Tensor, *given: Any, **named: Any) -> Any:
+    def update(self, key: Tensor, value: Tensor, *args: Any, **named: Any) -> Any:
         """[b, g, t, d] of new tokens to [b, g, n, d] of all that attention reads, keys and values alike.
 
         Latent attention caches what keys are computed from, in other shapes: that is left as it is.
@@ -165,11 +165,11 @@ class RotatedKeys:
         if (key.shape[1], key.shape[3]) != layer.keys:
             if keeps_states:
                 raise TypeError(f"{self._name}: latent attention caches no keys, beside which states could be kept")
-            return self._cache.update(key, value, *given, **named)
+            return self._cache.update(key, value, *args, **named)
         if keeps_states:
-            return self._update_with_states(key, value, *given, **named)
+            return self._update_with_states(key, value, *args, **named)
         key, value = self._rotated(key, value, self._entered.new(key.dtype))
-        return self._cache.update(key, value, *given, **named)
+        return self._cache.update(key, value, *args, **named)
 
     def _rotated(self, key: Tensor, value: Tensor, at: Positions) -> tuple[Tensor, Tensor]:
         self._entered.keys_are_rotated = True
@@ -177,7 +177,7 @@ class RotatedKeys:
         with full_precision(key):
             return encoding.rotate(key, at, "key"), encoding.rotate(value, at, "value")
 
-    def _update_with_states(self, key: Tensor, value: Tensor, layer_idx: int, *given: Any, **named: Any) -> Any:
+    def _update_with_states(self, key: Tensor, value: Tensor, layer_idx: int, *args: Any, **named: Any) -> Any:
         """The same where the encoding needs what it read of earlier tokens."""
         layers = self._cache.layers
         kept = layers[layer_idx] if layer_idx < len(layers) else None
@@ -194,6 +194,6 @@ class RotatedKeys:
         at = self._entered.read_after(None if first or held is None else held[..., -channels:])
         key, value = self._rotated(key, value, at)
         keys, values = self._cache.update(
-            torch.cat([key, packed(at.states, key)], dim=-1), value, layer_idx, *given, **named
+            torch.cat([key, packed(at.states, key)], dim=-1), value, layer_idx, *args, **named
         )
         return keys[..., : key.shape[3]], values

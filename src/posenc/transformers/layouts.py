@@ -12,22 +12,22 @@ from posenc.encoding import PositionalEncoding
 from posenc.transformers.decoder import Decoder, layer_specs
 
 
-def check_layouts(found: Decoder, of_layers: Mapping[int, PositionalEncoding]) -> None:
+def check_layouts(stack: Decoder, of_layers: Mapping[int, PositionalEncoding]) -> None:
     """Raises ValueError for a rotation that pairs other channels than the model's own, with which its weights were trained.
 
     What the configuration does not say is not compared.
     """
-    turning = {n: one for n, one in of_layers.items() if n in found.rotated and rotary_layouts(one)}
+    turning = {n: rotation for n, rotation in of_layers.items() if n in stack.rotated and rotary_layouts(rotation)}
     if not turning:
         return
-    config: Any = found.module.config
+    config: Any = stack.module.config
     try:
-        layers = layer_specs(spec_of(config.to_dict()), found.attention)
-        own = {n: _handed_over(use) for n in turning.keys() & layers.keys() for use in layers[n].uses if use.rotation}
+        layers = layer_specs(spec_of(config.to_dict()), stack.attention)
+        layouts = {n: _handed_over(use) for n in turning.keys() & layers.keys() for use in layers[n].uses if use.rotation}
     except ConfigError:
         return
-    for n, one in turning.items():
-        check_layout(one, own.get(n, ()), f"layer {n}")
+    for n, rotation in turning.items():
+        check_layout(rotation, layouts.get(n, ()), f"layer {n}")
 
 
 def _handed_over(use: Use) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def from_pretrained(folder: str | PathLike[str], *, trust_code: bool = False, **
 
 
 def load(
-    kind: Any, folder: str | PathLike[str], *given: Any, trust_code: bool, overrides: Any = None, **options: Any
+    kind: Any, folder: str | PathLike[str], *args: Any, trust_code: bool, overrides: Any = None, **options: Any
 ) -> Any:
     """A model of that class of transformers from the folder, with what the folder says is attached.
 
@@ -54,14 +54,14 @@ def load(
         config = _own(held if overrides is None else overrides.to_dict(), entry["model_type"])
     except ValueError as error:
         raise ValueError(f"folder: {path}: {error}") from error
-    model: nn.Module = kind.from_pretrained(folder, *given, config=config, **options)
+    model: nn.Module = kind.from_pretrained(folder, *args, config=config, **options)
     of_parts = {
-        part: {n: encoding for number, encoding in enumerate(encodings) for n, own in of_part.items() if own == number}
+        part: {n: encoding for number, encoding in enumerate(encodings) for n, index in of_part.items() if index == number}
         for part, of_part in layers.items()
     }
     try:
         stacks = tried(model)
-        known = {found.part: list(found.attention) for found in stacks}
+        known = {stack.part: list(stack.attention) for stack in stacks}
         for part, of_layers in of_parts.items():
             if part not in known:
                 raise ValueError(f"layers: {type(model).__name__} has no {part or 'single stack of layers'}")
@@ -90,10 +90,10 @@ def _class_of(config: Any, path: Path) -> Any:
     import transformers
 
     names = architectures(config).get("architectures", [])
-    found = getattr(transformers, names[0], None) if len(names) == 1 else None
-    if not (isinstance(found, type) and issubclass(found, transformers.PreTrainedModel)):
+    model_class = getattr(transformers, names[0], None) if len(names) == 1 else None
+    if not (isinstance(model_class, type) and issubclass(model_class, transformers.PreTrainedModel)):
         raise ValueError(f"folder: {path}: architectures: expected the name of one model of transformers, got {names}")
-    return found
+    return model_class
 
 
 def _own(config: Mapping[str, Any], model_type: Any) -> Any:
@@ -120,8 +120,8 @@ def _read(path: Path) -> dict[str, Any]:
 def _stored(folder: Any, names: set[str]) -> dict[str, Any]:
     from safetensors import safe_open
 
-    found: dict[str, Any] = {}
+    tensors: dict[str, Any] = {}
     for path in sorted(Path(folder).glob("*.safetensors")):
         with safe_open(path, framework="pt") as file:
-            found |= {name: file.get_tensor(name) for name in file.keys() if name in names}  # noqa: SIM118
-    return found
+            tensors |= {name: file.get_tensor(name) for name in file.keys() if name in names}  # noqa: SIM118
+    return tensors

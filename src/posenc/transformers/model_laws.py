@@ -88,24 +88,24 @@ class LoadedModel:
 
         Raises Declined "not tried" where the model refuses, or returns no cache that it takes.
         """
-        given = {} if before is None else self._carried(before)
+        carried = {} if before is None else self._carried(before)
         try:
-            return self.run(ids, use_cache=True, **given, **inputs)
+            return self.run(ids, use_cache=True, **carried, **inputs)
         except Exception as error:
-            said = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
+            message = f"{type(error).__name__}: {' '.join(str(error).split())[:160]}"
             raise Declined(
-                "not tried", f"{'over ' + ', '.join(given) if given else 'with a cache'} it raises {said}"
+                "not tried", f"{'over ' + ', '.join(carried) if carried else 'with a cache'} it raises {message}"
             ) from error
 
     def _carried(self, out: Any) -> dict[str, Any]:
         """What an output hands on to the next call: all that the model returns and takes under one name, or its cache."""
-        if found := {name: value for name, value in out.items() if name in self.names}:
-            return found
+        if returned := {name: value for name, value in out.items() if name in self.names}:
+            return returned
         caches = [(name, value) for name, value in out.items() if is_cache(name, value)]
         if not caches:
             raise Declined("not tried", f"it is made to decode and returns no cache, only {', '.join(out.keys())}")
         name, cache = caches[0]
-        taken = [one for one in NAMES if one in self.names] or ([name] if self.more else [])
+        taken = [name_of_cache for name_of_cache in NAMES if name_of_cache in self.names] or ([name] if self.more else [])
         if not taken:
             raise Declined("not tried", f"it returns a {type(cache).__name__} as {name}, and its forward takes none")
         return {taken[0]: cache}
@@ -118,14 +118,14 @@ class LoadedModel:
     @property
     def pad_token(self) -> int:
         """What rows are padded with."""
-        said = getattr(self.model.config.get_text_config(), "pad_token_id", None)
-        return said if isinstance(said, int) and 0 <= said < self.vocabulary else 0
+        token = getattr(self.model.config.get_text_config(), "pad_token_id", None)
+        return token if isinstance(token, int) and 0 <= token < self.vocabulary else 0
 
     @property
     def heads(self) -> int | None:
         """Of the queries; None without attention."""
-        said = getattr(self.model.config.get_text_config(), "num_attention_heads", None)
-        return said if isinstance(said, int) else None
+        count = getattr(self.model.config.get_text_config(), "num_attention_heads", None)
+        return count if isinstance(count, int) else None
 
     def needs(self, *names: str) -> None:
         """Raises Declined where the model's forward takes no such argument."""
@@ -178,7 +178,7 @@ def check(model: nn.Module, *, laws: Sequence[str] | None = None, seed: int = 0,
     try:
         model.eval()
         subject = _loaded(model, seed)
-        results = tuple(tried(one, subject) for one in wanted)
+        results = tuple(tried(law, subject) for law in wanted)
     finally:
         model.train(was_training)
         torch.random.set_rng_state(state)
@@ -195,9 +195,9 @@ def _loaded(model: Any, seed: int) -> LoadedModel:
     names, more = _arguments(model)
     subject = LoadedModel(model, vocabulary, names, more, False, 0.0, 0.0, _trained(text), seed)
     rows, together = _first(subject)
-    alone = torch.cat([subject.logits(rows[n : n + 1]) for n in range(3)])
+    separate = torch.cat([subject.logits(rows[n : n + 1]) for n in range(3)])
     floor = _floor(together)
-    repeat = max(float((together - alone).abs().max()), floor)
+    repeat = max(float((together - separate).abs().max()), floor)
     rounding = max(_rounded(subject, rows, together), floor)
     noise = max(repeat, rounding)
     decodes, first = _decodes(subject, rows), (rows, together)
@@ -218,7 +218,7 @@ def _arguments(model: nn.Module) -> tuple[frozenset[str], bool]:
         parameters = inspect.signature(type(module).forward).parameters
         if module is not model and not {"input_ids", "attention_mask"} <= parameters.keys():
             continue  # a part of a model, as an embedding is
-        more = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        more = any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values())
         names |= parameters.keys()
         if not more:
             return frozenset(names), False
@@ -246,8 +246,8 @@ def _first(subject: LoadedModel) -> tuple[Tensor, Tensor]:
 
 
 def _rows(out: Any) -> Tensor:
-    found: Tensor = out.logits if hasattr(out, "logits") else out.last_hidden_state
-    return found.float()
+    rows: Tensor = out.logits if hasattr(out, "logits") else out.last_hidden_state
+    return rows.float()
 
 
 def _decodes(subject: LoadedModel, ids: Tensor) -> bool:
@@ -265,9 +265,9 @@ def _rounded(subject: LoadedModel, rows: Tensor, logits: Tensor) -> float:
     """How far the logits move when each number of the embeddings moves by up to one step of its type."""
     generator = torch.Generator().manual_seed(subject.seed)
 
-    def rounded(module: nn.Module, given: Any, found: Tensor) -> Tensor:
-        moved = torch.rand(found.shape, generator=generator).to(found.device) * 2 - 1
-        return (found.float() * (1 + torch.finfo(found.dtype).eps * moved)).to(found.dtype)
+    def rounded(module: nn.Module, args: Any, output: Tensor) -> Tensor:
+        moved = torch.rand(output.shape, generator=generator).to(output.device) * 2 - 1
+        return (output.float() * (1 + torch.finfo(output.dtype).eps * moved)).to(output.dtype)
 
     hook = subject.model.get_input_embeddings().register_forward_hook(rounded)
     try:
@@ -279,8 +279,8 @@ def _rounded(subject: LoadedModel, rows: Tensor, logits: Tensor) -> float:
 def _trained(text: Any) -> int | None:
     settings = getattr(text, "rope_parameters", None) or {}
     original = settings.get("original_max_position_embeddings") if isinstance(settings, dict) else None
-    found = original or getattr(text, "max_position_embeddings", None)
-    return found if isinstance(found, int) and found > 0 else None
+    length = original or getattr(text, "max_position_embeddings", None)
+    return length if isinstance(length, int) and length > 0 else None
 
 
 def _identity(model: Any) -> Identity:
@@ -293,9 +293,9 @@ def _identity(model: Any) -> Identity:
         return Identity(sentence=f"not identified: {' '.join(str(error).split())[:120]}")
     named = list(dict.fromkeys(use.name for layer in spec.layers for use in layer.uses))
     attached = (getattr(model.config, "posenc", None) or {}).get("encodings", [])
-    added = [str(one.get("class", "a stack")).rpartition(".")[2] for one in attached]
-    said = f"{model.config.model_type}: {', '.join(named) or 'no positions'}"
-    return Identity({"uses": named, "attached": added}, None, said + (f"; attached: {', '.join(added)}" if added else ""))
+    added = [str(entry.get("class", "a stack")).rpartition(".")[2] for entry in attached]
+    told = f"{model.config.model_type}: {', '.join(named) or 'no positions'}"
+    return Identity({"uses": named, "attached": added}, None, told + (f"; attached: {', '.join(added)}" if added else ""))
 
 
 def _counted(mask: Tensor) -> Tensor:
@@ -311,14 +311,14 @@ def _padded(subject: LoadedModel, length: int, pad: int, left: bool) -> Measured
     mask = torch.ones(2, length + pad, dtype=torch.long, device=short.device)
     mask[0, slice(0, pad) if left else slice(length, None)] = 0
     at = {"position_ids": _counted(mask)}
-    alone = [{}, {}] if subject.decodes else [{"position_ids": _counted(torch.ones_like(one))} for one in (short, long)]
+    positions = [{}, {}] if subject.decodes else [{"position_ids": _counted(torch.ones_like(ids))} for ids in (short, long)]
     together = subject.logits(torch.cat([row, long]), attention_mask=mask, **at)
-    mine = together[:1, pad:] if left else together[:1, :length]
+    real = together[:1, pad:] if left else together[:1, :length]
     side = "left" if left else "right"
     return worst(
-        subject.apart(mine, subject.logits(short, **alone[0]), f"{length} tokens with {pad} padded on the {side}"),
+        subject.apart(real, subject.logits(short, **positions[0]), f"{length} tokens with {pad} padded on the {side}"),
         subject.apart(
-            together[1:], subject.logits(long, **alone[1]), f"{length + pad} tokens beside a row padded on the {side}"
+            together[1:], subject.logits(long, **positions[1]), f"{length + pad} tokens beside a row padded on the {side}"
         ),
     )
 
@@ -335,8 +335,8 @@ def the_same_call_gives_the_same(subject: LoadedModel, rows: int) -> Measured:
 def batch_mates_do_not_matter(subject: LoadedModel, rows: int) -> Measured:
     """A row gives beside others what it gives alone, as far as roundings go: those of one shape, so without the others."""
     tokens = subject.rows(11, rows)
-    alone = torch.cat([subject.logits(tokens[n : n + 1]) for n in range(rows)])
-    return _difference(subject.logits(tokens), alone, subject.rounding, "a row beside others and alone")
+    separate = torch.cat([subject.logits(tokens[n : n + 1]) for n in range(rows)])
+    return _difference(subject.logits(tokens), separate, subject.rounding, "a row beside others and alone")
 
 
 @law("model", bug="padding", must_run=True, inputs=({"length": 6, "pad": 5},))
@@ -353,13 +353,13 @@ def right_padded_equals_alone(subject: LoadedModel, length: int, pad: int) -> Me
 
 def _chunked(subject: LoadedModel, ids: Tensor, sizes: Sequence[int], first: int = 0) -> Tensor:
     """Logits of the tokens in chunks over a cache, from position `first` on."""
-    out, seen, found = None, 0, []
+    out, seen, logits = None, 0, []
     for size in sizes:
         at = {"position_ids": torch.arange(first + seen, first + seen + size, device=ids.device)[None]} if first else {}
         out = subject.over_cache(ids[:, seen : seen + size], out, **at)
-        found.append(_rows(out))
+        logits.append(_rows(out))
         seen += size
-    return torch.cat(found, 1)
+    return torch.cat(logits, 1)
 
 
 @law("model", bug="decode offset", inputs=({"length": 8, "prompt": 3},), length=2)
@@ -410,11 +410,11 @@ def packed_equals_separate(subject: LoadedModel, first: int, second: int) -> Mea
     parts = [subject.ids(first), subject.ids(second, 1)]
     at = torch.cat([torch.arange(n, device=input_device(subject.model)) for n in (first, second)])[None]
     packed = subject.logits(torch.cat(parts, 1), position_ids=at)
-    found = packed.split([first, second], 1)
+    parts_of_row = packed.split([first, second], 1)
     return worst(
         *(
-            subject.apart(mine, subject.logits(one), f"document {n} of {first} + {second} tokens")
-            for n, (mine, one) in enumerate(zip(found, parts, strict=True))
+            subject.apart(in_row, subject.logits(ids), f"document {n} of {first} + {second} tokens")
+            for n, (in_row, ids) in enumerate(zip(parts_of_row, parts, strict=True))
         )
     )
 
@@ -488,17 +488,17 @@ def position_bias_is_not_ignored(subject: LoadedModel, length: int) -> Measured:
 @contextmanager
 def _told(model: nn.Module, name: str) -> Iterator[list[nn.Module]]:
     """The attention modules, the innermost that know the index of their layer, that are handed such an argument inside."""
-    found: list[nn.Module] = []
+    told: list[nn.Module] = []
 
     def note(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if kwargs.get(name) is not None:
-            found.append(module)
+            told.append(module)
 
-    layered = [one for one in model.modules() if isinstance(getattr(one, "layer_idx", None), int)]
-    innermost = [one for one in layered if not any(inner in layered for inner in list(one.modules())[1:])]
-    handles = [one.register_forward_pre_hook(note, with_kwargs=True) for one in innermost]
+    layered = [module for module in model.modules() if isinstance(getattr(module, "layer_idx", None), int)]
+    innermost = [module for module in layered if not any(inner in layered for inner in list(module.modules())[1:])]
+    handles = [module.register_forward_pre_hook(note, with_kwargs=True) for module in innermost]
     try:
-        yield found
+        yield told
     finally:
         for handle in handles:
             handle.remove()

@@ -52,17 +52,17 @@ def positions_from_transformers(
     counted = isinstance(past, int)
     if keys is None:
         keys = int(past) + length
-    alone = counted and past == 0 and keys == length
+    all_new = counted and past == 0 and keys == length
     if attention_mask is None and position_ids is None and counted:
         queries = Positions.arange(batch, length, past, device=device)
         first = past + length - keys
-        if alone or first < 0:
-            return (queries, queries) if alone else (queries, _at(torch.arange(keys, device=device), batch, length, past))
+        if all_new or first < 0:
+            return (queries, queries) if all_new else (queries, _at(torch.arange(keys, device=device), batch, length, past))
         return queries, Positions.arange(batch, keys, first, device=device)
-    where = next((one.device for one in (attention_mask, position_ids, past) if isinstance(one, Tensor)), device)
+    where = next((tensor.device for tensor in (attention_mask, position_ids, past) if isinstance(tensor, Tensor)), device)
     index = past + torch.arange(length, device=where)
     queries = _at(index, batch, length, past, attention_mask, position_ids)
-    if alone:
+    if all_new:
         return queries, queries
     first_key = past + length - keys
     first_key = first_key.clamp(min=0) if isinstance(first_key, Tensor) else torch.sym_max(first_key, 0)
@@ -90,12 +90,12 @@ def _at(
         coords = (known.long().cumsum(dim=1) - 1).clamp(min=0).gather(1, inside)
     if position_ids is not None:
         new = position_ids.expand(batch, -1).long()
-        own = (index - past).clamp(0, length - 1)
+        new_index = (index - past).clamp(0, length - 1)
         if mask is None:  # cached tokens stand without gaps before the new ones
             coords = (index - past + new[:, :1]).clamp(min=0)
             if isinstance(past, int) and past == 0:
-                document = (new.diff(dim=1, prepend=new[:, :1] - 1) != 1).long().cumsum(dim=1).gather(1, own)
-        coords = torch.where(index >= past, new.gather(1, own), coords)
+                document = (new.diff(dim=1, prepend=new[:, :1] - 1) != 1).long().cumsum(dim=1).gather(1, new_index)
+        coords = torch.where(index >= past, new.gather(1, new_index), coords)
     return Positions(coords, index, torch.where(real, document, -1))
 
 

@@ -52,26 +52,26 @@ class OwnTables:
     has_types: bool = False
 
 
-def own_tables(found: Decoder, uses: Iterable[tuple[int, Use]]) -> OwnTables | None:
+def own_tables(stack: Decoder, uses: Iterable[tuple[int, Use]]) -> OwnTables | None:
     """The tables that these uses of layers read; None where one of them is no table of the model that can be taken off."""
     modules: dict[int, nn.Embedding] = {}
     learned, first_row, has_types = None, 0, False
     for n, use in uses:
-        held = {key: _module(found.module, key) for key in (weight.key.format(layer=n) for weight in use.weights)}
-        if not held or not all(isinstance(one, nn.Embedding) for one in held.values()):
+        held = {key: _module(stack.module, key) for key in (weight.key.format(layer=n) for weight in use.weights)}
+        if not held or not all(isinstance(table, nn.Embedding) for table in held.values()):
             return None
-        modules |= {id(one): one for one in held.values()}  # type: ignore[misc]
-        own = filled(use, n, {key: one.weight for key, one in held.items()}, "")  # type: ignore[union-attr,misc]
-        if isinstance(own, Learned):
+        modules |= {id(table): table for table in held.values()}  # type: ignore[misc]
+        encoding = filled(use, n, {key: table.weight for key, table in held.items()}, "")  # type: ignore[union-attr,misc]
+        if isinstance(encoding, Learned):
             if learned is not None:
                 return None
             (key,) = held
             plain = type(modules[id(held[key])]).forward is nn.Embedding.forward
-            learned, first_row = own, own.row_offset if plain and found.both_ways else 0
-            holder = found.module.get_submodule(_path(found.module, key).rpartition(".")[0])
+            learned, first_row = encoding, encoding.row_offset if plain and stack.both_ways else 0
+            holder = stack.module.get_submodule(_path(stack.module, key).rpartition(".")[0])
             has_types = isinstance(getattr(holder, "token_type_ids", None), Tensor)
     tables = OwnTables(tuple(modules.values()), learned, first_row, has_types)
-    return tables if _can_be_taken_off(found, tables) else None
+    return tables if _can_be_taken_off(stack, tables) else None
 
 
 def take_off(tables: OwnTables) -> None:
@@ -102,22 +102,22 @@ class EmbedWords:
         self.encoding, self.names, self.has_types = encoding, names, tables.has_types
 
     def __call__(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = dict(zip(self.names, args, strict=False)) | kwargs
-        call = given.get(CALL)
+        arguments = dict(zip(self.names, args, strict=False)) | kwargs
+        call = arguments.get(CALL)
         if call is None:  # without tokens the model says itself what is missing
             return None
-        words = given.get("inputs_embeds")
+        words = arguments.get("inputs_embeds")
         if words is None:
-            words = module.get_input_embeddings()(given["input_ids"])  # type: ignore[operator]
+            words = module.get_input_embeddings()(arguments["input_ids"])  # type: ignore[operator]
         if self.encoding is not None:
             words = self.encoding.embed(words, call.new)
-        given |= {"input_ids": None, "inputs_embeds": words}
+        arguments |= {"input_ids": None, "inputs_embeds": words}
         if self.has_types:
             counted = torch.arange(call.length, device=words.device).expand(call.batch, -1)
-            given["position_ids"] = counted if given.get("position_ids") is None else given["position_ids"]
-            if given.get("token_type_ids") is None:
-                given["token_type_ids"] = torch.zeros_like(counted)
-        return (), given
+            arguments["position_ids"] = counted if arguments.get("position_ids") is None else arguments["position_ids"]
+            if arguments.get("token_type_ids") is None:
+                arguments["token_type_ids"] = torch.zeros_like(counted)
+        return (), arguments
 
 
 def _module(decoder: nn.Module, key: str) -> nn.Module | None:
@@ -134,11 +134,11 @@ def _path(decoder: nn.Module, key: str) -> str:
 
 
 @torch.no_grad()
-def _can_be_taken_off(found: Decoder, tables: OwnTables) -> bool:
+def _can_be_taken_off(stack: Decoder, tables: OwnTables) -> bool:
     """Whether equal tokens get equal rows without the tables, and the first layer reads the same if the table of positions
     is put on as an encoding: what the words are multiplied by, for example, is then known to come elsewhere."""
-    decoder = found.module
-    names = found.names
+    decoder = stack.module
+    names = stack.names
     ids = torch.ones(1, TOKENS, dtype=torch.long, device=input_device(decoder))
     seen: list[Tensor] = []
 
@@ -148,24 +148,24 @@ def _can_be_taken_off(found: Decoder, tables: OwnTables) -> bool:
     was_training, configured = decoder.training, implementations(decoder)
     interface.register()
     handles = [
-        found.first.register_forward_pre_hook(note, with_kwargs=True),
+        stack.first.register_forward_pre_hook(note, with_kwargs=True),
         decoder.register_forward_pre_hook(
-            GivePositions(names, tables.first_row, across=bool(found.crossing)), with_kwargs=True
+            GivePositions(names, tables.first_row, across=bool(stack.crossing)), with_kwargs=True
         ),
-        *interface.cross(found.crossing),
+        *interface.cross(stack.crossing),
     ]
     try:
         decoder.eval()
         set_implementation(decoder, interface.NAME)
-        decoder(input_ids=ids, use_cache=False, **found.inputs)
+        decoder(input_ids=ids, use_cache=False, **stack.inputs)
         take_off(tables)
         if tables.learned is not None:
-            own = tables.learned.to(ids.device)
-            handles.append(decoder.register_forward_pre_hook(EmbedWords(own, tables, names), with_kwargs=True))
-            decoder(input_ids=ids, use_cache=False, **found.inputs)
+            encoding = tables.learned.to(ids.device)
+            handles.append(decoder.register_forward_pre_hook(EmbedWords(encoding, tables, names), with_kwargs=True))
+            decoder(input_ids=ids, use_cache=False, **stack.inputs)
             handles.pop().remove()
         handles.append(decoder.register_forward_pre_hook(EmbedWords(None, tables, names), with_kwargs=True))
-        out = decoder(input_ids=ids, use_cache=False, **found.inputs)[0]
+        out = decoder(input_ids=ids, use_cache=False, **stack.inputs)[0]
     except Exception:  # of the model's own code
         return False
     finally:
@@ -179,6 +179,6 @@ def _can_be_taken_off(found: Decoder, tables: OwnTables) -> bool:
     return same and _near(out, out[:, :1].expand_as(out)) and _near(seen[-1], seen[-1][:, :1].expand_as(seen[-1]))
 
 
-def _near(found: Tensor, expected: Tensor) -> bool:
-    rounding = 16 * torch.finfo(found.dtype).eps * float(expected.abs().amax())
-    return bool(((found - expected).abs() <= rounding).all())
+def _near(actual: Tensor, expected: Tensor) -> bool:
+    rounding = 16 * torch.finfo(actual.dtype).eps * float(expected.abs().amax())
+    return bool(((actual - expected).abs() <= rounding).all())

@@ -36,7 +36,7 @@ class Call:
     position_ids    positions of the new tokens; None: counted
     weights         whether the caller wants the attention weights (`output_attentions`)
     gap             whether they are known not to go on where the cached tokens, counted, end
-    made            positions and tables, which the first layer computes for all. No part of the pytree, whose floating
+    computed        positions and tables, which the first layer computes for all. No part of the pytree, whose floating
                     leaves FSDP casts to the dtype of its parameters
     """
 
@@ -48,7 +48,7 @@ class Call:
     device: torch.device
     gap: bool = False
     weights: bool = False
-    made: dict[Any, Any] = field(default_factory=dict, repr=False)
+    computed: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -83,8 +83,8 @@ class Call:
         """The same call with its tensors on another device: accelerate moves the arguments of a layer with this."""
         if torch.device(device) == self.device:
             return self
-        leaves, _ = _flatten(self)
-        past, mask, position_ids = (one.to(device, **options) if isinstance(one, Tensor) else one for one in leaves)
+        children, _ = _flatten(self)
+        past, mask, position_ids = (x.to(device, **options) if isinstance(x, Tensor) else x for x in children)
         return Call(self.batch, self.length, past, mask, position_ids, torch.device(device), self.gap, self.weights)
 
     @property
@@ -104,8 +104,8 @@ class Call:
     def prepared(self, at: Positions, encoding: PositionalEncoding, dtype: torch.dtype) -> Positions:
         """Some of these positions with the encoding's tables."""
         wanted = working_dtype(dtype)
-        made = self.once((id(at), id(encoding), wanted), lambda: (at, encoding.prepare(at, wanted)))  # keeps `at` alive
-        return made[1]
+        prepared = self.once((id(at), id(encoding), wanted), lambda: (at, encoding.prepare(at, wanted)))  # keeps `at` alive
+        return prepared[1]
 
     def _positions(self, keys: int) -> tuple[Positions, Positions]:
         return positions_from_transformers(
@@ -119,12 +119,12 @@ class Call:
         )
 
     def once(self, key: Any, make: Callable[[], Made]) -> Made:
-        """What `make` gives, for all layers of the call; `key` names it. Without a graph: see Call.made."""
+        """What `make` gives, for all layers of the call; `key` names it. Without a graph: see Call.computed."""
         if torch.compiler.is_compiling():  # a length as a key would fix it; the compiler removes what is computed twice
             return make()
-        if key not in self.made:
-            self.made[key] = make()
-        return self.made[key]  # type: ignore[no-any-return]
+        if key not in self.computed:
+            self.computed[key] = make()
+        return self.computed[key]  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def numbers_of_tokens(position_ids: Any, past: int | Tensor) -> Tensor | None:
 def _gap(position_ids: Tensor, past: int | Tensor, mask: Tensor | None) -> bool:
     """Whether there are cached tokens and the new ones do not go on where these, counted, end; False where that cannot be
     read. Without a mask cached tokens are counted back from the new ones."""
-    if not isinstance(past, int) or not past or not all(readable(one) for one in (position_ids, mask) if one is not None):
+    if not isinstance(past, int) or not past or not all(readable(x) for x in (position_ids, mask) if x is not None):
         return False
     first = position_ids[:, 0] if mask is None else mask[:, : past + 1].long().sum(dim=1) - 1
     return bool((position_ids[:, 0] != first).any()) or bool((position_ids.diff(dim=1) != 1).any())
@@ -180,8 +180,8 @@ def _flatten(call: Call) -> tuple[list[Any], tuple[int, int, torch.device, bool,
     return [call.past, call.mask, call.position_ids], (call.batch, call.length, call.device, call.gap, call.weights)
 
 
-def _unflatten(leaves: Any, context: Any) -> Call:
-    past, mask, position_ids = leaves
+def _unflatten(children: Any, context: Any) -> Call:
+    past, mask, position_ids = children
     batch, length, device, gap, weights = context
     return Call(batch, length, past, mask, position_ids, device, gap, weights)
 

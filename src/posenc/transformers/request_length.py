@@ -42,21 +42,21 @@ def length(model: nn.Module, n: int) -> Iterator[nn.Module]:
     fixed = [(module, _fixed(model, module, kinds, n)) for module in modules]
     before = [state(module) | {"config": module.config} for module in modules]
     if not any(changes for _, changes in fixed):
-        said = ", ".join(dict.fromkeys(kinds.values()))
-        raise ValueError(f"model: the frequencies of this {type(model).__name__} do not depend on length: {said}")
+        listed = ", ".join(dict.fromkeys(kinds.values()))
+        raise ValueError(f"model: the frequencies of this {type(model).__name__} do not depend on length: {listed}")
     try:
-        for (module, changes), own in zip(fixed, before, strict=True):
-            set_state(module, own | changes)
+        for (module, changes), state_before in zip(fixed, before, strict=True):
+            set_state(module, state_before | changes)
         yield model
     finally:
-        for module, own in zip(modules, before, strict=True):
-            set_state(module, own)
+        for module, state_before in zip(modules, before, strict=True):
+            set_state(module, state_before)
 
 
 def _kinds(config: Any) -> dict[str | None, str]:
     """The rope_type that the configuration gives to each kind of layer; to all layers under None."""
     settings = config.rope_parameters or {}
-    nested = {label: own["rope_type"] for label, own in settings.items() if isinstance(own, dict)}
+    nested = {label: inner["rope_type"] for label, inner in settings.items() if isinstance(inner, dict)}
     return nested or {None: settings.get("rope_type", "default")}
 
 
@@ -70,11 +70,11 @@ def _fixed(model: nn.Module, module: Any, kinds: dict[str | None, str], n: int) 
     for label, kind in kinds.items():
         prefix = "" if label is None else f"{label}_"
         if ("dynamic" in kind or kind == "longrope") and hasattr(module, prefix + FREQUENCIES):
-            own, made = getattr(module, prefix + FREQUENCIES), _frequencies(model, label)
-            wanted = made.at_length(n)
-            changes[prefix + FREQUENCIES] = torch.tensor(wanted.values, dtype=torch.float32, device=own.device)
+            buffer, frequencies = getattr(module, prefix + FREQUENCIES), _frequencies(model, label)
+            wanted = frequencies.at_length(n)
+            changes[prefix + FREQUENCIES] = torch.tensor(wanted.values, dtype=torch.float32, device=buffer.device)
             still[label] = "default"
-            if made.at_length(1).cos_sin_scale != made.at_length(FAR).cos_sin_scale:
+            if frequencies.at_length(1).cos_sin_scale != frequencies.at_length(FAR).cos_sin_scale:
                 changes["config"] = _one_scale(module, wanted.cos_sin_scale)
     if changes:
         changes["rope_type"] = still.get(None, still)

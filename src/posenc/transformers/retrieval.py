@@ -133,16 +133,16 @@ def keys(draw: random.Random, sentences: int) -> Planted:
     places = draw.sample(PLACES, len(PLACES))
     numbers = draw.sample(range(10_000, 100_000), len(places))
     facts = [f"The number of the {place} is {number}." for place, number in zip(places, numbers, strict=True)]
-    asked = places[0]
+    place = places[0]
     others = facts[1 : 1 + sentences // EVERY]
-    return Planted(facts[:1], others, f"What is the number of the {asked}? The number of the {asked} is", f" {numbers[0]}.")
+    return Planted(facts[:1], others, f"What is the number of the {place}? The number of the {place} is", f" {numbers[0]}.")
 
 
 def variables(draw: random.Random, _: int) -> Planted:
     names, number, other = draw.sample(LETTERS, 2 * (HOPS + 1)), _number(draw), _number(draw)
-    asked, not_asked = names[: HOPS + 1], names[HOPS + 1 :]
-    question = f"Which number is {asked[-1]}? {asked[-1]} is"
-    return Planted(_chain(asked, number), _chain(not_asked, other), question, f" {number}.")
+    chain, not_asked = names[: HOPS + 1], names[HOPS + 1 :]
+    question = f"Which number is {chain[-1]}? {chain[-1]} is"
+    return Planted(_chain(chain, number), _chain(not_asked, other), question, f" {number}.")
 
 
 def _number(draw: random.Random) -> int:
@@ -174,13 +174,13 @@ def written(task: str, sample: int, samples: int, sentences: int) -> tuple[str, 
     others are spread evenly.
     """
     planted = TASKS[task](random.Random(f"{task} {sample}"), sentences)
-    said = filler(task, sentences, random.Random(f"filler {task} {sample}"))
+    sentences_written = filler(task, sentences, random.Random(f"filler {task} {sample}"))
     first = min(int((sample + 0.5) / samples * (sentences + 1)), max(0, sentences - len(planted.facts) + 1))
     at = [(min(first + n, sentences), fact) for n, fact in enumerate(planted.facts)]
     at += [((2 * n + 1) * sentences // (2 * len(planted.others)), other) for n, other in enumerate(planted.others)]
-    for place, fact in sorted(at, key=lambda one: one[0], reverse=True):
-        said.insert(place, fact)
-    return " ".join([*said, planted.question]), planted.answer
+    for place, fact in sorted(at, key=lambda pair: pair[0], reverse=True):
+        sentences_written.insert(place, fact)
+    return " ".join([*sentences_written, planted.question]), planted.answer
 
 
 @dataclass(frozen=True)
@@ -235,10 +235,10 @@ class Retrieval:
 
     def measured(self, model: nn.Module, length: int, sample: int) -> dict[str, float]:
         """Of one pass: whether every token of the answer is the first choice, and their mean loss in nats."""
-        tokens, asked = self.window(length, sample)
+        tokens, n_answer = self.window(length, sample)
         window = tokens.to(next(model.parameters()).device)
-        logits = model(window[None], logits_to_keep=asked + 1, use_cache=False).logits[0, -asked - 1 : -1].float()
-        answer = window[-asked:]
+        logits = model(window[None], logits_to_keep=n_answer + 1, use_cache=False).logits[0, -n_answer - 1 : -1].float()
+        answer = window[-n_answer:]
         loss = nn.functional.cross_entropy(logits.double(), answer)
         return {"exact": int((logits.argmax(-1) == answer).all()), "answer": loss.item()}
 
@@ -247,5 +247,5 @@ class Retrieval:
 
     def _tokens(self, text: str) -> list[int]:
         """With what the tokenizer puts before every text, and without an end token."""
-        begin = [one for one in self.tokenizer("").input_ids if one == self.tokenizer.bos_token_id]
+        begin = [token for token in self.tokenizer("").input_ids if token == self.tokenizer.bos_token_id]
         return begin + list(self.tokenizer(text, add_special_tokens=False, verbose=False).input_ids)

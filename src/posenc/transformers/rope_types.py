@@ -45,14 +45,14 @@ def register_rope(name: str, frequencies: Made) -> None:
         raise TypeError(f"frequencies: expected Frequencies or a function of a configuration, got {frequencies!r}")
 
     def init(config: Any, device: Any = None, seq_len: Any = None, layer_type: Any = None) -> tuple[Tensor, float]:
-        made = frequencies if isinstance(frequencies, Frequencies) else frequencies(config)
-        _check(made)
+        of_config = frequencies if isinstance(frequencies, Frequencies) else frequencies(config)
+        _check(of_config)
         pairs = _pairs(config, layer_type)
-        if len(made) != pairs:
+        if len(of_config) != pairs:
             raise ValueError(
-                f"frequencies: {name!r} has {len(made)} pairs, the heads of {type(config).__name__} have {pairs}"
+                f"frequencies: {name!r} has {len(of_config)} pairs, the heads of {type(config).__name__} have {pairs}"
             )
-        return torch.tensor(made.values, dtype=torch.float32, device=device), made.cos_sin_scale
+        return torch.tensor(of_config.values, dtype=torch.float32, device=device), of_config.cos_sin_scale
 
     ROPE_INIT_FUNCTIONS[name] = init
     _REGISTERED[name] = frequencies
@@ -67,10 +67,10 @@ def unregister_rope(name: str) -> None:
     del ROPE_INIT_FUNCTIONS[name], _REGISTERED[name]
 
 
-def _check(made: Any) -> None:
-    if not isinstance(made, Frequencies):
-        raise TypeError(f"frequencies: expected Frequencies, got {type(made).__name__}; by length: at_length(n)")
-    if made.axes or made.softmax_scale != 1:
+def _check(frequencies: Any) -> None:
+    if not isinstance(frequencies, Frequencies):
+        raise TypeError(f"frequencies: expected Frequencies, got {type(frequencies).__name__}; by length: at_length(n)")
+    if frequencies.axes or frequencies.softmax_scale != 1:
         raise ValueError("frequencies: transformers holds no axes and no softmax scale in a rope_type; expected neither")
 
 

@@ -14,14 +14,14 @@ FREQUENCIES = "inv_freq"  # a buffer; "full_attention_inv_freq" where layers of 
 def rotary_modules(model: Any) -> list[nn.Module]:
     """The modules of the decoder that hold frequencies. Raises Unsupported where there is none."""
     decoder = decoder_of(model)
-    found = [
+    modules = [
         module
         for module in decoder.modules()
         if hasattr(module, "config") and any(name.endswith(FREQUENCIES) for name, _ in module.named_buffers(recurse=False))
     ]
-    if not found:
+    if not modules:
         raise Unsupported(f"model: {type(decoder).__name__} has no rotary embedding with a buffer {FREQUENCIES!r}")
-    return found
+    return modules
 
 
 def text_config(model: Any) -> Any:

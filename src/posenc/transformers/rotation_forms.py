@@ -154,56 +154,56 @@ SIGNATURES: dict[tuple[str, ...], Callable[[Form], Rotate]] = {
 ROTATED = frozenset({"q", "k", "x", "tensor", "xq", "xk"})
 
 
-def is_served(own: Rotate) -> bool:
+def is_served(function: Rotate) -> bool:
     """Whether the function has one of the signatures."""
-    return tuple(inspect.signature(own).parameters) in SIGNATURES
+    return tuple(inspect.signature(function).parameters) in SIGNATURES
 
 
-def matching(own: Rotate, calls: Sequence[Mapping[str, Any]]) -> Rotate | None:
+def matching(function: Rotate, calls: Sequence[Mapping[str, Any]]) -> Rotate | None:
     """posenc's rotation with the signature and the results of a family's function, in calls with such arguments; or None.
 
     Every form is tried on random channels, with the tables of each call and with random ones.
     """
-    make, generator = SIGNATURES[tuple(inspect.signature(own).parameters)], torch.Generator().manual_seed(0)
+    make, generator = SIGNATURES[tuple(inspect.signature(function).parameters)], torch.Generator().manual_seed(0)
     for form in FORMS:
         ours = make(form)
-        if all(_fits(form, given) and _agree(own, ours, form, given, generator) for given in calls):
+        if all(_fits(form, arguments) and _agree(function, ours, form, arguments, generator) for arguments in calls):
             return ours
     return None
 
 
-def _fits(form: Form, given: Mapping[str, Any]) -> bool:
+def _fits(form: Form, arguments: Mapping[str, Any]) -> bool:
     """Complex tables hold each number once; doubled ones have an even number of columns."""
-    table = _table(given)
+    table = _table(arguments)
     return form.tables is None or not (table.is_complex() or table.shape[-1] % 2)
 
 
-def _table(given: Mapping[str, Any]) -> Tensor:
-    found: Tensor = given["cos"] if "cos" in given else given["freqs_cis"]
-    return found
+def _table(arguments: Mapping[str, Any]) -> Tensor:
+    table: Tensor = arguments["cos"] if "cos" in arguments else arguments["freqs_cis"]
+    return table
 
 
-def _agree(own: Rotate, ours: Rotate, form: Form, given: Mapping[str, Any], generator: torch.Generator) -> bool:
+def _agree(function: Rotate, ours: Rotate, form: Form, call: Mapping[str, Any], generator: torch.Generator) -> bool:
     """Whether both functions give the same within four roundings."""
-    for arguments in _trials(form, given, generator):
-        expected = own(**arguments)
+    for arguments in _trials(form, call, generator):
+        expected = function(**arguments)
         try:
             got = ours(**arguments)
         except (ValueError, TypeError):  # shapes or dtypes that posenc's rotation does not take in this form
             return False
-        both = zip(*((one,) if isinstance(one, Tensor) else one for one in (expected, got)), strict=True)
-        if not all(_near(one, other) for one, other in both):
+        both = zip(*((result,) if isinstance(result, Tensor) else result for result in (expected, got)), strict=True)
+        if not all(_near(actual, other) for actual, other in both):
             return False
     return True
 
 
-def _trials(form: Form, given: Mapping[str, Any], generator: torch.Generator) -> Iterator[dict[str, Any]]:
+def _trials(form: Form, call: Mapping[str, Any], generator: torch.Generator) -> Iterator[dict[str, Any]]:
     """The arguments of a call with random channels, and with random tables too, as this form holds them."""
-    arguments = dict(given)
+    arguments = dict(call)
     for name in ROTATED & arguments.keys():
         arguments[name] = torch.randn(arguments[name].shape, generator=generator).to(arguments[name])
     yield arguments
-    like = _table(given)
+    like = _table(call)
     width = like.shape[-1] if form.tables is None else like.shape[-1] // 2
     angle = 6 * torch.rand((*like.shape[:-1], width), generator=generator)
     if like.is_complex():

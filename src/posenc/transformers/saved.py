@@ -63,15 +63,15 @@ def described(encoding: Any) -> dict[str, Any]:
 
 def _path(kind: type) -> str:
     """Where the class is found again: "posenc.encodings.rope.RoPE", or "module:Name" for one that is not posenc's."""
-    own = f"{kind.__module__}.{kind.__qualname__}"
-    if own.startswith(OWN):
-        return own
-    found: Any = sys.modules.get(kind.__module__)
+    path = f"{kind.__module__}.{kind.__qualname__}"
+    if path.startswith(OWN):
+        return path
+    value: Any = sys.modules.get(kind.__module__)
     for name in kind.__qualname__.split("."):
-        found = getattr(found, name, None)
-    if found is not kind or kind.__module__ == "__main__":
+        value = getattr(value, name, None)
+    if value is not kind or kind.__module__ == "__main__":
         raise TypeError(
-            f"encoding: the class {own} could not be found again by a program that loads the folder; define it at the top "
+            f"encoding: the class {path} could not be found again by a program that loads the folder; define it at the top "
             "of a module that can be imported, not in a script or within a function"
         )
     return f"{kind.__module__}:{kind.__qualname__}"
@@ -81,7 +81,7 @@ def _plain(owner: str, name: str, value: Any) -> Any:
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, (tuple, list)):
-        return [_plain(owner, name, one) for one in value]
+        return [_plain(owner, name, item) for item in value]
     if isinstance(value, frozenset):
         return {"frozenset": sorted(value)}
     if isinstance(value, Frequencies):
@@ -97,8 +97,8 @@ def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding],
     held = _object(KEY, entry, ("format", "model_type", "encodings", "layers"))
     if type(held["format"]) is not int or held["format"] != FORMAT:
         raise _wrong(f"{KEY}.format", f"{FORMAT}, which this posenc reads", held["format"])
-    made = _list(f"{KEY}.encodings", held["encodings"])
-    encodings = [_encoding(f"{KEY}.encodings[{n}]", one, trust_code, 0) for n, one in enumerate(made)]
+    entries = _list(f"{KEY}.encodings", held["encodings"])
+    encodings = [_encoding(f"{KEY}.encodings[{n}]", entry, trust_code, 0) for n, entry in enumerate(entries)]
     if not isinstance(held["layers"], dict) or not held["layers"]:
         raise _wrong(f"{KEY}.layers", "an object with a number for each layer", held["layers"])
     for name, number in held["layers"].items():
@@ -111,19 +111,19 @@ def restored(entry: Any, *, trust_code: bool) -> tuple[list[PositionalEncoding],
     return encodings, by_part(held["layers"])
 
 
-def _encoding(where: str, made: Any, trust_code: bool, depth: int) -> PositionalEncoding:
+def _encoding(where: str, entry: Any, trust_code: bool, depth: int) -> PositionalEncoding:
     if depth == DEEPEST:
         raise ValueError(f"{where}: nested too deeply")
-    if isinstance(made, dict) and "stack" in made:
-        parts = _list(f"{where}.stack", _object(where, made, ("stack",))["stack"])
-        encodings = [_encoding(f"{where}.stack[{n}]", one, trust_code, depth + 1) for n, one in enumerate(parts)]
+    if isinstance(entry, dict) and "stack" in entry:
+        parts = _list(f"{where}.stack", _object(where, entry, ("stack",))["stack"])
+        encodings = [_encoding(f"{where}.stack[{n}]", part, trust_code, depth + 1) for n, part in enumerate(parts)]
         return _built(f"{where}.stack", Stack, *encodings)
-    held = _object(where, made, ("class", "arguments"))
+    held = _object(where, entry, ("class", "arguments"))
     if not isinstance(held["arguments"], dict):
         raise _wrong(f"{where}.arguments", "an object", held["arguments"])
     arguments = {
-        name: _value(f"{where}.arguments.{name}", one, most=LARGEST.get(name, 2**53))
-        for name, one in held["arguments"].items()
+        name: _value(f"{where}.arguments.{name}", argument, most=LARGEST.get(name, 2**53))
+        for name, argument in held["arguments"].items()
     }
     return _built(f"{where}.arguments", _class(f"{where}.class", held["class"], trust_code), **arguments)
 
@@ -141,12 +141,12 @@ def _class(where: str, path: Any, trust_code: bool) -> type[PositionalEncoding]:
             )
     module, _, name = path.partition(":") if ":" in path else path.rpartition(".")
     try:
-        found = pkgutil.resolve_name(f"{module}:{name}")
+        kind = pkgutil.resolve_name(f"{module}:{name}")
     except Exception as error:  # of the module's own code too
         raise ValueError(f"{where}: {shown(path)} cannot be imported: {_said(error)}") from error
-    if not (isinstance(found, type) and issubclass(found, PositionalEncoding)):
+    if not (isinstance(kind, type) and issubclass(kind, PositionalEncoding)):
         raise _wrong(where, "the path of an encoding's class", path)
-    return found
+    return kind
 
 
 def _built(where: str, kind: type[PositionalEncoding], *parts: PositionalEncoding, **arguments: Any) -> PositionalEncoding:
@@ -160,7 +160,7 @@ def _value(where: str, value: Any, depth: int = 0, most: int = 2**53) -> Any:
     if depth == DEEPEST:
         raise ValueError(f"{where}: nested too deeply")
     if isinstance(value, list):
-        return tuple(_value(f"{where}[{n}]", one, depth + 1) for n, one in enumerate(value))
+        return tuple(_value(f"{where}[{n}]", item, depth + 1) for n, item in enumerate(value))
     if isinstance(value, int) and abs(value) > most:
         raise ValueError(f"{where}: expected a number up to {most}, got one of {value.bit_length()} bits")
     if not isinstance(value, dict):
@@ -170,12 +170,12 @@ def _value(where: str, value: Any, depth: int = 0, most: int = 2**53) -> Any:
         return SPECIAL[held]
     if len(value) == 1 and tag == "frozenset":
         numbers = _list(f"{where}.{tag}", held, least=0)
-        if any(isinstance(one, (dict, list)) for one in numbers):
+        if any(isinstance(item, (dict, list)) for item in numbers):
             raise _wrong(f"{where}.{tag}", "numbers or words", held)
-        return frozenset(_value(f"{where}.{tag}[{n}]", one) for n, one in enumerate(numbers))
+        return frozenset(_value(f"{where}.{tag}[{n}]", item) for n, item in enumerate(numbers))
     if len(value) == 1 and tag == "frequencies":
         known = _object(f"{where}.{tag}", held, tuple(field.name for field in fields(Frequencies)))
-        arguments = {name: _value(f"{where}.{tag}.{name}", one, depth + 1) for name, one in known.items()}
+        arguments = {name: _value(f"{where}.{tag}.{name}", item, depth + 1) for name, item in known.items()}
         try:
             return Frequencies(**arguments)
         except Exception as error:

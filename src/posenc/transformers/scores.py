@@ -52,9 +52,9 @@ class Method:
     @classmethod
     def parse(cls, word: str) -> Method:
         """Raises ValueError for a factor that is missing, not above 1, or not taken. Other names are tried by `changed`."""
-        name, colon, given = word.partition(":")
+        name, colon, number = word.partition(":")
         try:
-            factor = float(given) if colon else None
+            factor = float(number) if colon else None
         except ValueError:
             factor = math.nan
         needed, taken = (*EXTENDED, "self_extend"), (*EXTENDED, "self_extend", "dynamic", "nope")
@@ -151,7 +151,7 @@ def changed(model: Any, method: Method, length: int) -> Any:
 
     Raises ValueError, or Unsupported, for what this model cannot take.
     """
-    twin = copy.deepcopy(model, {id(one): one for one in model.parameters()})
+    twin = copy.deepcopy(model, {id(parameter): parameter for parameter in model.parameters()})
     if method.name == PLAIN:
         return twin
     config = text_config(twin)
@@ -174,12 +174,12 @@ def _longer(model: Any, method: Method, trained: int, length: int) -> Any:
     if method.name in EXTENDED:
         assert method.factor is not None
         return extend(model, math.ceil(trained * method.factor), method.name, factor=method.factor)
-    own = own_rope(model)
+    rope = own_rope(model)
     if method.name == "dynamic":
-        frequencies = dynamic(own.frequencies, method.factor or 1.0, trained).at_length(length)
-        return attach(model, RoPE(own.d_head, layout=own.layout, frequencies=frequencies))
-    arguments = regional(method, trained) | {"layout": own.layout, "frequencies": own.frequencies}
-    return attach(model, create(method.name, d_head=own.d_head, **arguments))
+        frequencies = dynamic(rope.frequencies, method.factor or 1.0, trained).at_length(length)
+        return attach(model, RoPE(rope.d_head, layout=rope.layout, frequencies=frequencies))
+    arguments = regional(method, trained) | {"layout": rope.layout, "frequencies": rope.frequencies}
+    return attach(model, create(method.name, d_head=rope.d_head, **arguments))
 
 
 def regional(method: Method, trained: int) -> dict[str, Any]:
@@ -205,20 +205,20 @@ def own_rope(model: Any) -> Any:
     from posenc.configs import spec_of
 
     spec = spec_of(text_config(model).to_dict(), defaults=True)
-    found = set(spec.layers)
-    made = spec.encoding() if len(found) == 1 else None
-    if type(made) is not RoPE or not isinstance(made.frequencies, Frequencies):
+    layers = set(spec.layers)
+    encoding = spec.encoding() if len(layers) == 1 else None
+    if type(encoding) is not RoPE or not isinstance(encoding.frequencies, Frequencies):
         raise Unsupported(f"model: expected plain RoPE, alike in all layers; posenc inspect says what {spec.family} has")
-    return made
+    return encoding
 
 
 @torch.no_grad()
 def score(model: nn.Module, text: Text, length: int, end: int) -> tuple[float, float]:
     """The mean loss of the scored tokens and that of the copied ones, in nats, of one pass."""
     window = text.window(length, end).to(next(model.parameters()).device)
-    asked = text.scored + text.copied
-    logits = model(window[None], logits_to_keep=asked + 1, use_cache=False).logits[0, -asked - 1 : -1].float()
-    losses = nn.functional.cross_entropy(logits, window[-asked:], reduction="none").double()
+    n_targets = text.scored + text.copied
+    logits = model(window[None], logits_to_keep=n_targets + 1, use_cache=False).logits[0, -n_targets - 1 : -1].float()
+    losses = nn.functional.cross_entropy(logits, window[-n_targets:], reduction="none").double()
     return losses[: text.scored].mean().item(), losses[text.scored :].mean().item()
 
 
@@ -226,9 +226,9 @@ def key_of(model: Any, windows: Windows) -> str:
     """A name of the model, the windows and their settings: part of each weight, all of the windows' identity."""
     config = {name: value for name, value in text_config(model).to_dict().items() if name not in ELSEWHERE}
     digest = hashlib.sha256(json.dumps(config, sort_keys=True, default=str).encode())
-    for name, one in model.state_dict().items():
-        digest.update(name.encode() + one.flatten()[:64].float().cpu().numpy().tobytes())
-    digest.update(str([one.dtype for one in model.parameters()][:1]).encode())
+    for name, tensor in model.state_dict().items():
+        digest.update(name.encode() + tensor.flatten()[:64].float().cpu().numpy().tobytes())
+    digest.update(str([parameter.dtype for parameter in model.parameters()][:1]).encode())
     digest.update(windows.identity())
     return digest.hexdigest()[:16]
 
@@ -236,15 +236,15 @@ def key_of(model: Any, windows: Windows) -> str:
 def kept(path: Path, key: str, row: type[Any]) -> dict[tuple[str, int, int], Any]:
     """The scores of that key in a file of one line each; other keys, and a last line that was cut off, are left out."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
-    found = {}
+    rows = {}
     for line in lines:
         try:
-            one = row(**json.loads(line))
+            score = row(**json.loads(line))
         except (ValueError, TypeError):
             continue
-        if one.key == key:
-            found[one.method, one.length, one.end] = one
-    return found
+        if score.key == key:
+            rows[score.method, score.length, score.end] = score
+    return rows
 
 
 @torch.no_grad()
@@ -272,22 +272,22 @@ def run(
         except (ValueError, TypeError) as error:
             raise ValueError(f"--extend {method}: {error}") from error
     key = key_of(model, windows)
-    found = kept(path, key, windows.row)
+    rows = kept(path, key, windows.row)
     cells = [(method, n, end) for end in windows.ends() for n in sorted(lengths) for method in methods]
     work, done = sum(_work(n) for _, n, _ in cells), 0.0
     for method, n, end in cells:
         look()
-        if (str(method), n, end) not in found:
+        if (str(method), n, end) not in rows:
             tell(f"{method} {n}", done / work)
             begin = time.monotonic()
             measured = windows.measured(changed(model, method, n), n, end)
-            numbers = {name: one if math.isfinite(one) else None for name, one in measured.items()}
+            numbers = {name: value if math.isfinite(value) else None for name, value in measured.items()}
             seconds = round(time.monotonic() - begin, 2)
-            one = windows.row(key=key, method=str(method), length=n, end=end, **numbers, seconds=seconds)
-            _append(path, json.dumps(asdict(one)))
-            found[one.method, n, end] = one
+            row = windows.row(key=key, method=str(method), length=n, end=end, **numbers, seconds=seconds)
+            _append(path, json.dumps(asdict(row)))
+            rows[row.method, n, end] = row
         done += _work(n)
-    return [found[str(method), n, end] for method, n, end in cells]
+    return [rows[str(method), n, end] for method, n, end in cells]
 
 
 def _work(n: int) -> float:
@@ -307,25 +307,25 @@ def _append(path: Path, line: str) -> None:
 
 def table(scores: Sequence[Any], of: str) -> dict[str, dict[int, float | None]]:
     """Perplexity by method and length, over all samples: of "loss", "copied" or "answer". None where one is not finite."""
-    found: dict[str, dict[int, float | None]] = {}
+    table_of: dict[str, dict[int, float | None]] = {}
     for (method, n), losses in _by_cell(scores, of).items():
         numbers = [loss for loss in losses if loss is not None]
         mean = sum(numbers) / len(losses)
         whole = len(numbers) == len(losses) and mean < MOST
-        found.setdefault(method, {})[n] = math.exp(mean) if whole else None
-    return found
+        table_of.setdefault(method, {})[n] = math.exp(mean) if whole else None
+    return table_of
 
 
 def counted(scores: Sequence[Any]) -> dict[str, dict[int, str]]:
     """Of how many samples the answer was found, by method and length: "7/10"."""
-    found: dict[str, dict[int, str]] = {}
+    result: dict[str, dict[int, str]] = {}
     for (method, n), right in _by_cell(scores, "exact").items():
-        found.setdefault(method, {})[n] = f"{sum(map(bool, right))}/{len(right)}"
-    return found
+        result.setdefault(method, {})[n] = f"{sum(map(bool, right))}/{len(right)}"
+    return result
 
 
 def _by_cell(scores: Sequence[Any], of: str) -> dict[tuple[str, int], list[float | None]]:
     by_cell: dict[tuple[str, int], list[float | None]] = {}
-    for one in scores:
-        by_cell.setdefault((one.method, one.length), []).append(getattr(one, of))
+    for score in scores:
+        by_cell.setdefault((score.method, score.length), []).append(getattr(score, of))
     return by_cell

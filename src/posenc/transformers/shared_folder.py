@@ -61,11 +61,11 @@ def finish(folder: Path, model: Any) -> None:
             stacklevel=3,
         )
         return
-    config["auto_map"] = {"AutoConfig": f"{FILE}.Config"} | {auto: f"{FILE}.{one}" for auto, one in classes.items()}
+    config["auto_map"] = {"AutoConfig": f"{FILE}.Config"} | {auto: f"{FILE}.{name}" for auto, name in classes.items()}
     lines = (f'{name} = model_class("{name}", Config)' for name in dict.fromkeys(classes.values()))
     _write(folder / f"{FILE}.py", SOURCE.format(model_type=base, classes="\n".join(lines)))
     _write_config(path, config)
-    named = [name for name, one in classes.items() if one == saved.__name__]
+    named = [name for name, class_name in classes.items() if class_name == saved.__name__]
     auto = next((name for name in (*USUAL, *named) if name in named), "AutoModel")
     _write_card(folder / "README.md", CARD.format(model=saved.__name__, rows=_rows(config[KEY]), auto=auto))
 
@@ -80,7 +80,7 @@ def auto_classes(saved: type) -> dict[str, str]:
 
     if getattr(transformers, saved.__name__, None) is not saved:
         return {}
-    found: dict[str, str] = {}
+    classes: dict[str, str] = {}
     body = None
     for name, auto in vars(modeling_auto).items():
         mapping = getattr(auto, "_model_mapping", None)
@@ -91,10 +91,10 @@ def auto_classes(saved: type) -> dict[str, str]:
         if name == "AutoModel":
             body = kinds[0]
         if saved in kinds:
-            found[name] = saved.__name__
+            classes[name] = saved.__name__
     if body is not None:
-        found.setdefault("AutoModel", body.__name__)
-    return found
+        classes.setdefault("AutoModel", body.__name__)
+    return classes
 
 
 def _rows(entry: dict[str, Any]) -> str:
@@ -102,15 +102,15 @@ def _rows(entry: dict[str, Any]) -> str:
     rows = []
     for part, layers in sorted(by_part(entry["layers"]).items(), reverse=True):  # the encoder first
         for number in sorted(set(layers.values())):
-            of = sorted(n for n, own in layers.items() if own == number)
+            of = sorted(n for n, index in layers.items() if index == number)
             rows.append(f"| {part} {listed(of, len(of))} | {_name(entry['encodings'][number])} |".replace("|  ", "| "))
     return "\n".join(["| layers | encoding |", "|---|---|", *rows])
 
 
-def _name(made: dict[str, Any]) -> str:
-    if "stack" in made:
-        return " + ".join(map(_name, made["stack"]))
-    return str(made["class"].rpartition(".")[2].rpartition(":")[2])
+def _name(entry: dict[str, Any]) -> str:
+    if "stack" in entry:
+        return " + ".join(map(_name, entry["stack"]))
+    return str(entry["class"].rpartition(".")[2].rpartition(":")[2])
 
 
 def _write_card(path: Path, section: str) -> None:
@@ -129,6 +129,6 @@ def _write_config(path: Path, config: dict[str, Any]) -> None:
 
 def _write(path: Path, text: str) -> None:
     """All of the file or none of it."""
-    beside = path.with_name(f"{path.name}.new")
-    beside.write_text(text, "utf-8")
-    os.replace(beside, path)
+    new_file = path.with_name(f"{path.name}.new")
+    new_file.write_text(text, "utf-8")
+    os.replace(new_file, path)

@@ -21,7 +21,7 @@ PLAIN = (type(None), bool, int, float, str, Tensor)  # use_cache, cache_position
 
 def tested() -> str:
     """The tested range in words."""
-    return " to ".join(".".join(map(str, one)) for one in TESTED)
+    return " to ".join(".".join(map(str, version)) for version in TESTED)
 
 
 def warn_untested() -> None:
@@ -58,7 +58,7 @@ def of_self_attention(cache: Any) -> Any:
     return getattr(cache, "self_attention_cache", cache)
 
 
-def cache_of(decoder: Any, taken: Collection[str], given: Mapping[str, Any]) -> tuple[str, Any]:
+def cache_of(decoder: Any, taken: Collection[str], arguments: Mapping[str, Any]) -> tuple[str, Any]:
     """The cache of a decoder's own tokens in a call, and its name there; ("", None) where there is none.
 
     taken  the names of the decoder's arguments
@@ -66,13 +66,13 @@ def cache_of(decoder: Any, taken: Collection[str], given: Mapping[str, Any]) -> 
     Raises TypeError for a cache under a name that is not known, for one that does not count its tokens, and for two.
     """
     names = NAMES if NAMES[0] in taken or NAMES[1] not in taken else NAMES[1:]  # 5.23 would ignore a `cache`
-    known = {name: given[name] for name in names if given.get(name) is not None}
+    known = {name: arguments[name] for name in names if arguments.get(name) is not None}
     if not known:
-        if other := next((name for name, value in given.items() if is_cache(name, value)), None):
-            raise _unknown(decoder, other, given[other], names[0])
+        if other := next((name for name, value in arguments.items() if is_cache(name, value)), None):
+            raise _unknown(decoder, other, arguments[other], names[0])
         return "", None
     name, cache = next(iter(known.items()))
-    if any(one is not cache for one in known.values()):
+    if any(other_cache is not cache for other_cache in known.values()):
         raise TypeError(f"{', '.join(known)}: expected one cache, got two; pass it as {name} alone")
     if not hasattr(type(cache), "get_seq_length"):
         raise _unknown(decoder, name, cache, "")

@@ -53,9 +53,9 @@ def register() -> None:
 
 def __getattr__(name: str) -> type[nn.Module]:
     """The classes that `register` names, made when vLLM asks for one: `PosencLlamaForCausalLM`."""
-    for module, own in SERVED.values():
-        if name == NAMED + own:
-            return _with_rotations(module, own)
+    for module, model_name in SERVED.values():
+        if name == NAMED + model_name:
+            return _with_rotations(module, model_name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
@@ -83,7 +83,7 @@ def put(model: nn.Module, entry: Any, tokens: int) -> None:
     for number, encoding in enumerate(encodings):
         if reason := why_not(encoding):
             raise ValueError(f"{KEY}.encodings[{number}]: vLLM cannot serve {type(encoding).__name__}: {reason}")
-    inside = [(int(found[1]), module) for path, module in model.named_modules() if (found := LAYER.search(path))]
+    inside = [(int(match[1]), module) for path, module in model.named_modules() if (match := LAYER.search(path))]
     turning = {n: module for n, module in inside if isinstance(getattr(module, "rotary_emb", None), nn.Module)}
     if missing := sorted(({n for n, _ in inside} & layers.keys()) - turning.keys()):
         raise ValueError(f"{KEY}.layers: layer {missing[0]} of {type(model).__name__} has no rotation in vLLM to replace")
@@ -111,9 +111,9 @@ def why_not(encoding: PositionalEncoding) -> str | None:
     return None
 
 
-def rotation(encoding: PositionalEncoding, own: nn.Module, tokens: int) -> nn.Module:
+def rotation(encoding: PositionalEncoding, previous: nn.Module, tokens: int) -> nn.Module:
     """The module that takes the place of vLLM's own: `forward(positions, q, k)` returns q and k."""
-    return Unturned() if isinstance(encoding, NoPE) else _turned(encoding, own, tokens)
+    return Unturned() if isinstance(encoding, NoPE) else _turned(encoding, previous, tokens)
 
 
 class Unturned(nn.Module):
@@ -123,7 +123,7 @@ class Unturned(nn.Module):
         return query, key
 
 
-def _turned(encoding: Any, own: Any, tokens: int) -> nn.Module:
+def _turned(encoding: Any, previous: Any, tokens: int) -> nn.Module:
     from vllm.model_executor.layers.rotary_embedding import RotaryEmbedding
 
     class Rotation(RotaryEmbedding):
@@ -134,4 +134,4 @@ def _turned(encoding: Any, own: Any, tokens: int) -> nn.Module:
             return torch.cat((cos[0], sin[0]), dim=-1)
 
     half = encoding.layout == "half"
-    return Rotation(encoding.d_head, encoding.rotary_dim, tokens, 0.0, half, own.dtype)
+    return Rotation(encoding.d_head, encoding.rotary_dim, tokens, 0.0, half, previous.dtype)

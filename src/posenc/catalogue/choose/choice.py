@@ -47,15 +47,15 @@ Rule = dict[str, Any]
 def own_of(word: str) -> Entry | None:
     """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own, nor is how its
     tokens are numbered: FLUX has RoPE on axes. A temperature stands beside what it has: Llama 4 has iRoPE."""
-    own = [found.entry for found in find(word) if found.term.role != "topic"]
-    own.sort(key=lambda entry: entry.kind == "tempered")
-    return next((entry for entry in own if entry.kind != "positions"), None)
+    entries = [match.entry for match in find(word) if match.term.role != "topic"]
+    entries.sort(key=lambda entry: entry.kind == "tempered")
+    return next((entry for entry in entries if entry.kind != "positions"), None)
 
 
 def scaling_of(word: str) -> Entry | None:
     """The scaling that a model's own configuration has already: YaRN of gpt-oss. Not one that it may be given."""
-    known = (found for found in find(word) if not found.guess and found.term.role != "topic" and found.term.place < LAST)
-    scaled = (found.entry for found in known if found.entry.kind == "scaled")
+    known = (match for match in find(word) if not match.guess and match.term.role != "topic" and match.term.place < LAST)
+    scaled = (match.entry for match in known if match.entry.kind == "scaled")
     return next((entry for entry in scaled if "factor" in facts(entry)["options"]), None)
 
 
@@ -109,17 +109,17 @@ class Answers:
         return bool(self.told["model"] == "decoder")
 
     @cached_property
-    def own(self) -> Entry:
+    def entry(self) -> Entry:
         """The encoding of the trained model."""
-        found = own_of(self.of) if self.of else None
-        return found or BY_NAME["vit" if self.domain == "image" else "rope"]
+        entry = own_of(self.of) if self.of else None
+        return entry or BY_NAME["vit" if self.domain == "image" else "rope"]
 
     @property
     def _of(self) -> str:
         """The kind of the trained model's encoding: a fixed bias has no table that ends."""
-        if self.own.kind == "biased" and "parameters" not in self.own.needs:
+        if self.entry.kind == "biased" and "parameters" not in self.entry.needs:
             return "fixed"
-        return "table" if self.own.name in TABLES else OWN.get(self.own.name) or OF.get(self.own.kind, "other")
+        return "table" if self.entry.name in TABLES else OWN.get(self.entry.name) or OF.get(self.entry.kind, "other")
 
     @cached_property
     def told(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class Advice(NamedTuple):
     replaces: Words | None = None
 
     def as_json(self) -> dict[str, Any]:
-        words = {"why": self.why.as_dict(), "measured": [one.as_dict() for one in self.measured]}
+        words = {"why": self.why.as_dict(), "measured": [words.as_dict() for words in self.measured]}
         return {"take": list(self.take), **words, "source": self.source,
                 "breaks": self.breaks and self.breaks.as_dict(), "costs": self.costs and self.costs.as_dict(),
                 "use": self.use, "replaces": self.replaces and self.replaces.as_dict()}  # fmt: skip
@@ -175,11 +175,11 @@ def table() -> dict[str, Any]:
 
 def holds(rule: Rule, told: dict[str, Any]) -> bool:
     """Whether a row holds for what is told; what is not told may be anything."""
-    for name, asked in rule["when"].items():
-        given = told.get(name)
-        if given is None:
+    for name, wanted in rule["when"].items():
+        answer = told.get(name)
+        if answer is None:
             continue
-        if given > asked if name == "factor" else given not in asked if isinstance(asked, list) else given != asked:
+        if answer > wanted if name == "factor" else answer not in wanted if isinstance(wanted, list) else answer != wanted:
             return False
     return True
 
@@ -189,7 +189,7 @@ def recommend(answers: Answers) -> Advice:
     rule = next(rule for rule in table()["rule"] if holds(rule, answers.told))
     take = tuple(rule["take"])
     if answers.start == "trained" and not take and answers.of:
-        take = (answers.own.name,)
+        take = (answers.entry.name,)
     measures = [table()["measures"][name] for name in rule.get("measures", ())]
     measured = tuple(_figures(measure, take) for measure in measures)
     why = Words(rule["en"], rule["zh"])
@@ -246,7 +246,7 @@ def _plain_use(entry: Entry, answers: Answers) -> str:
     both_ways = ", bidirectional=True" if "bidirectional" in facts(entry)["options"] and not answers.causal else ""
     layers, of_layer = (", n_layers=12", ".at_layer(0)") if entry.kind == "preset" else ("", "")
     named = re.compile(rf"\b({'|'.join(EXAMPLE)})\b(?!=)")  # the name of an argument stays
-    positions = named.sub(lambda found: str(EXAMPLE[found[0]]), " ".join(entry.positions.split()))
+    positions = named.sub(lambda match: str(EXAMPLE[match[0]]), " ".join(entry.positions.split()))
     return (
         f'encoding = posenc.create("{entry.name}", d_model=512, n_heads=8{layers}{both_ways})\n'
         f"at = {positions}\n"
@@ -256,8 +256,8 @@ def _plain_use(entry: Entry, answers: Answers) -> str:
 
 def cost(name: str) -> Words | None:
     """Its measured time relative to no encoding, if it was measured."""
-    found = costs.measured().get(name)
-    known = [(words, found.median(what)) for what, words in costs.MEASURES.items()] if found else []
+    measured = costs.measured().get(name)
+    known = [(words, measured.median(what)) for what, words in costs.MEASURES.items()] if measured else []
     parts = [say("{what} {ratio:.2f} ×", what=words, ratio=ratio) for words, ratio in known if ratio is not None]
     return say("time relative to NoPE: {times}", times=joined(parts, "; ", "；")) if parts else None
 

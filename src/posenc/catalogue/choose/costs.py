@@ -58,8 +58,8 @@ class Cost(NamedTuple):
     memory: Memory | str
 
     def median(self, measure: str) -> float | None:
-        found = self.ratios[measure]
-        return found.median if isinstance(found, Ratio) else None
+        ratio = self.ratios[measure]
+        return ratio.median if isinstance(ratio, Ratio) else None
 
 
 @cache
@@ -71,14 +71,14 @@ def measured() -> dict[str, Cost]:
 @cache
 def conditions() -> dict[str, Any]:
     """Sizes, machine and load of the measurement."""
-    found: dict[str, Any] = _file()["conditions"]
-    return found
+    conditions_measured: dict[str, Any] = _file()["conditions"]
+    return conditions_measured
 
 
 @cache
 def _file() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
-    return found
+    data: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
+    return data
 
 
 def _cost(row: dict[str, Any]) -> Cost:

@@ -74,14 +74,14 @@ def command(
     language = chosen_language(lang)
     options = {"domain": domain, "start": start or ("trained" if of else ""), "of": of, "model": model, "trained": trained,
                "wanted": wanted, "tuned": tuned, "kernel": kernel}  # fmt: skip
-    given: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None)}
+    answers_given: dict[str, Any] = {name: value for name, value in options.items() if value not in ("", None)}
     try:
-        answers = Answers(**given)
+        answers = Answers(**answers_given)
     except ValueError as error:
         name, _, why = str(error).partition(": ")
         raise typer.BadParameter(why, param_hint=f"--{name}") from None
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
-        answers = asked(given, language)
+        answers = prompted(answers_given, language)
     advice = recommend(answers)
     if as_json:
         typer.echo(json.dumps(as_data(answers, advice), ensure_ascii=False, indent=1))
@@ -91,17 +91,17 @@ def command(
     show(Console(highlight=False, emoji=False), advice, language)
 
 
-def asked(given: dict[str, Any], language: Language) -> Answers:
+def prompted(answers_given: dict[str, Any], language: Language) -> Answers:
     """The answers with those that a prompt adds: of what is left open, what a row that still may hold asks for."""
     from rich.prompt import Confirm, IntPrompt, Prompt
 
     from posenc.catalogue.choose.choice import KINDS, Answers
 
-    answers = dict(given)
+    answers = dict(answers_given)
     for name, words in QUESTIONS.items():
         usual = Answers(**answers)
         settled = {*answers, "model"} - {name} | ({"length", "factor"} if answers.keys() >= {*LENGTHS} else set())
-        known = {one: value for one, value in usual.told.items() if one in settled}
+        known = {key: value for key, value in usual.told.items() if key in settled}
         matters = any(("length" if name in LENGTHS else name) in rule["when"] for rule in reachable(known))
         if name in answers or not matters:
             continue
@@ -111,7 +111,7 @@ def asked(given: dict[str, Any], language: Language) -> Answers:
         elif name in LENGTHS:
             answers[name] = IntPrompt.ask(question, default=usual.trained)
         elif name == "of":
-            answers[name] = Prompt.ask(question, default=usual.own.name)
+            answers[name] = Prompt.ask(question, default=usual.entry.name)
         else:
             answers[name] = Prompt.ask(question, choices=list(KINDS[name]), default=usual.told[name])
     return Answers(**answers)

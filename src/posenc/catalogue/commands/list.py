@@ -66,13 +66,13 @@ def command(
     if word in KINDS:
         chosen = [entry for entry in ENTRIES if entry.kind == word]
     elif word:
-        found = find(word)
-        if not found:
+        matches = find(word)
+        if not matches:
             raise typer.BadParameter(
                 f"no encoding is called {word!r}{hint(word)}; posenc list --all shows all names", param_hint="WORD"
             )
-        chosen = [found[0].entry]
-        _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, found, language)
+        chosen = [matches[0].entry]
+        _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, matches, language)
     if as_json:
         typer.echo(json.dumps([describe(entry) for entry in chosen], ensure_ascii=False, indent=1))
         return
@@ -208,9 +208,9 @@ def _print_table(console: Any, groups: dict[str, list[dict[str, Any]]], language
     console.print(f"{says}\n{more}", markup=False)
 
 
-def _print_how(console: Console, word: str, found: Sequence[Found], language: Language) -> None:
+def _print_how(console: Console, word: str, matches: Sequence[Found], language: Language) -> None:
     """How a word led here, unless it is a name of what is shown; and what else it may mean."""
-    first, others = found[0], ", ".join(one.entry.name for one in found[1:])
+    first, others = matches[0], ", ".join(match.entry.name for match in matches[1:])
     if first.guess:
         says = say("No encoding is called {word!r}. This is a guess.", word=word)
     elif first.term.role in USERS:

@@ -21,9 +21,9 @@ Timeout = Annotated[
 SEAMS = "rotate, embed, table, bias or attention."
 
 
-def _list_laws(asked: bool) -> None:
+def _list_laws(wanted: bool) -> None:
     """Prints every law, what it is tried on, and its sentence."""
-    if not asked:
+    if not wanted:
         return
     from posenc.checking import checking, laws  # noqa: F401 (they add their laws to the table)
     from posenc.checking.table import rows
@@ -70,7 +70,7 @@ def command(
 
     Examples:  posenc check my_rope.py   ·   posenc check my_package.rope:rotate --as rotate --expect layout=half,base=10000
     """
-    lacking = [one.strip() for one in without.split(",") if one.strip()]
+    lacking = [trait.strip() for trait in without.split(",") if trait.strip()]
     about = {"name": target, "without": lacking, "expect": _facts(expect), "seed": seed}
     doing, text, verdict = "before it is loaded", "", "failed"
     try:
@@ -102,13 +102,13 @@ def steps(
 
     if seam and seam not in KNOWN:
         raise ValueError(f"--as: expected one of {', '.join(KNOWN)}; got {seam!r}")
-    if unknown := [one for one in about["without"] if one not in TRAITS]:
+    if unknown := [trait for trait in about["without"] if trait not in TRAITS]:
         raise ValueError(f"--without: expected some of {', '.join(sorted(TRAITS))}; got {unknown[0]!r}")
     yield "while it is loaded"
-    found, function = load(target, seam or None)
+    kind, function = load(target, seam or None)
     yield "at its first call"
-    encoding = function if found == "encoding" else None
-    for news in checking.steps(encoding, {found: function} if encoding is None else {}, sizes, **about):
+    encoding = function if kind == "encoding" else None
+    for news in checking.steps(encoding, {kind: function} if encoding is None else {}, sizes, **about):
         yield f"at {news}" if isinstance(news, str) else (_printed(news, verbose, as_json), news.verdict)
 
 
@@ -122,10 +122,10 @@ def _printed(report: Report, verbose: bool, as_json: bool) -> str:
 def _facts(text: str) -> dict[str, Any]:
     """ "layout=half,base=10000" or "slopes=[0.0625,0.0039]" as a mapping; values are JSON where they are, else words."""
     facts: dict[str, Any] = {}
-    for one in filter(None, (part.strip() for part in re.split(r",(?![^\[]*\])", text))):
-        name, equals, value = one.partition("=")
+    for fact in filter(None, (part.strip() for part in re.split(r",(?![^\[]*\])", text))):
+        name, equals, value = fact.partition("=")
         if not equals or not name or not value:
-            raise typer.BadParameter(f"expected NAME=VALUE, got {one!r}", param_hint="--expect")
+            raise typer.BadParameter(f"expected NAME=VALUE, got {fact!r}", param_hint="--expect")
         try:
             facts[name] = strict_json.loads(value.encode())
         except ValueError:

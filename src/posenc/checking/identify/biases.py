@@ -41,13 +41,15 @@ def of_curves(row: Callable[[int], Tensor], keys: int) -> Identity:
         near = int(torch.isfinite(last).all(0).flip(0).long().cumprod(0).sum())  # distances that every head sees
         if near >= NEAR:
             far = Difference("hides", say("keys from distance {near} on are hidden, or below -10 000", near=near))
-            found = of_curves(lambda i: row(i)[:, :near], near)
-            sentence = f"{found.sentence}; keys from distance {near} on are hidden"
-            return replace(found, convention=None, sentence=sentence, differences=(*found.differences, far))
-        own = bool(torch.isfinite(last[:, :-1]).all())
-        hidden = Difference("hides", say("the token itself is hidden") if own else say("keys before the query are hidden"))
-        sentence = "the token itself is hidden" if own else "keys at or before the query are hidden"
-        return Identity({"hides": True}, None, sentence, "a causal mask", (hidden,), "hides itself" if own else None)
+            inner = of_curves(lambda i: row(i)[:, :near], near)
+            sentence = f"{inner.sentence}; keys from distance {near} on are hidden"
+            return replace(inner, convention=None, sentence=sentence, differences=(*inner.differences, far))
+        blind = bool(torch.isfinite(last[:, :-1]).all())
+        hidden = Difference(
+            "hides", say("the token itself is hidden") if blind else say("keys before the query are hidden")
+        )
+        sentence = "the token itself is hidden" if blind else "keys at or before the query are hidden"
+        return Identity({"hides": True}, None, sentence, "a causal mask", (hidden,), "hides itself" if blind else None)
     curve = (last - last[:, -1:]).flip(1)  # [h, distance]
     facts: dict[str, Any] = {"n_heads": len(curve)}
     middle = row(keys // 2)
@@ -68,7 +70,7 @@ def of_curves(row: Callable[[int], Tensor], keys: int) -> Identity:
 
 def _sloped(facts: dict[str, Any], slopes: Tensor, middle: Tensor) -> Identity:
     n = len(slopes)
-    facts |= {"kind": "linear", "slopes": [round(float(one), 7) for one in slopes]}
+    facts |= {"kind": "linear", "slopes": [round(float(slope), 7) for slope in slopes]}
     facts["sign"] = "falls with distance" if bool((slopes > 0).all()) else "rises with distance"
     usual = torch.tensor(alibi_slopes(n), dtype=torch.float64)
     if facts["future"] == "seen":
@@ -78,8 +80,8 @@ def _sloped(facts: dict[str, Any], slopes: Tensor, middle: Tensor) -> Identity:
     matches = bool(((slopes - usual).abs() <= 1e-3 * usual).all())
     by_head = bool(((slopes.sort().values - usual.sort().values).abs() <= 1e-3 * usual.sort().values).all())
     convention = ALIBI if matches else None
-    said = ", ".join(f"{float(one):.4g}" for one in slopes[:4]) + (" …" if n > 4 else "")
-    sentence = f"linear in the distance, {facts['sign']}, slopes {said}"
+    listed = ", ".join(f"{float(slope):.4g}" for slope in slopes[:4]) + (" …" if n > 4 else "")
+    sentence = f"linear in the distance, {facts['sign']}, slopes {listed}"
     if convention:
         return Identity(facts, convention, f"{sentence}; matches {convention}", ALIBI)
     ratio = slopes / usual
@@ -87,9 +89,9 @@ def _sloped(facts: dict[str, Any], slopes: Tensor, middle: Tensor) -> Identity:
         sentence += "; ALiBi's slopes in another order of the heads"
         how = say("ALiBi's slopes in another order of the heads")
     else:
-        theirs = ", ".join(f"{float(one):.4g}" for one in usual[:4])
+        theirs = ", ".join(f"{float(slope):.4g}" for slope in usual[:4])
         sentence += f"; nearest: ALiBi's for {n} heads, {theirs}"
-        how = say("slopes {mine} instead of {theirs}", mine=said, theirs=theirs)
+        how = say("slopes {ours} instead of {theirs}", ours=listed, theirs=theirs)
         if bool(((ratio - ratio[0]).abs() <= 1e-3 * ratio.abs()).all()):
             how = say("ALiBi's slopes times {factor:.4g}", factor=float(ratio[0]))
     return Identity(facts, None, sentence, ALIBI, (Difference("slopes", how),))
@@ -100,9 +102,9 @@ def _bucketed(facts: dict[str, Any], curve: Tensor, middle: Tensor) -> Identity:
     step = (curve[:, 1:] - curve[:, :-1]).abs().amax(0)
     starts = [n + 1 for n in range(keys - 1) if step[n] > 1e-9]
     if len(starts) > keys // 2:
-        own = Difference("kind", say("every distance has a value of its own, on no straight line and in no buckets"))
+        curve_kind = Difference("kind", say("every distance has a value of its own, on no straight line and in no buckets"))
         sentence = "a curve over distances, with a value of its own at each"
-        return Identity(facts | {"kind": "curve"}, None, sentence, None, (own,))
+        return Identity(facts | {"kind": "curve"}, None, sentence, None, (curve_kind,))
     facts |= {"kind": "buckets", "bucket_starts": starts}
     after = middle[:, curve.shape[1] // 2 + 1 :]
     before = middle[:, : curve.shape[1] // 2].flip(1)[:, : after.shape[1]]
@@ -123,9 +125,11 @@ def _bucketed(facts: dict[str, Any], curve: Tensor, middle: Tensor) -> Identity:
                 turned = Difference("bidirectional", say("keys before and after the query are not told apart as it does"))
                 return Identity(facts, None, f"buckets; nearest: {name}", name, (turned,), bug)
             return Identity(facts, name, f"buckets; matches {name}", name)
-    said = ", ".join(map(str, starts[:24])) + (" …" if len(starts) > 24 else "")
-    other = Difference("bucket_starts", say("buckets begin at distances {said}, as T5's of no usual size do", said=said))
-    return Identity(facts, None, f"buckets that begin at distances {said}; T5's of no usual size", "T5", (other,), bug)
+    listed = ", ".join(map(str, starts[:24])) + (" …" if len(starts) > 24 else "")
+    other = Difference(
+        "bucket_starts", say("buckets begin at distances {starts}, as T5's of no usual size do", starts=listed)
+    )
+    return Identity(facts, None, f"buckets that begin at distances {listed}; T5's of no usual size", "T5", (other,), bug)
 
 
 def identity_of_attention(subject: Subject) -> Identity:
@@ -146,23 +150,23 @@ def identity_of_attention(subject: Subject) -> Identity:
     if not bool(((sums - 1).abs() < 1e-4).all()):
         no_average = Difference("kind", say("the output is no average of values"))
         return Identity({}, None, "not identified: the output is no average of values", None, (no_average,))
-    found = of_curves(lambda i: logits(i, nothing, k), keys)
-    facts = dict(found.facts)
+    of_bias = of_curves(lambda i: logits(i, nothing, k), keys)
+    facts = dict(of_bias.facts)
     facts.pop("future", None)
-    differences = tuple(one for one in found.differences if one.fact != "kind" or "kind" in facts)  # no bias is usual
+    differences = tuple(d for d in of_bias.differences if d.fact != "kind" or "kind" in facts)  # no bias is usual
     if "hides" in facts:
-        return replace(found, facts=facts, sentence=f"softmax scale not measured; bias: {found.sentence}")
-    q, one = nothing.clone(), k.clone()
-    q[..., 0], one[:, :, keys - 1, 0] = 1.0, 4.0
-    without, with_key = (logits(keys - 1, q, this)[0] for this in (k, one))
+        return replace(of_bias, facts=facts, sentence=f"softmax scale not measured; bias: {of_bias.sentence}")
+    q, other_k = nothing.clone(), k.clone()
+    q[..., 0], other_k[:, :, keys - 1, 0] = 1.0, 4.0
+    without, with_key = (logits(keys - 1, q, this)[0] for this in (k, other_k))
     # only the last key, at the query's own position, has a product, so that a rotation does not show
     scale = float((with_key - without)[-1] - (with_key - without)[0]) / 4.0
     facts["softmax_scale"] = round(scale, 5)
     usual, none = abs(scale - d**-0.5) < 1e-3 * d**-0.5, abs(scale - 1) < 1e-3
-    said = "1/√d" if usual else "none" if none else f"{scale:.5g}"
+    named = "1/√d" if usual else "none" if none else f"{scale:.5g}"
     if not usual and not (none and "n_buckets" in facts):  # T5 does not scale
         how = say("the softmax scale is {scale:.5g} instead of 1/√d = {usual:.5g}", scale=scale, usual=d**-0.5)
         differences = (Difference("softmax_scale", how), *differences)
-    sentence = f"softmax scale {said}; bias: {found.sentence}"
-    near = found.nearest if "kind" in facts else "attention with 1/√d"
-    return Identity(facts, None if differences else found.convention, sentence, near, differences, found.bug)
+    sentence = f"softmax scale {named}; bias: {of_bias.sentence}"
+    near = of_bias.nearest if "kind" in facts else "attention with 1/√d"
+    return Identity(facts, None if differences else of_bias.convention, sentence, near, differences, of_bias.bug)

@@ -48,83 +48,85 @@ def compared(facts: Mapping[str, Any]) -> tuple[Convention | None, tuple[Differe
 
     No convention where the base is none of theirs, near none, and no usual slip makes it of one.
     """
-    one, found = min(((one, _differences(one, facts)) for one in ROTARY), key=lambda found: _far(found[0], found[1], facts))
-    foreign = any(difference.fact == "base" for difference in found) and not _near(float(facts["base"]), one, _share(facts))
-    return None if foreign else one, found
+    nearest, differences = min(((c, _differences(c, facts)) for c in ROTARY), key=lambda p: _far(p[0], p[1], facts))
+    foreign = any(d.fact == "base" for d in differences) and not _near(float(facts["base"]), nearest, _share(facts))
+    return None if foreign else nearest, differences
 
 
 def _share(facts: Mapping[str, Any]) -> float:
     return float(facts["rotary_dim"] / facts["d_head"])
 
 
-def _near(base: float, one: Convention, share: float) -> bool:
-    return abs(math.log(base / one.base)) < math.log(NEAR) or _slip(base, one, share) is not None
+def _near(base: float, convention: Convention, share: float) -> bool:
+    return abs(math.log(base / convention.base)) < math.log(NEAR) or _slip(base, convention, share) is not None
 
 
-def _far(one: Convention, differences: tuple[Difference, ...], facts: Mapping[str, Any]) -> tuple[int, float]:
+def _far(convention: Convention, differences: tuple[Difference, ...], facts: Mapping[str, Any]) -> tuple[int, float]:
     base = float(facts.get("base", 10_000))
-    slip = _slip(base, one, _share(facts))
-    return len(differences), 0.0 if slip else abs(math.log(one.base) - math.log(base))
+    slip = _slip(base, convention, _share(facts))
+    return len(differences), 0.0 if slip else abs(math.log(convention.base) - math.log(base))
 
 
-def _differences(one: Convention, facts: Mapping[str, Any]) -> tuple[Difference, ...]:
-    found = []
+def _differences(known: Convention, facts: Mapping[str, Any]) -> tuple[Difference, ...]:
+    differences = []
     turning, d_head, base = facts["rotary_dim"], facts["d_head"], facts.get("base")
     scaling = str(facts.get("scaling", ""))
-    if facts.get("layout") != one.layout:
-        found.append(
-            Difference("layout", say("channels are paired otherwise than in its layout, {theirs}", theirs=one.layout))
+    if facts.get("layout") != known.layout:
+        differences.append(
+            Difference("layout", say("channels are paired otherwise than in its layout, {theirs}", theirs=known.layout))
         )
-    if abs(turning / d_head - one.share) >= 0.02:
-        found.append(Difference("rotary_dim", say("{turning} of {d_head} channels turn", turning=turning, d_head=d_head)))
+    if abs(turning / d_head - known.share) >= 0.02:
+        differences.append(
+            Difference("rotary_dim", say("{turning} of {d_head} channels turn", turning=turning, d_head=d_head))
+        )
     if facts.get("trailing"):
-        found.append(Difference("trailing", say("the last channels turn, not the first")))
+        differences.append(Difference("trailing", say("the last channels turn, not the first")))
     if facts.get("proportional"):
-        found.append(Difference("proportional", say("pairs span the head, and only the first of them turn")))
+        differences.append(Difference("proportional", say("pairs span the head, and only the first of them turn")))
     if facts["sign"] != "positive":
-        found.append(Difference("sign", say("it turns the other way: the sine has the other sign")))
+        differences.append(Difference("sign", say("it turns the other way: the sine has the other sign")))
     if facts["magnitude"] != 1.0 and not scaling.startswith("yarn"):
-        found.append(Difference("magnitude", say("lengths change: the magnitude is {size}", size=facts["magnitude"])))
+        differences.append(Difference("magnitude", say("lengths change: the magnitude is {size}", size=facts["magnitude"])))
     if facts.get("reversed"):
-        found.append(
+        differences.append(
             Difference("reversed", say("the frequencies stand in the reverse order: the first pair is the slowest"))
         )
     elif scaling.startswith("unknown") or (base is None and "frequencies" not in facts):
-        found.append(Difference("frequencies", say("the frequencies follow no known formula")))
-    elif base is not None and base != one.base:
-        found.append(Difference("base", _of_base(float(base), one, turning / d_head)))
+        differences.append(Difference("frequencies", say("the frequencies follow no known formula")))
+    elif base is not None and base != known.base:
+        differences.append(Difference("base", _of_base(float(base), known, turning / d_head)))
     elif scaling == "linear, factor 0.5":
-        found.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
+        differences.append(Difference("scaling", say("every frequency is doubled, as where a rotation is applied twice")))
     elif scaling in UNITS:
-        found.append(Difference("scaling", UNITS[scaling]))
+        differences.append(Difference("scaling", UNITS[scaling]))
     elif scaling.startswith("linear, factor 0."):
-        found.append(
+        differences.append(
             Difference("scaling", say("every frequency is multiplied by one factor above 1 ({scaling})", scaling=scaling))
         )
-    return tuple(found)
+    return tuple(differences)
 
 
-def _of_base(base: float, one: Convention, share: float) -> Words:
-    if not _near(base, one, share):
+def _of_base(base: float, known: Convention, share: float) -> Words:
+    if not _near(base, known, share):
         return say("no known model has base {base:g}", base=base)
-    said, slip = say("base {base:g} instead of {theirs:g}", base=base, theirs=one.base), _slip(base, one, share)
-    return clauses(said, slip) if slip else said
+    message, slip = (say("base {base:g} instead of {theirs:g}", base=base, theirs=known.base), _slip(base, known, share))
+    return clauses(message, slip) if slip else message
 
 
-def _slip(base: float, one: Convention, share: float) -> Words | None:
+def _slip(base: float, convention: Convention, share: float) -> Words | None:
     """The usual slip in the exponent that makes this base of the convention's.
 
     A round number is a base that somebody chose: 1000 is no slip of 1 000 000. The slips of 10 000 are round themselves.
     """
-    if one.base != 10_000 and float(f"{base:.0e}") == base:
+    if convention.base != 10_000 and float(f"{base:.0e}") == base:
         return None
     slips = {
         2.0: say("the same as an exponent twice as large, divided by d/2 for d"),
         0.5: say("the same as half of the exponent, i/d for 2i/d"),
         share: say("the same as an exponent divided by the head for the channels that turn"),
     }
-    said = (words for factor, words in slips.items() if factor != 1 and _is_power(base, one.base, factor))
-    return next(said, None)
+    messages = (words for factor, words in slips.items() if factor != 1 and _is_power(base, convention.base, factor))
+    return next(messages, None)
 
 
 def _is_power(base: float, other: float, factor: float) -> bool:

@@ -45,17 +45,17 @@ def matrix(subject: Subject, position: int) -> np.ndarray:
 
 def mistake(subject: Subject) -> str | None:
     """The key in BUGS of a mistake that positions 0 and 1 show."""
-    rest, one = matrix(subject, 0), matrix(subject, 1)
-    if np.abs(one - rest).max() < 1e-6:
+    rest, at_one = matrix(subject, 0), matrix(subject, 1)
+    if np.abs(at_one - rest).max() < 1e-6:
         return None
     if not np.allclose(rest, np.diag(np.diag(rest)), atol=1e-6):
         if np.abs(np.diag(rest)).max() < 1e-6:
             return "cosine for sine"
-        return "from one" if np.allclose(one, rest @ rest, atol=1e-5) else None
-    moved = np.abs(one - np.diag(np.diag(one)))
+        return "from one" if np.allclose(at_one, rest @ rest, atol=1e-5) else None
+    moved = np.abs(at_one - np.diag(np.diag(at_one)))
     partner = moved.argmax(1)
     turning = np.flatnonzero((moved.max(1) > 1e-5) & (partner[partner] == np.arange(len(partner))))
-    sines, cosines, there = one[partner[turning], turning], one[turning, turning], one[turning, partner[turning]]
+    sines, cosines, there = at_one[partner[turning], turning], at_one[turning, turning], at_one[turning, partner[turning]]
     if not len(turning) or not np.allclose(np.hypot(sines, cosines), np.abs(rest[0, 0]), atol=1e-5):
         return None
     if (sines * there > 0).all():
@@ -74,30 +74,30 @@ def identity(subject: Subject) -> Identity:
     """Layout, rotary_dim, sign, base, scaling, magnitude, and in which arithmetic angles are computed."""
     if counts_by_itself(subject):
         subject = replace(subject, reach=min(subject.reach, MOST_COUNTED))
-    found, bug = turning(subject), mistake(subject)
-    if not found.pairs:
+    turned, bug = turning(subject), mistake(subject)
+    if not turned.pairs:
         turns = np.abs(matrix(subject, 7) - matrix(subject, 0)).max() > 1e-6
         if not turns:
             none = Difference("positions", say("nothing turns, wherever a token is"))
             return Identity({}, None, "nothing turns: no positions", "NoPE", (none,), bug)
         pairs = Difference("pairs", say("channels do not turn in pairs"))
         return Identity({}, None, "channels do not turn in pairs", "RoPE", (pairs,), bug)
-    facts: dict[str, Any] = {"d_head": subject.width, "rotary_dim": 2 * len(found.pairs)}
-    facts |= _layout(found.pairs, subject.width)
-    found = found._replace(frequencies=with_whole_turns(found.frequencies))
-    speeds = found.frequencies
+    facts: dict[str, Any] = {"d_head": subject.width, "rotary_dim": 2 * len(turned.pairs)}
+    facts |= _layout(turned.pairs, subject.width)
+    turned = turned._replace(frequencies=with_whole_turns(turned.frequencies))
+    speeds = turned.frequencies
     forward = speeds[np.abs(speeds) > 0]
     facts["sign"] = "positive" if (forward > 0).all() else "negative" if (forward < 0).all() else "mixed"
     far = min(100, max(subject.reach, 1))
-    steady = bool(np.allclose(np.abs(points(found.pairs, matrix(subject, far))), found.magnitude, rtol=1e-4))
-    facts["magnitude"] = round(found.magnitude, 5) if steady else "changes with position"
+    steady = bool(np.allclose(np.abs(points(turned.pairs, matrix(subject, far))), turned.magnitude, rtol=1e-4))
+    facts["magnitude"] = round(turned.magnitude, 5) if steady else "changes with position"
     wide = facts["rotary_dim"] if not facts.get("proportional") else subject.width
-    order = np.argsort([min(pair) for pair in found.pairs])
+    order = np.argsort([min(pair) for pair in turned.pairs])
     values = np.abs(speeds)[order]
-    facts |= scaling(values, wide, found.farthest)
-    if "base" not in facts and "base" in scaling(values[::-1], wide, found.farthest):
+    facts |= scaling(values, wide, turned.farthest)
+    if "base" not in facts and "base" in scaling(values[::-1], wide, turned.farthest):
         facts["reversed"] = True
-    facts["arithmetic"] = _arithmetic(subject, found)
+    facts["arithmetic"] = _arithmetic(subject, turned)
     return _named(facts, bug)
 
 
@@ -178,20 +178,20 @@ def _layout(pairs: list[tuple[int, int]], d: int) -> dict[str, Any]:
     return {"pairs": [list(pair) for pair in pairs]}
 
 
-def points(pairs: list[tuple[int, int]], made: np.ndarray) -> np.ndarray:
+def points(pairs: list[tuple[int, int]], rotation: np.ndarray) -> np.ndarray:
     """cos + i·sin of every pair, times its magnitude."""
-    return np.array([made[a, a] + 1j * made[a, b] for a, b in pairs])
+    return np.array([rotation[a, a] + 1j * rotation[a, b] for a, b in pairs])
 
 
-def _arithmetic(subject: Subject, found: Turning) -> str:
+def _arithmetic(subject: Subject, turned: Turning) -> str:
     """In which precision angles are formed, as far as the positions in reach tell."""
     told = "exact"
     for p in PROBES:
-        if p > subject.reach or p > 4 * found.farthest:
+        if p > subject.reach or p > 4 * turned.farthest:
             break
-        exactly = found.frequencies * p
-        made = matrix(subject, p)
-        unit = points(found.pairs, made)
+        exactly = turned.frequencies * p
+        rotation = matrix(subject, p)
+        unit = points(turned.pairs, rotation)
         unit /= np.maximum(np.abs(unit), 1e-30)
         off = np.abs(np.exp(1j * exactly) - unit)
         eps = 2.0**-23
@@ -199,7 +199,7 @@ def _arithmetic(subject: Subject, found: Turning) -> str:
             position = float(torch.tensor(float(p)).to(getattr(torch, name)))
             if position == float("inf"):
                 continue
-            rounded = np.exp(1j * found.frequencies * position)
+            rounded = np.exp(1j * turned.frequencies * position)
             if off.max() > 0.02 and np.abs(rounded - unit).max() < 0.02 + p * eps * 4:
                 return f"{name} positions"
             if off.max() > 0.02 and off.max() <= 2 * min(p * ulp, 1.0) and p * ulp > 0.02:
@@ -213,26 +213,26 @@ def _arithmetic(subject: Subject, found: Turning) -> str:
 
 def _named(facts: dict[str, Any], bug: str | None) -> Identity:
     """With the convention's models, or the nearest and what differs."""
-    said = [f"{facts['layout']} layout" if "layout" in facts else "pairs in an unknown layout"]
+    parts = [f"{facts['layout']} layout" if "layout" in facts else "pairs in an unknown layout"]
     if facts["rotary_dim"] != facts["d_head"]:
-        said.append(f"{facts['rotary_dim']} of {facts['d_head']} channels turn")
-    said.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else "unknown frequencies")
+        parts.append(f"{facts['rotary_dim']} of {facts['d_head']} channels turn")
+    parts.append(f"base {facts['base']:,.6g}".replace(",", " ") if "base" in facts else "unknown frequencies")
     if "trailing" in facts:
-        said.append("the last ones")
+        parts.append("the last ones")
     if "scaling" in facts:
-        said.append(facts["scaling"])
+        parts.append(facts["scaling"])
     if facts["sign"] != "positive":
-        said.append(f"turns the {'other' if facts['sign'] == 'negative' else 'one and the other'} way")
+        parts.append(f"turns the {'other' if facts['sign'] == 'negative' else 'one and the other'} way")
     if facts["magnitude"] != 1.0:
-        said.append(f"magnitude {facts['magnitude']}")
-    said.append(
+        parts.append(f"magnitude {facts['magnitude']}")
+    parts.append(
         {"exact": "exact angles", "float32": "angles in float32"}.get(facts["arithmetic"], f"angles: {facts['arithmetic']}")
     )
     near, differences = compared(facts)
     models = near.models if near else None
     known = not differences and not bug and not facts.get("scaling")
     if known:
-        said.append(f"matches {models}")
+        parts.append(f"matches {models}")
     elif differences and near:
-        said.append(f"nearest: {models} ({near.layout}, base {near.base:g})")
-    return Identity(facts, models if known else None, ", ".join(said), models, differences, bug)
+        parts.append(f"nearest: {models} ({near.layout}, base {near.base:g})")
+    return Identity(facts, models if known else None, ", ".join(parts), models, differences, bug)

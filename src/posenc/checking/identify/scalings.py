@@ -54,12 +54,12 @@ def _ramped(values: np.ndarray, rotary_dim: int, heard: np.ndarray) -> dict[str,
     factor = _round(float(ratios[heard][-1]))
     if factor <= 1:
         return {}
-    made: dict[str, Callable[[int], Frequencies]] = {
+    scalings: dict[str, Callable[[int], Frequencies]] = {
         "llama3": lambda n: frequencies.llama3(plain, factor, low_freq_factor=1.0, high_freq_factor=4.0, trained_length=n),
         "yarn": lambda n: frequencies.yarn(plain, factor, n),
         "yarn, no truncation": lambda n: frequencies.yarn(plain, factor, n, truncate=False),
     }
-    for name, make in made.items():
+    for name, make in scalings.items():
         for length in LENGTHS:
             if _near(values, np.asarray(make(length).values), heard):
                 return {"base": base, "scaling": f"{name}, factor {factor:g}, original length {length}"}

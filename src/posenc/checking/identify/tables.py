@@ -42,20 +42,22 @@ def identity(subject: Subject) -> Identity:
 
 def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identity:
     half = table.shape[-1] // 2
-    found = recognise(table.detach().numpy())
+    recognised = recognise(table.detach().numpy())
     parts = ""
-    if found.formula is None and table.shape[-1] % 2 == 0 and half > 1:  # cosines and sines handed over as a pair
-        found = recognise(table[:, :half].detach().numpy())
+    if recognised.formula is None and table.shape[-1] % 2 == 0 and half > 1:  # cosines and sines handed over as a pair
+        recognised = recognise(table[:, :half].detach().numpy())
         parts = "first half: "
-    formula = found.formula
-    sentence = parts + "; ".join(one.words.en.rstrip(".") for one in found.findings[:3])
+    formula = recognised.formula
+    sentence = parts + "; ".join(finding.words.en.rstrip(".") for finding in recognised.findings[:3])
     if facts.get("token_scale", 1.0) != 1.0:
         sentence = f"tokens times {facts['token_scale']:g}; {sentence}"
     if formula is None:
         module = subject.module
-        learned = module is not None and any(one.requires_grad for one in module.parameters())
-        own = () if learned else (Difference("formula", say("the rows follow no known formula, and nothing learns them")),)
-        return Identity(facts, None, "no known formula: learned, or one of its own", USUAL, own)
+        learned = module is not None and any(parameter.requires_grad for parameter in module.parameters())
+        unknown = (
+            () if learned else (Difference("formula", say("the rows follow no known formula, and nothing learns them")),)
+        )
+        return Identity(facts, None, "no known formula: learned, or one of its own", USUAL, unknown)
     facts |= {
         "layout": formula.layout,
         "base": formula.base,
@@ -63,7 +65,7 @@ def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identit
         "scale": round(formula.scale, 6),
         "denominator": formula.denominator,
         "amplitude": round(formula.amplitude, 6),
-        "arithmetic": found.arithmetic,
+        "arithmetic": recognised.arithmetic,
     }
     differences, convention = _differences(formula, facts), None
     if not differences:
@@ -76,23 +78,23 @@ def _of(subject: Subject, table: torch.Tensor, facts: dict[str, Any]) -> Identit
 
 def _differences(formula: Formula, facts: dict[str, Any]) -> tuple[Difference, ...]:
     """From the sinusoids that are known, and from a RoPE cache, which has any base."""
-    found = []
+    differences = []
     cache = formula.layout.startswith("rope_") or (formula.layout == "cos_sin" and "token_scale" not in facts)
     if formula.layout == "per_channel":
-        found.append(Difference("layout", say("every channel has its own frequency")))
+        differences.append(Difference("layout", say("every channel has its own frequency")))
     elif not cache and (formula.layout, formula.denominator) not in KNOWN:
-        found.append(Difference("layout", say("no known table has this order of channels with this denominator")))
+        differences.append(Difference("layout", say("no known table has this order of channels with this denominator")))
     if formula.base_seen and formula.base != 10_000 and not cache:
         slip = say("base {base:g} instead of 10 000", base=formula.base)
         half = say("base 100 instead of 10 000: the same as half of the exponent, i/d for 2i/d")
-        found.append(Difference("base", half if formula.base == 100 else slip))
+        differences.append(Difference("base", half if formula.base == 100 else slip))
     if formula.offset:
-        found.append(Difference("offset", say("row 0 is position {offset:g}", offset=formula.offset)))
+        differences.append(Difference("offset", say("row 0 is position {offset:g}", offset=formula.offset)))
     if formula.scale != 1:
-        found.append(Difference("scale", say("positions count in steps of {scale:.6g}", scale=formula.scale)))
+        differences.append(Difference("scale", say("positions count in steps of {scale:.6g}", scale=formula.scale)))
     if abs(formula.amplitude - 1) > 1e-6:
-        found.append(Difference("amplitude", say("all numbers are multiplied by {size:.6g}", size=formula.amplitude)))
+        differences.append(Difference("amplitude", say("all numbers are multiplied by {size:.6g}", size=formula.amplitude)))
     scale = facts.get("token_scale", 1.0)
     if min(abs(scale - 1), abs(scale - formula.width**0.5)) > 1e-3:
-        found.append(Difference("token_scale", say("tokens are multiplied by {scale:g}", scale=scale)))
-    return tuple(found)
+        differences.append(Difference("token_scale", say("tokens are multiplied by {scale:g}", scale=scale)))
+    return tuple(differences)

@@ -100,11 +100,11 @@ def listed_equals_counted(encoding: PositionalEncoding, setting: Setting) -> Ite
         yield within(known, expected, tolerance(setting.dtype, expected) + of_angle, f"from {start}")
         listed = Positions.at(counted.coords.clone())
         every = torch.arange(setting.length, device=setting.device)
-        for (seam, mine, _), (_, theirs, _) in zip(
+        for (seam, actual, _), (_, reference, _) in zip(
             world.rows(encoding, counted, every), world.rows(encoding, listed, every), strict=True
         ):
-            allowed = tolerance(setting.dtype, theirs) + of_angle
-            yield within(mine, theirs, allowed, f"{seam} from {start}")
+            allowed = tolerance(setting.dtype, reference) + of_angle
+            yield within(actual, reference, allowed, f"{seam} from {start}")
 
 
 @breaks("position ignored")
@@ -164,8 +164,8 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> It
     x = world.x[:1]
     packed = world.output(encoding, x, Positions.packed(ends, device=setting.device))
     for begin, end in itertools.pairwise(ends):
-        alone = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
-        yield close(packed[:, :, begin:end], alone, setting.dtype, f"document {begin}:{end}")
+        separate = world.output(encoding, x[:, begin:end], Positions.arange(1, end - begin, device=setting.device))
+        yield close(packed[:, :, begin:end], separate, setting.dtype, f"document {begin}:{end}")
     q, k, v, at = world.heads(encoding, x, Positions.packed(ends, device=setting.device))
     first, second = slice(0, ends[1]), slice(ends[1], ends[2])
     elsewhere = world.attend(
@@ -179,7 +179,7 @@ def packed_equals_separate(encoding: PositionalEncoding, setting: Setting) -> It
 def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """Padding on either side changes nothing for real tokens, and padded rows stay finite."""
     world, pad = World(setting), 3
-    alone = world.output(
+    unpadded = world.output(
         encoding, world.x[:, pad:-pad], Positions.arange(setting.batch, setting.length - 2 * pad, device=setting.device)
     )
     mask = torch.zeros(setting.batch, setting.length, dtype=torch.long, device=setting.device)
@@ -187,7 +187,7 @@ def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> It
     padded = world.output(encoding, world.x, Positions.from_mask(mask))
     if not bool(torch.isfinite(padded).all()):
         raise LawBroken("padded rows are not finite")
-    yield close(padded[:, :, pad:-pad], alone, setting.dtype, "real tokens")
+    yield close(padded[:, :, pad:-pad], unpadded, setting.dtype, "real tokens")
 
 
 @breaks("batch mates", length=1)
@@ -198,8 +198,8 @@ def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) ->
     together = world.output(encoding, world.x[:2], Positions.arange(2, setting.length, start, device=setting.device))
     for row in range(2):
         at = Positions.arange(1, setting.length, int(start[row]), device=setting.device)
-        alone = world.output(encoding, world.x[row : row + 1], at)
-        yield close(together[row : row + 1], alone, setting.dtype, f"row {row}")
+        separate = world.output(encoding, world.x[row : row + 1], at)
+        yield close(together[row : row + 1], separate, setting.dtype, f"row {row}")
 
 
 @breaks("position ignored")
@@ -236,7 +236,7 @@ def shift_invariance(encoding: PositionalEncoding, setting: Setting) -> Iterator
     apart = Positions.at(APART * world.plain().coords)
     for at, by in ((world.plain(), 37), (world.plain(), FAR), (apart, 37)):
         try:
-            expected, shifted = (world.output(exact, world.x, one) for one in (at, at.shift(by)))
+            expected, shifted = (world.output(exact, world.x, positions) for positions in (at, at.shift(by)))
         except ValueError:
             if by == 37 and at is not apart:
                 raise
@@ -257,9 +257,9 @@ def head_slices(encoding: PositionalEncoding, setting: Setting) -> Iterator[Meas
     half = setting.n_heads // 2
     for part in (slice(0, half), slice(half, setting.n_heads)):
         try:
-            mine = encoding.heads(part.start, part.stop)
+            sliced = encoding.heads(part.start, part.stop)
         except NotImplementedError as why:  # its heads read one another
             raise NotApplicable(str(why)) from why
-        out = world.attend(mine, q[:, part], k[:, part], v[:, part], mine.read_hidden(x, plain))
-        theirs = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
-        yield close(out, theirs, setting.dtype, f"heads {part.start}:{part.stop}")
+        out = world.attend(sliced, q[:, part], k[:, part], v[:, part], sliced.read_hidden(x, plain))
+        reference = whole[:, part.start * encoding.query_copies : part.stop * encoding.query_copies]
+        yield close(out, reference, setting.dtype, f"heads {part.start}:{part.stop}")

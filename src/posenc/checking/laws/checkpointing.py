@@ -43,12 +43,12 @@ def checkpointed_equals_plain(encoding: PositionalEncoding, setting: Setting) ->
         for kind, run in kinds.items():
             what = f"{kind}{' under autocast' if autocast else ''}"
             try:
-                found = _trained(encoding, world, run, autocast)
+                results = _trained(encoding, world, run, autocast)
             except CheckpointError as error:
-                said = str(error).splitlines()[0]
-                raise LawBroken(f"{what}: {said}") from error
-            for mine, theirs in zip(found, expected, strict=True):
-                yield close(mine, theirs, dtype, what)
+                message = str(error).splitlines()[0]
+                raise LawBroken(f"{what}: {message}") from error
+            for actual, reference in zip(results, expected, strict=True):
+                yield close(actual, reference, dtype, what)
 
 
 def _trained(encoding: PositionalEncoding, world: World, run: Run, autocast: bool) -> list[Tensor]:
@@ -58,8 +58,8 @@ def _trained(encoding: PositionalEncoding, world: World, run: Run, autocast: boo
     with torch.autocast(torch.device(world.setting.device).type, dtype=torch.bfloat16, enabled=autocast):
         out = run(lambda x: world.output(model, x, at), x)
         (out * world.draw("upstream", *out.shape)).sum().backward()
-    leaves = [x, *model.parameters()]
-    return [out.detach(), *(torch.zeros_like(one) if one.grad is None else one.grad for one in leaves)]
+    inputs = [x, *model.parameters()]
+    return [out.detach(), *(torch.zeros_like(tensor) if tensor.grad is None else tensor.grad for tensor in inputs)]
 
 
 def _selective() -> Any:

@@ -48,7 +48,7 @@ def errors_allowed(reference: dict[str, Tensor], true: dict[str, Tensor], dtype:
     roundings, both of the largest among the outputs or among the gradients."""
     kinds = ([name for name in true if ("gradient of" in name) == of_gradients] for of_gradients in (False, True))
     return {
-        name: max(2 * difference(reference[one], true[one]) + tolerance(dtype, true[one]) for one in kind)
+        name: max(2 * difference(reference[result], true[result]) + tolerance(dtype, true[result]) for result in kind)
         for kind in kinds
         for name in kind
     }

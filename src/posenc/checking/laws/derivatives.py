@@ -30,8 +30,8 @@ def gradients(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measur
     wide = World(replace(setting, dtype=torch.float64))
     expected = small_gradients(exact, wide, "reference")
     for impl in expressible(exact, setting.device):
-        for mine, theirs in zip(small_gradients(exact, wide, impl), expected, strict=True):
-            yield close(mine, theirs, torch.float64, f"backend {impl}")
+        for actual, reference in zip(small_gradients(exact, wide, impl), expected, strict=True):
+            yield close(actual, reference, torch.float64, f"backend {impl}")
 
 
 @breaks("gradient")
@@ -42,23 +42,23 @@ def gradients_agree(encoding: PositionalEncoding, setting: Setting) -> Iterator[
     exact = small_gradients(copy.deepcopy(encoding).double(), wide, "reference")
     reference = small_gradients(encoding, world, "reference")
     for impl in (*expressible(encoding, setting.device), "auto"):
-        for mine, theirs, true in zip(small_gradients(encoding, world, impl), reference, exact, strict=True):
-            allowed = 2 * difference(theirs, true) + tolerance(setting.dtype, true)
-            yield within(mine, true, allowed, f"backend {impl}")
+        for actual, of_reference, true in zip(small_gradients(encoding, world, impl), reference, exact, strict=True):
+            allowed = 2 * difference(of_reference, true) + tolerance(setting.dtype, true)
+            yield within(actual, true, allowed, f"backend {impl}")
 
 
 def small_gradients(encoding: PositionalEncoding, world: World, impl: str) -> list[Tensor]:
     x = world.x.clone().requires_grad_()
     q, k, v, at = world.heads(encoding, x, world.plain())
     out = world.attend(encoding, q, k, v, at, impl=impl)
-    wanted = {"x": x, **{name: one for name, one in encoding.named_parameters() if one.requires_grad}}
+    wanted = {"x": x, **{name: parameter for name, parameter in encoding.named_parameters() if parameter.requires_grad}}
     return list(gradients_of(out, world.draw("upstream", *out.shape), wanted).values())
 
 
-def gradients_of(out: Tensor, upstream: Tensor, leaves: dict[str, Tensor]) -> dict[str, Tensor]:
+def gradients_of(out: Tensor, upstream: Tensor, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
     """The gradient of each leaf, where `upstream` comes back for the output; zeros for those without one."""
-    grads = torch.autograd.grad(out, list(leaves.values()), upstream, allow_unused=True, retain_graph=True)
+    grads = torch.autograd.grad(out, list(inputs.values()), upstream, allow_unused=True, retain_graph=True)
     return {
         f"gradient of {name}": torch.zeros_like(of) if grad is None else grad
-        for (name, of), grad in zip(leaves.items(), grads, strict=True)
+        for (name, of), grad in zip(inputs.items(), grads, strict=True)
     }

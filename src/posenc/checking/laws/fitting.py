@@ -24,10 +24,10 @@ def fitting(encoding: PositionalEncoding, setting: Setting | None) -> Setting:
             f"encoding: {type(encoding).__name__} reads {encoding.axes} coordinates per token, and tokens of "
             "laws have one; wrap it in an encoding of one coordinate that says where each token lies"
         )
-    said = _said(encoding)
+    sizes = _said(encoding)
     if setting is None:
-        return _setting(encoding, said)
-    wrong = {name: sizes for name, sizes in said.items() if getattr(setting, name) not in sizes}
+        return _setting(encoding, sizes)
+    wrong = {name: sizes for name, sizes in sizes.items() if getattr(setting, name) not in sizes}
     if wrong:
         built = ", ".join(f"{name}={_shown(sizes)}" for name, sizes in wrong.items())
         got = ", ".join(f"{name}={getattr(setting, name)}" for name in wrong)
@@ -39,7 +39,7 @@ def fitting(encoding: PositionalEncoding, setting: Setting | None) -> Setting:
 
 def _said(encoding: PositionalEncoding) -> dict[str, set[int]]:
     """The sizes that the encoding and its parts are built for."""
-    said: dict[str, set[int]] = {}
+    sizes_of: dict[str, set[int]] = {}
     for part in encoding.modules():
         if not isinstance(part, PositionalEncoding):
             continue
@@ -48,21 +48,21 @@ def _said(encoding: PositionalEncoding) -> dict[str, set[int]]:
             sizes.append(("d_model" if part.reads == "hidden" else "d_head", part.configuration.get("d_in")))
         for name, size in sizes:
             if isinstance(size, int) and checks.is_whole(size):
-                said.setdefault(name, set()).add(size)
-    return said
+                sizes_of.setdefault(name, set()).add(size)
+    return sizes_of
 
 
-def _setting(encoding: PositionalEncoding, said: dict[str, set[int]]) -> Setting:
+def _setting(encoding: PositionalEncoding, sizes_of: dict[str, set[int]]) -> Setting:
     usual = Setting()
-    for name, sizes in said.items():
+    for name, sizes in sizes_of.items():
         if len(sizes) > 1:
             raise ValueError(f"encoding: its parts are built for {name}={_shown(sizes)}, expected one size; give a setting")
-    d_model, n_heads, d_head = (next(iter(said.get(name, {0}))) for name in SIZES)
+    d_model, n_heads, d_head = (next(iter(sizes_of.get(name, {0}))) for name in SIZES)
     n_heads = n_heads or (d_model // d_head if d_model and d_head else usual.n_heads)
     d_head = d_head or (d_model // n_heads if d_model else usual.d_head)
     d_model = d_model or n_heads * d_head
     if not n_heads or not d_head or d_model != n_heads * d_head:
-        built = ", ".join(f"{name}={_shown(sizes)}" for name, sizes in said.items())
+        built = ", ".join(f"{name}={_shown(sizes)}" for name, sizes in sizes_of.items())
         raise ValueError(f"encoding: built for {built}; laws are tried with d_model = n_heads·d_head")
     largest = encoding.largest_position(usual.dtype)
     return Setting(

@@ -52,15 +52,15 @@ def rows_that_see_no_key(encoding: PositionalEncoding, setting: Setting) -> Iter
     world, wide, exact = World(setting), World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
     for case in _blind(encoding, world):
         true, blind = _expected(exact, wide, case)
-        found = {
+        by_impl = {
             impl: _by_backend(encoding, world, case, impl) for impl in (*expressible(encoding, setting.device), "auto")
         }
-        allowed = errors_allowed(found["reference"], true, setting.dtype)
-        for impl, results in found.items():
-            for name, mine in results.items():
+        allowed = errors_allowed(by_impl["reference"], true, setting.dtype)
+        for impl, results in by_impl.items():
+            for name, actual in results.items():
                 what = f"{case.name}: {name} by {impl}"
-                yield within(mine, true[name], allowed[name], what)
-                if name == "output" and bool(mine.masked_select(blind).any()):
+                yield within(actual, true[name], allowed[name], what)
+                if name == "output" and bool(actual.masked_select(blind).any()):
                     raise LawBroken(f"{what}: not zeros for a query that sees no key")
 
 
@@ -94,7 +94,7 @@ class Called(NamedTuple):
 
     arguments: tuple[Tensor, Tensor, Tensor, PositionalEncoding, Positions, Positions]
     options: dict[str, Any]
-    leaves: dict[str, Tensor]
+    inputs: dict[str, Tensor]
 
 
 def _called(encoding: PositionalEncoding, world: World, case: Blind) -> Called:
@@ -103,11 +103,11 @@ def _called(encoding: PositionalEncoding, world: World, case: Blind) -> Called:
     at = encoding.read_hidden(encoding.embed(case.times * x, case.at), case.at)
     at_q = _part(at, case.queries)
     at_k = at_q if case.queries == case.keys else _part(at, case.keys)
-    leaves = {"x": x, **{name: one for name, one in encoding.named_parameters() if one.requires_grad}}
+    inputs = {"x": x, **{name: parameter for name, parameter in encoding.named_parameters() if parameter.requires_grad}}
     options = {**case.options}
     if "sinks" in options:
-        leaves["sinks"] = options["sinks"] = options["sinks"].to(x.dtype).detach().requires_grad_()
-    return Called((q[:, :, case.queries], k[:, :, case.keys], v[:, :, case.keys], encoding, at_q, at_k), options, leaves)
+        inputs["sinks"] = options["sinks"] = options["sinks"].to(x.dtype).detach().requires_grad_()
+    return Called((q[:, :, case.queries], k[:, :, case.keys], v[:, :, case.keys], encoding, at_q, at_k), options, inputs)
 
 
 def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[dict[str, Tensor], Tensor]:
@@ -117,7 +117,7 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     once nothing comes back for it.
     """
     about = f"{case.name} by the reference"
-    arguments, options, leaves = _called(encoding, world, case)
+    arguments, options, inputs = _called(encoding, world, case)
     q, k, v, _, at_q, at_k = arguments
     with torch.no_grad():
         turned = rotated(encoding, q, k, at_q, at_k)
@@ -126,32 +126,32 @@ def _expected(encoding: PositionalEncoding, world: World, case: Blind) -> tuple[
     if not bool(blind.any()):
         raise LawBroken(f"{about}: every query sees a key")
     softmax: Any = own_finish(encoding, world.setting.n_heads, world.setting.d_head) != "weights"
-    found = attend(*arguments, **options, causal=world.setting.causal, impl="reference", return_lse=softmax)
-    out, lse = found if softmax else (found, None)
+    result = attend(*arguments, **options, causal=world.setting.causal, impl="reference", return_lse=softmax)
+    out, lse = result if softmax else (result, None)
     if bool(out.masked_select(blind).any()):
         raise LawBroken(f"{about}: not zeros for a query that sees no key")
     if lse is not None and not torch.equal(blind[..., 0], lse == -torch.inf):
         raise LawBroken(f"{about}: the log-sum-exp is not -inf where no key is seen, and only there")
-    gradients = _checked_gradients(about, out, world.draw("upstream", *out.shape), blind, leaves)
+    gradients = _checked_gradients(about, out, world.draw("upstream", *out.shape), blind, inputs)
     if lse is not None:
-        _checked_gradients(about, lse, world.draw("upstream of sums", *lse.shape), blind[..., 0], leaves)
+        _checked_gradients(about, lse, world.draw("upstream of sums", *lse.shape), blind[..., 0], inputs)
     return {"output": out, **gradients}, blind
 
 
 def _checked_gradients(
-    about: str, result: Tensor, upstream: Tensor, blind: Tensor, leaves: dict[str, Tensor]
+    about: str, result: Tensor, upstream: Tensor, blind: Tensor, inputs: dict[str, Tensor]
 ) -> dict[str, Tensor]:
     """All gradients. Raises LawBroken unless they are the same where nothing comes back for queries that see no key."""
-    found, silenced = (gradients_of(result, given, leaves) for given in (upstream, upstream.masked_fill(blind, 0)))
-    for name, mine in found.items():
-        if not (measured := same(mine, silenced[name], f"{name}, {about}")).holds:
+    gradients, silenced = (gradients_of(result, g, inputs) for g in (upstream, upstream.masked_fill(blind, 0)))
+    for name, actual in gradients.items():
+        if not (measured := same(actual, silenced[name], f"{name}, {about}")).holds:
             raise LawBroken(str(measured))
-    return found
+    return gradients
 
 
 def _by_backend(encoding: PositionalEncoding, world: World, case: Blind, impl: str) -> dict[str, Tensor]:
     """The output and all gradients; by "auto" the output alone, without a record. Nothing where the backend refuses."""
-    arguments, options, leaves = _called(encoding, world, case)
+    arguments, options, inputs = _called(encoding, world, case)
     if impl == "auto":
         with torch.no_grad():
             return {"output": attend(*arguments, **options, causal=world.setting.causal)}
@@ -161,7 +161,7 @@ def _by_backend(encoding: PositionalEncoding, world: World, case: Blind, impl: s
         if "use impl=" not in str(error):
             raise
         return {}
-    return {"output": out, **gradients_of(out, world.draw("upstream", *out.shape), leaves)}
+    return {"output": out, **gradients_of(out, world.draw("upstream", *out.shape), inputs)}
 
 
 def _part(at: Positions, part: slice) -> Positions:

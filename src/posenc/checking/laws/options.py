@@ -81,8 +81,8 @@ def options_agree(encoding: PositionalEncoding, setting: Setting) -> Iterator[Me
         last = at.narrow(setting.length - 1, setting.length)
         for options in ({"window": (3, 0)}, {"chunk": 5}):  # of the cached keys only those inside are read
             whole = attend(q, k, v, encoding, at, impl="reference", **options)[:, :, -1:]
-            alone = attend(q[:, :, -1:], k, v, encoding, last, at, **options)
-            yield close(alone, whole, setting.dtype, f"{' '.join(options)} of one token")
+            single = attend(q[:, :, -1:], k, v, encoding, last, at, **options)
+            yield close(single, whole, setting.dtype, f"{' '.join(options)} of one token")
 
 
 def _must_refuse(call: Callable[[], Any], what: str) -> None:

@@ -61,11 +61,11 @@ def _added(function: Any, bug: str, **least: int) -> Law:
     @functools.wraps(function)
     def raising(encoding: PositionalEncoding, setting: Setting) -> None:
         try:
-            found = decisive(function(encoding, setting))
+            measured = decisive(function(encoding, setting))
         except LawBroken as error:
             raise LawBroken(f"{name}: {label(encoding)}: {error}") from error
-        if not found.holds:
-            raise LawBroken(f"{name}: {label(encoding)}: {found}")
+        if not measured.holds:
+            raise LawBroken(f"{name}: {label(encoding)}: {measured}")
 
     name = function.__name__
     engine.LAWS.setdefault("encoding", {})[name] = engine.Law(name, bug, ({},), least, True, measure)
@@ -81,9 +81,9 @@ def check(encoding: PositionalEncoding, setting: Setting | None = None, laws: Se
     encoding or a backend that cannot express it. Laws that are not applicable are passed over.
     """
     setting = fitting(encoding, setting)
-    for one in engine.chosen("encoding", laws):
+    for law in engine.chosen("encoding", laws):
         try:
-            LAWS[one.name](encoding, setting)
+            LAWS[law.name](encoding, setting)
         except NotApplicable:
             continue
 
@@ -95,7 +95,7 @@ def report(encoding: PositionalEncoding, setting: Setting | None = None, laws: S
     Raises ValueError for an unknown law, and for a setting that does not fit the encoding.
     """
     setting = fitting(encoding, setting)
-    return [_result(one, encoding, setting) for one in engine.chosen("encoding", laws)]
+    return [_result(law, encoding, setting) for law in engine.chosen("encoding", laws)]
 
 
 def _result(law: engine.Law, encoding: PositionalEncoding, setting: Setting) -> Result:

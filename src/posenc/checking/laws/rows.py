@@ -71,8 +71,8 @@ def _lengths(encoding: PositionalEncoding, world: World, at: Positions) -> list[
     x = world.draw("heads", setting.batch, setting.n_heads, setting.length, setting.d_head)
     dtype = working_dtype(x.dtype)
     at = encoding.read_hidden(encoding.embed(world.x, at), at)
-    found = []
+    lengths = []
     for side, copies in (("query", encoding.query_copies), ("key", 1)):
         turned = encoding.rotate(x, at, side).to(dtype).norm(dim=-1)  # type: ignore[arg-type]
-        found.append((side, turned, x.to(dtype).norm(dim=-1).repeat_interleave(copies, dim=1)))
-    return found
+        lengths.append((side, turned, x.to(dtype).norm(dim=-1).repeat_interleave(copies, dim=1)))
+    return lengths

@@ -76,10 +76,10 @@ def _serves(
     """Raises LawBroken unless every backend gives zeros of the right shape, forwards and backwards, or refuses by name."""
     q, k, v = (x.detach().requires_grad_() for x in tensors)
     expected = q.new_zeros(q.shape[0], q.shape[1] * encoding.query_copies, q.shape[2], v.shape[3])
-    given: list[dict[str, Any]] = [{}, {"window": (3, 0)}, {"chunk": 5}]
-    given += [{"mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=q.device)}]
+    cases: list[dict[str, Any]] = [{}, {"window": (3, 0)}, {"chunk": 5}]
+    cases += [{"mask": torch.ones(1, 1, 1, 1, dtype=torch.bool, device=q.device)}]
     if own_finish(encoding, q.shape[1], v.shape[3]) != "weights":
-        given += [{"return_lse": True}, {"sinks": world.draw("sinks", expected.shape[1])}]
+        cases += [{"return_lse": True}, {"sinks": world.draw("sinks", expected.shape[1])}]
     for impl in (*expressible(encoding, world.setting.device), "auto"):
         with _served(f"{about} by {impl}"):
             try:
@@ -88,19 +88,19 @@ def _serves(
                 if impl == "auto" or "use impl=" not in str(error):
                     raise
                 continue
-            found = [out]
+            results = [out]
             if out.requires_grad:
-                found += gradients_of(out, torch.ones_like(out), {"q": q, "k": k, "v": v}).values()
-            for mine, zeros in zip(found, (expected, q, k, v), strict=False):
-                _is_filled(mine, 0.0, zeros.shape, f"{about} by {impl}")
-    for options in given:
-        said = f"{about}{''.join(f', {name}' for name in options)}"
-        with torch.no_grad(), _served(said):
-            found = attend(q, k, v, encoding, at_q, at_k, causal=world.setting.causal, **options)
-        out, lse = found if isinstance(found, tuple) else (found, None)
-        _is_filled(out, 0.0, expected.shape, said)
+                results += gradients_of(out, torch.ones_like(out), {"q": q, "k": k, "v": v}).values()
+            for actual, zeros in zip(results, (expected, q, k, v), strict=False):
+                _is_filled(actual, 0.0, zeros.shape, f"{about} by {impl}")
+    for options in cases:
+        what = f"{about}{''.join(f', {name}' for name in options)}"
+        with torch.no_grad(), _served(what):
+            results = attend(q, k, v, encoding, at_q, at_k, causal=world.setting.causal, **options)
+        out, lse = results if isinstance(results, tuple) else (results, None)
+        _is_filled(out, 0.0, expected.shape, what)
         if lse is not None:
-            _is_filled(lse, -torch.inf, expected.shape[:3], f"{said}: log-sum-exp")
+            _is_filled(lse, -torch.inf, expected.shape[:3], f"{what}: log-sum-exp")
 
 
 def _is_filled(x: Tensor, number: float, shape: torch.Size, about: str) -> None:
@@ -138,45 +138,45 @@ def width_of_values(encoding: PositionalEncoding, setting: Setting) -> Iterator[
     """
     world, wide, exact = World(setting), World(replace(setting, dtype=torch.float64)), copy.deepcopy(encoding).double()
     for width in (1, setting.d_head // 2 + 1, setting.d_head + 3):
-        about, found, refused = f"values of {width} channels", dict[str, dict[str, Tensor]](), []
+        about, by_impl, refused = f"values of {width} channels", dict[str, dict[str, Tensor]](), []
         for impl in (*expressible(encoding, setting.device), "auto"):
             try:
-                found[impl] = _of_width(encoding, world, width, impl)
+                by_impl[impl] = _of_width(encoding, world, width, impl)
             except ValueError as error:
                 if re.search(r"\bv\b", str(error)):
                     refused.append(impl)
                 elif impl == "auto" or "use impl=" not in str(error):
                     raise
-        if refused and found:
-            raise LawBroken(f"{about}: {refused[0]} refuses them, {next(iter(found))} does not")
+        if refused and by_impl:
+            raise LawBroken(f"{about}: {refused[0]} refuses them, {next(iter(by_impl))} does not")
         if refused:
             continue
         true = _of_width(exact, wide, width, "reference", filled=True)
-        for name, mine in _of_width(exact, wide, width, "reference").items():
-            yield close(mine, true[name], torch.float64, f"{about}: {name} by the reference")
-        allowed = errors_allowed(found["reference"], true, setting.dtype)
-        for impl, results in found.items():
-            for name, mine in results.items():
-                yield within(mine, true[name], allowed[name], f"{about}: {name} by {impl}")
+        for name, actual in _of_width(exact, wide, width, "reference").items():
+            yield close(actual, true[name], torch.float64, f"{about}: {name} by the reference")
+        allowed = errors_allowed(by_impl["reference"], true, setting.dtype)
+        for impl, results in by_impl.items():
+            for name, actual in results.items():
+                yield within(actual, true[name], allowed[name], f"{about}: {name} by {impl}")
 
 
 def _of_width(encoding: PositionalEncoding, world: World, width: int, impl: str, filled: bool = False) -> dict[str, Tensor]:
     """The output over values of that width, and gradients; `filled`: by calls with values of the heads' width each."""
     setting, d_head = world.setting, world.setting.d_head
     q, k, _, at = world.heads(encoding, world.x, world.plain())
-    leaves = {"q": q, "k": k, "v": world.draw("values", *k.shape[:3], width)}
-    q, k, v = leaves.values()
-    leaves = {name: one.detach().requires_grad_() for name, one in leaves.items()}
+    inputs = {"q": q, "k": k, "v": world.draw("values", *k.shape[:3], width)}
+    q, k, v = inputs.values()
+    inputs = {name: tensor.detach().requires_grad_() for name, tensor in inputs.items()}
 
     def called(v: Tensor) -> Tensor:
-        return attend(leaves["q"], leaves["k"], v, encoding, at, causal=setting.causal, impl=impl)
+        return attend(inputs["q"], inputs["k"], v, encoding, at, causal=setting.causal, impl=impl)
 
     if not filled:
-        out = called(leaves["v"])
+        out = called(inputs["v"])
     else:
-        parts = leaves["v"].split(d_head, dim=3)
+        parts = inputs["v"].split(d_head, dim=3)
         out = torch.cat([called(F.pad(x, (0, d_head - x.shape[3])))[..., : x.shape[3]] for x in parts], dim=3)
     with torch.no_grad():
         unrecorded = out if filled else called(v)
-    gradients = gradients_of(out, world.draw("upstream", *out.shape), leaves)
+    gradients = gradients_of(out, world.draw("upstream", *out.shape), inputs)
     return {"output": out, "output without gradients": unrecorded, **gradients}

@@ -60,10 +60,10 @@ def _survive(
 def _poisoned(copied: PositionalEncoding, original: PositionalEncoding) -> PositionalEncoding:
     """The copy, with numbers in its parameters and buffers that a careless engine may leave behind, then those of the
     original's state dict."""
-    for mine in (*copied.parameters(), *copied.buffers()):
-        mine.fill_(7.7e4)
-    for mine, theirs in zip(copied.parameters(), original.parameters(), strict=True):
-        mine.data = mine.data.to(theirs.dtype)
+    for tensor in (*copied.parameters(), *copied.buffers()):
+        tensor.fill_(7.7e4)
+    for tensor, source in zip(copied.parameters(), original.parameters(), strict=True):
+        tensor.data = tensor.data.to(source.dtype)
     copied.load_state_dict(copy.deepcopy(original.state_dict()))
     return copied
 
@@ -88,14 +88,14 @@ def casts_keep_positions_exact(encoding: PositionalEncoding, setting: Setting) -
             rounded = cast.get_parameter(name)
             if rounded.dtype != exact.dtype or not torch.equal(rounded, exact):
                 raise LawBroken(f"{name} is {rounded.dtype} after {dtype}")
-        near = {what: difference(mine, theirs) for what, mine, theirs in _both(cast, encoding, world, plain)}
+        near = {what: difference(actual, reference) for what, actual, reference in _both(cast, encoding, world, plain)}
         try:
             far = _both(cast, encoding, world, spread)
         except ValueError:  # it refuses positions so far away
             continue
-        for what, mine, theirs in far:
-            allowed = 4 * near[what] + torch.finfo(torch.bfloat16).eps / 2 * float(theirs.detach().abs().max())
-            yield within(mine, theirs, allowed, f"{what} in {dtype} up to position {FAR}")
+        for what, actual, reference in far:
+            allowed = 4 * near[what] + torch.finfo(torch.bfloat16).eps / 2 * float(reference.detach().abs().max())
+            yield within(actual, reference, allowed, f"{what} in {dtype} up to position {FAR}")
 
 
 def _exact_parameters(encoding: PositionalEncoding) -> Iterator[tuple[str, nn.Parameter]]:
@@ -111,20 +111,20 @@ def _both(
     cast: PositionalEncoding, encoding: PositionalEncoding, world: World, at: Positions
 ) -> list[tuple[str, Tensor, Tensor]]:
     """(what, of the cast encoding, of the other) for everything that an encoding gives to attention."""
-    found = []
-    for one in (cast, encoding):
+    both = []
+    for module in (cast, encoding):
         every = torch.arange(at.length, device=at.coords.device)
-        q, k, _, read = world.heads(one, world.x, at)
-        seams = [(seam, whole) for seam, whole, _ in world.rows(one, at, every)]
-        q, k = one.rotate(q, read, "query"), one.rotate(k, read, "key")
+        q, k, _, read = world.heads(module, world.x, at)
+        seams = [(seam, whole) for seam, whole, _ in world.rows(module, at, every)]
+        q, k = module.rotate(q, read, "query"), module.rotate(k, read, "key")
         keys = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
-        if (term := one.bias(q, keys, read, read)) is not None:
+        if (term := module.bias(q, keys, read, read)) is not None:
             b, h, i, j = torch.meshgrid(
                 *(torch.arange(n, device=q.device) for n in (*q.shape[:3], k.shape[2])), indexing="ij"
             )
             seams.append(("bias", term(b, h, i, j).tril()))  # a causal one says nothing of later keys
-        found.append(seams)
-    return [(what, mine, theirs) for (what, mine), (_, theirs) in zip(*found, strict=True)]
+        both.append(seams)
+    return [(what, actual, reference) for (what, actual), (_, reference) in zip(*both, strict=True)]
 
 
 @breaks("default dtype")
@@ -134,8 +134,8 @@ def default_dtype_does_not_matter(encoding: PositionalEncoding, setting: Setting
     expected = world.output(encoding, world.x, world.plain())
     for dtype in (torch.bfloat16, torch.float64):
         with default_dtype(dtype):
-            found = world.output(encoding, world.x, world.plain())
-        yield same(found, expected, f"default dtype {dtype}")
+            actual = world.output(encoding, world.x, world.plain())
+        yield same(actual, expected, f"default dtype {dtype}")
 
 
 @breaks("autocast")
@@ -161,10 +161,10 @@ def inference_mode_does_not_matter(encoding: PositionalEncoding, setting: Settin
     """
     world, encoding = World(setting), copy.deepcopy(encoding)  # which gets gradients
     with torch.inference_mode():
-        found = world.output(encoding, world.x, world.plain())
+        result = world.output(encoding, world.x, world.plain())
     with torch.no_grad():
         ungraded = world.output(encoding, world.x, world.plain())
-    yield same(found.clone(), ungraded, "inference mode")
+    yield same(result.clone(), ungraded, "inference mode")
     try:
         trained = world.output(encoding, world.x.clone().requires_grad_(), world.plain())
         if trained.requires_grad:

@@ -46,28 +46,28 @@ def _try(model: _Model, names: list[str], world: World) -> Iterator[Measured]:
     """The law, for the tokens and the parameters of those names."""
     parameters = dict(model.encoding.named_parameters())
     point = [world.x, *(parameters[name].detach() for name in names)]
-    along = [world.draw(f"along {n}", *one.shape) for n, one in enumerate(point)]
+    along = [world.draw(f"along {n}", *tensor.shape) for n, tensor in enumerate(point)]
 
-    def output(x: Tensor, *given: Tensor) -> Tensor:
-        swapped = {f"encoding.{name}": one for name, one in zip(names, given, strict=True)}
+    def output(x: Tensor, *values: Tensor) -> Tensor:
+        swapped = {f"encoding.{name}": value for name, value in zip(names, values, strict=True)}
         out: Tensor = torch.func.functional_call(model, swapped, (x,))
         return out
 
-    def loss(*given: Tensor) -> Tensor:
-        return (output(*given) * upstream).sum()
+    def loss(*values: Tensor) -> Tensor:
+        return (output(*values) * upstream).sum()
 
     upstream = world.draw("upstream", *output(*point).shape)
     gradient = torch.func.grad(loss, argnums=tuple(range(len(point))))
 
     tangent = torch.func.jvp(output, tuple(point), tuple(along))[1]
-    yield from _near("jvp and finite differences", [tangent], _differences(lambda *given: [output(*given)], point, along))
-    recorded = [one.clone().requires_grad_() for one in point]
+    yield from _near("jvp and finite differences", [tangent], _differences(lambda *values: [output(*values)], point, along))
+    recorded = [tensor.clone().requires_grad_() for tensor in point]
     yield from _near("torch.func.grad and backward", gradient(*point), _gradients(loss(*recorded), recorded))
     both = torch.stack([world.x, world.draw("more", *world.x.shape)])
-    looped = torch.stack([output(one, *point[1:]) for one in both])
+    looped = torch.stack([output(tokens, *point[1:]) for tokens in both])
     yield from _near("vmap and a loop", [torch.func.vmap(lambda x: output(x, *point[1:]))(both)], [looped])
 
-    expected = _differences(lambda *given: _gradients_at(loss, given), point, along)
+    expected = _differences(lambda *values: _gradients_at(loss, values), point, along)
     forward_over_reverse = torch.func.jvp(gradient, tuple(point), tuple(along))[1]
     yield from _near("jvp of grad and finite differences", forward_over_reverse, expected)
     try:
@@ -93,22 +93,22 @@ class _Model(nn.Module):
 
 def _differences(function: Callable[..., TENSORS], point: TENSORS, along: TENSORS) -> list[Tensor]:
     """The central differences of every result."""
-    ahead, behind = (function(*(one + step * a for one, a in zip(point, along, strict=True))) for step in (STEP, -STEP))
+    ahead, behind = (function(*(value + step * a for value, a in zip(point, along, strict=True))) for step in (STEP, -STEP))
     return [(a - b) / (2 * STEP) for a, b in zip(ahead, behind, strict=True)]
 
 
 def _gradients_at(loss: Callable[..., Tensor], point: TENSORS) -> list[Tensor]:
-    recorded = [one.detach().clone().requires_grad_() for one in point]
+    recorded = [tensor.detach().clone().requires_grad_() for tensor in point]
     return _gradients(loss(*recorded), recorded)
 
 
 def _gradients(loss: Tensor, of: TENSORS, create_graph: bool = False) -> list[Tensor]:
     if not loss.requires_grad:
-        return [torch.zeros_like(one) for one in of]
-    found = torch.autograd.grad(loss, of, create_graph=create_graph, allow_unused=True)
-    return [torch.zeros_like(one) if gradient is None else gradient for gradient, one in zip(found, of, strict=True)]
+        return [torch.zeros_like(x) for x in of]
+    gradients = torch.autograd.grad(loss, of, create_graph=create_graph, allow_unused=True)
+    return [torch.zeros_like(x) if g is None else g for g, x in zip(gradients, of, strict=True)]
 
 
 def _near(what: str, actual: TENSORS, expected: TENSORS) -> Iterator[Measured]:
-    for mine, theirs in zip(actual, expected, strict=True):
-        yield within(mine, theirs, ALLOWED * max(float(theirs.detach().abs().max()), 1.0), what)
+    for result, reference in zip(actual, expected, strict=True):
+        yield within(result, reference, ALLOWED * max(float(reference.detach().abs().max()), 1.0), what)

@@ -169,9 +169,9 @@ class World:
         """(seam, rows of the whole, the same rows computed alone)."""
         x = self.x
         heads = self.draw("rows", self.setting.batch, self.setting.n_heads, self.setting.length, self.setting.d_head)
-        found = [("embed", encoding.embed(x, at)[:, some], encoding.embed(x[:, some], at.take(some)))]
+        rows = [("embed", encoding.embed(x, at)[:, some], encoding.embed(x[:, some], at.take(some)))]
         at = encoding.read_hidden(encoding.embed(x, at), at)
         for side in get_args(Side):
-            whole, alone = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
-            found.append((f"rotate {side}", whole[:, :, some], alone))
-        return found
+            whole, separate = encoding.rotate(heads, at, side), encoding.rotate(heads[:, :, some], at.take(some), side)
+            rows.append((f"rotate {side}", whole[:, :, some], separate))
+        return rows

@@ -66,26 +66,26 @@ def of_formula(
 ) -> list[Observation]:
     """Findings from the formula alone; `residual` gives those about the fit."""
     layout, per_channel = LAYOUTS[formula.layout], formula.layout == "per_channel"
-    said = [Observation(grave(arithmetic), MISTAKES[arithmetic])] if arithmetic != "exact" else []
+    told = [Observation(grave(arithmetic), MISTAKES[arithmetic])] if arithmetic != "exact" else []
     if per_channel:
-        said.append(_one_angle_each())
-    said.append(Observation("wrong" if per_channel else "good", say("Channels: {layout}.", layout=layout)))
-    said.append(_base(formula))
+        told.append(_one_angle_each())
+    told.append(Observation("wrong" if per_channel else "good", say("Channels: {layout}.", layout=layout)))
+    told.append(_base(formula))
     if transposed:
-        said.append(Observation("note", say("The table is transposed: positions run along its columns.")))
+        told.append(Observation("note", say("The table is transposed: positions run along its columns.")))
     if formula.offset:
-        said.append(Observation("note", say("Row 0 is position {offset:g}.", offset=formula.offset)))
+        told.append(Observation("note", say("Row 0 is position {offset:g}.", offset=formula.offset)))
     if formula.scale != 1:
-        said.append(
+        told.append(
             Observation("note", say("From row to row the position grows by {scale:.6g}, not by 1.", scale=formula.scale))
         )
-    said += _denominator(formula)
+    told += _denominator(formula)
     if formula.amplitude != 1:
-        said.append(_amplitude(formula))
+        told.append(_amplitude(formula))
     if silent:
         which = ", ".join(map(str, silent[:8])) + (" …" if len(silent) > 8 else "")
-        said.append(Observation("note", say("Rows of zeros: {which}; such a row is often kept for padding.", which=which)))
-    return [*said, dtype(dtype_)]
+        told.append(Observation("note", say("Rows of zeros: {which}; such a row is often kept for padding.", which=which)))
+    return [*told, dtype(dtype_)]
 
 
 def grave(arithmetic: Arithmetic) -> Level:
@@ -114,9 +114,9 @@ def _base(formula: Formula) -> Observation:
 
 
 def _denominator(formula: Formula) -> list[Observation]:
-    said = []
+    observations = []
     if formula.denominator == "d/2-1":
-        said.append(
+        observations.append(
             Observation(
                 "note",
                 say(
@@ -126,10 +126,10 @@ def _denominator(formula: Formula) -> list[Observation]:
             )
         )
     if formula.odd == "drop":
-        said.append(Observation("note", say("The width is odd: the last cosine is left out.")))
+        observations.append(Observation("note", say("The width is odd: the last cosine is left out.")))
     if formula.odd == "zero":
-        said.append(Observation("note", say("The width is odd: the last channel is filled with zeros (fairseq).")))
-    return said
+        observations.append(Observation("note", say("The width is odd: the last channel is filled with zeros (fairseq).")))
+    return observations
 
 
 def _amplitude(formula: Formula) -> Observation:
@@ -218,7 +218,7 @@ def rows(numbers: np.ndarray) -> list[Observation]:
     """Findings about any table: the norms of its rows and the similarity of neighbouring rows."""
     norms = np.linalg.norm(numbers, axis=1)
     least, most, mean = f"{norms.min():.4g}", f"{norms.max():.4g}", f"{norms.mean():.4g}"
-    said = [
+    observations = [
         Observation(
             "note",
             say(
@@ -230,7 +230,7 @@ def rows(numbers: np.ndarray) -> list[Observation]:
         )
     ]
     if norms.min() == 0 or len(numbers) < 4:
-        return said
+        return observations
     unit = numbers / norms[:, None]
     half = len(unit) // 2
     near, far = float((unit[1:] * unit[:-1]).sum(1).mean()), float((unit[half:] * unit[:-half]).sum(1).mean())
@@ -241,7 +241,7 @@ def rows(numbers: np.ndarray) -> list[Observation]:
         so = say(" Neighbouring rows are similar, as in many learned tables.")
     else:
         so = say(" Neighbouring rows are not more similar than distant ones.")
-    return [*said, Observation("note", joined((like, so), "", ""))]
+    return [*observations, Observation("note", joined((like, so), "", ""))]
 
 
 def constant(numbers: np.ndarray) -> Observation:

@@ -73,7 +73,7 @@ class Fit:
 @np.errstate(over="ignore", invalid="ignore")
 def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
     """One formula for every layout consistent with the numbers, the best first; `allowed` is the rounding error."""
-    found = []
+    found_fits = []
     width = table.shape[1]
     odds: tuple[Odd, ...] = ("even",) if width % 2 == 0 else ("zero", "drop") if not table[:, -1].any() else ("drop",)
     for odd in odds:
@@ -82,13 +82,13 @@ def fits(table: np.ndarray, rows: np.ndarray, allowed: float) -> list[Fit]:
             if not _possible(layout, table, odd) or (curve := start(table, rows, layout, odd)) is None:
                 continue
             turning = table[:, : len(curve.index)]
-            one = _rounded(layout, odd, _grown(curve, turning, rows, allowed), turning, rows, allowed)
-            if not _sensible(one):
+            fit = _rounded(layout, odd, _grown(curve, turning, rows, allowed), turning, rows, allowed)
+            if not _sensible(fit):
                 continue
-            found.append(one)
-            if one.off <= 2 * allowed:
-                return [one]
-    return sorted(found, key=lambda one: one.off)
+            found_fits.append(fit)
+            if fit.off <= 2 * allowed:
+                return [fit]
+    return sorted(found_fits, key=lambda fit: fit.off)
 
 
 def _sensible(fit: Fit) -> bool:
@@ -235,7 +235,7 @@ def _fitted(curve: Curve, table: np.ndarray, rows: np.ndarray, free: tuple[bool,
         kept = np.abs(error) <= 8 * np.quantile(np.abs(error), 0.9) + 1e-300
         speed = np.exp(small.log_scale - small.slope * small.index)
         moves = [slope * speed, slope * angle, -slope * angle * small.index]
-        columns = [small.amplitude * move for move, one in zip(moves, free, strict=True) if one] + [wave]
+        columns = [small.amplitude * move for move, is_free in zip(moves, free, strict=True) if is_free] + [wave]
         matrix = np.stack([np.broadcast_to(column, table.shape)[kept] for column in columns], axis=1)
         if not np.isfinite(matrix).all():
             break
@@ -272,8 +272,8 @@ def _rounded(layout: Layout, odd: Odd, curve: Curve, table: np.ndarray, rows: np
     few, at = table[some], rows[some]
     near = max(1.15 * curve.off(at, few), 1.05 * allowed)
 
-    def tried(one: Curve, *free: bool) -> Curve | None:
-        fitted = _fitted(one, few, at, free)  # type: ignore[arg-type]
+    def tried(start: Curve, *free: bool) -> Curve | None:
+        fitted = _fitted(start, few, at, free)  # type: ignore[arg-type]
         return fitted if fitted.off(at, few) <= near else None
 
     curve = tried(replace(curve, log_scale=0.0), True, False, turning) or curve
@@ -288,12 +288,12 @@ def _rounded(layout: Layout, odd: Odd, curve: Curve, table: np.ndarray, rows: np
         exact = math.exp(min(curve.slope * by, 80))
         for digits in range(1, 4 if order else 11):  # the rarer denominator must give a rounder base
             base = float(f"{exact:.{digits - 1}e}")
-            if base > 1 and (found := tried(replace(curve, slope=math.log(base) / by), False, moves, False)):
-                choices.append(((base != 10000, digits, order), base, kind, found))
+            if base > 1 and (fitted := tried(replace(curve, slope=math.log(base) / by), False, moves, False)):
+                choices.append(((base != 10000, digits, order), base, kind, fitted))
                 break
     base, denominator = 10000.0, kinds[0]
     if turning and choices:
-        _, base, denominator, curve = min(choices, key=lambda one: one[0])
+        _, base, denominator, curve = min(choices, key=lambda choice: choice[0])
     elif turning:
         base = math.exp(min(curve.slope * divisor(layout, width, odd, denominator), 80))
     offset = int(curve.offset) if curve.offset == round(curve.offset) else float(curve.offset)

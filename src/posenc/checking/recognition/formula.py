@@ -135,8 +135,8 @@ class Formula:
             start = f", start={int(self.offset)}" if self.offset else ""
             return f"recognised = posenc.sinusoidal_table({rows}, {d}, {self.base!r}{start}, dtype=torch.{dtype}){after}"
         offset = f", offset={self.offset!r}" if self.offset else ""
-        made = f"'sinusoidal', d_model={d}, base={self.base!r}{offset}{unusual}".replace("'", '"')
-        return f"""encoding = posenc.create({made})
+        arguments = f"'sinusoidal', d_model={d}, base={self.base!r}{offset}{unusual}".replace("'", '"')
+        return f"""encoding = posenc.create({arguments})
 x = torch.zeros(1, {rows}, {d}, dtype=torch.{dtype})
 recognised = encoding.embed(x, posenc.Positions.arange(1, {rows}))[0]{after}"""
 

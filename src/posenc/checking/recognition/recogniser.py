@@ -78,31 +78,31 @@ def recognise(table: Any) -> Recognised:
     dtype = _dtype(numbers)
     finite = np.isfinite(numbers)
     if not finite.all():
-        said = [findings.not_finite(numbers, finite), findings.repeated(numbers)]
-        return _unknown(dtype, said, "")
+        told = [findings.not_finite(numbers, finite), findings.repeated(numbers)]
+        return _unknown(dtype, told, "")
     if not numbers.any() or (numbers == numbers[:1]).all():
         return _unknown(dtype, [findings.constant(numbers), findings.dtype(dtype)], "")
     if not 1 / LARGEST <= (size := float(np.abs(numbers).max())) <= LARGEST:
         return _unknown(dtype, [findings.out_of_range(size), findings.repeated(numbers), findings.dtype(dtype)], "")
     for transposed in (False, True):
-        if found := _as(numbers.T if transposed else numbers, dtype, transposed):
-            return found
-    said = [
+        if result := _as(numbers.T if transposed else numbers, dtype, transposed):
+            return result
+    told = [
         findings.no_sinusoid(),
         *_turning(numbers, dtype),
         *findings.rows(numbers),
         findings.repeated(numbers),
         findings.dtype(dtype),
     ]
-    return _unknown(dtype, said, "norms = table.norm(dim=1)\nsimilarity = torch.cosine_similarity(table[:-1], table[1:])")
+    return _unknown(dtype, told, "norms = table.norm(dim=1)\nsimilarity = torch.cosine_similarity(table[:-1], table[1:])")
 
 
-def matrix(given: Any) -> np.ndarray:
+def matrix(table: Any) -> np.ndarray:
     """The table as [rows, channels] in fp64. Raises ValueError for what is none."""
-    if isinstance(given, torch.Tensor):
-        given = given.detach().cpu()
-        given = (given.double() if given.dtype.is_floating_point else given).numpy()
-    numbers = np.asarray(given)
+    if isinstance(table, torch.Tensor):
+        table = table.detach().cpu()
+        table = (table.double() if table.dtype.is_floating_point else table).numpy()
+    numbers = np.asarray(table)
     if numbers.dtype.kind not in "fiub":
         raise ValueError(f"table: expected real numbers, got an array of {numbers.dtype}")
     if numbers.size == 0:
@@ -138,8 +138,8 @@ def _as(numbers: np.ndarray, dtype: Rounded, transposed: bool) -> Recognised | N
     size = float(np.abs(shown).max())
     near = fits(shown, at, ROUNDING[dtype] * size + 3e-16 * (len(at) + LARGEST_OFFSET))
     for fit in near[:3]:
-        if found := _checked(numbers, _plainer(shown, at, fit.formula, dtype), dtype, transposed, silent):
-            return found
+        if result := _checked(numbers, _plainer(shown, at, fit.formula, dtype), dtype, transposed, silent):
+            return result
     return None
 
 
@@ -159,11 +159,11 @@ def _plainer(numbers: np.ndarray, rows: np.ndarray, formula: Formula, dtype: Rou
 
 def _mistake(numbers: np.ndarray, rows: np.ndarray, formula: Formula, dtype: Rounded) -> tuple[Arithmetic, float, float]:
     """The known error that explains the numbers best, and the largest difference without and with it."""
-    tables = (_rounded(formula.table(rows, one), dtype) for one in ("exact", *MISTAKES))
+    tables = (_rounded(formula.table(rows, kind), dtype) for kind in ("exact", *MISTAKES))
     off = [float(np.abs(numbers - table).max()) / formula.amplitude for table in tables]
-    best = min(range(len(off)), key=lambda one: off[one])
+    best = min(range(len(off)), key=lambda n: off[n])
     # Of several that explain it alike, the first; and only one that explains most of it.
-    first = next(one for one in range(len(off)) if off[one] <= 2 * off[best])
+    first = next(n for n in range(len(off)) if off[n] <= 2 * off[best])
     return ("exact", *MISTAKES)[first if off[first] < 0.25 * off[0] else 0], off[0], off[best]
 
 
@@ -229,8 +229,8 @@ def _turning(numbers: np.ndarray, dtype: Rounded) -> Sequence[Observation]:
     return [findings.other_speeds(even[0])] if even else []
 
 
-def _unknown(dtype: Rounded, said: Sequence[Observation], python: str) -> Recognised:
-    return Recognised(None, "exact", dtype, False, None, None, None, None, None, (), tuple(said), python)
+def _unknown(dtype: Rounded, observations: Sequence[Observation], python: str) -> Recognised:
+    return Recognised(None, "exact", dtype, False, None, None, None, None, None, (), tuple(observations), python)
 
 
 def _python(formula: Formula, rows: int, dtype: Rounded, transposed: bool, silent: tuple[int, ...]) -> str:

@@ -28,18 +28,18 @@ def command(
 
     if a == b == "-":
         raise typer.BadParameter("only one of the two can be standard input", param_hint="B")
-    one, two = each([a, b], read)
-    if isinstance(one, str) or isinstance(two, str):
+    first, second = each([a, b], read)
+    if isinstance(first, str) or isinstance(second, str):
         raise typer.Exit(1)
-    (file, spec), (other_file, other) = one, two
-    found, unfelt = differences(spec, other), without_effect(spec, other, file, other_file)
+    (file, spec), (other_file, other) = first, second
+    differing, unfelt = differences(spec, other), without_effect(spec, other, file, other_file)
     if as_json:
-        said = {
-            name: [asdict(one) for one in listed] for name, listed in (("differences", found), ("not_in_effect", unfelt))
+        report = {
+            name: [asdict(d) for d in listed] for name, listed in (("differences", differing), ("not_in_effect", unfelt))
         }
-        typer.echo(json.dumps({"same": not found, **said}, ensure_ascii=False))
-        raise typer.Exit(1 if found else 0)
-    if not found:
+        typer.echo(json.dumps({"same": not differing, **report}, ensure_ascii=False))
+        raise typer.Exit(1 if differing else 0)
+    if not differing:
         typer.echo("the same: all layers have the same positions")
     from rich.console import Console
     from rich.table import Table
@@ -47,11 +47,11 @@ def command(
     from posenc.terminal.wrapped import Wrapped
 
     console = Console(highlight=False, emoji=False)
-    if found:
+    if differing:
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for heading in ("where", "what", "parts at"):
             table.add_column(heading)
-        for apart in found:
+        for apart in differing:
             at = "" if apart.position is None else f"position {apart.position:,}"
             at += "" if apart.pair is None else f", pair {apart.pair}"
             table.add_row(apart.where or "the model", Wrapped(apart.what), at)
@@ -60,4 +60,4 @@ def command(
         console.print("differs in the file, not in effect:")
         for only in unfelt:
             console.print(Wrapped(f"  {f'{only.where}, ' if only.where else ''}{only.what}"))
-    raise typer.Exit(1 if found else 0)
+    raise typer.Exit(1 if differing else 0)

@@ -101,11 +101,11 @@ def command(
 def _patterns(leave: list[str]) -> tuple[str, ...]:
     import re
 
-    for one in leave:
+    for pattern in leave:
         try:
-            re.compile(one)
+            re.compile(pattern)
         except re.error as error:
-            raise typer.BadParameter(f"{one!r}: not a regular expression ({error})", param_hint="--leave") from error
+            raise typer.BadParameter(f"{pattern!r}: not a regular expression ({error})", param_hint="--leave") from error
     return tuple(leave)
 
 

@@ -63,14 +63,14 @@ def command(
     if bool(name) == (config is not None):
         raise typer.BadParameter(f"give one of the two, got {'both' if name else 'neither'}", param_hint="NAME, --config")
     options = {"d_model": d_model, "n_heads": n_heads, "base": base, "layout": layout}
-    given = {key: value for key, value in options.items() if value is not None}
+    arguments = {key: value for key, value in options.items() if value is not None}
     try:
         if config is None:
             if layer is not None:
                 raise typer.BadParameter("is that of a --config", param_hint="--layer")
-            encoding = _named(name, length, given)
-        elif given:
-            raise typer.BadParameter("the configuration says it", param_hint=f"--{next(iter(given)).replace('_', '-')}")
+            encoding = _named(name, length, arguments)
+        elif arguments:
+            raise typer.BadParameter("the configuration says it", param_hint=f"--{next(iter(arguments)).replace('_', '-')}")
         else:
             name, encoding = _of_config(config, layer, length)
         from posenc.pictures.exported_tables import SUFFIXES, exported_tables, write_tables
@@ -85,7 +85,7 @@ def command(
         typer.echo(json.dumps({"file": str(path), "shapes": shapes, **tables.metadata}, ensure_ascii=False))
 
 
-def _named(name: str, length: int, given: dict[str, Any]) -> PositionalEncoding:
+def _named(name: str, length: int, arguments: dict[str, Any]) -> PositionalEncoding:
     """An encoding of the catalogue, for a request of this length."""
     from posenc.catalogue.lookup import BY_NAME, create, hint, names
 
@@ -99,7 +99,7 @@ def _named(name: str, length: int, given: dict[str, Any]) -> PositionalEncoding:
             "posenc.pictures.exported_tables.exported_tables(encoding, length)",
             param_hint="NAME",
         )
-    encoding = create(name, **{"d_model": 512, "n_heads": 8} | given)
+    encoding = create(name, **{"d_model": 512, "n_heads": 8} | arguments)
     return encoding.at_length(length) if BY_NAME[name].by_length else encoding
 
 
@@ -109,8 +109,8 @@ def _of_config(config: Path, layer: int | None, length: int) -> tuple[str, Posit
     from posenc.configs.report.report import main_part
 
     spec = spec_of(config)
-    found = main_part(spec)
-    part = spec if found is None else found[1]
+    main = main_part(spec)
+    part = spec if main is None else main[1]
     if layer is None:
-        layer = next((number for number, one in enumerate(part.layers) if one.uses), 0)
+        layer = next((number for number, candidate in enumerate(part.layers) if candidate.uses), 0)
     return spec.family, part.encoding(layer).at_length(length)

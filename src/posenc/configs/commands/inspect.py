@@ -73,17 +73,17 @@ def command(
     if out is not None and out.exists():
         raise FileExistsError(f"--out {out}: exists; give a new folder")
     if len(configs) > 1:
-        alone = {"--extend-to": extend_to, "--out": out, "--weights": weights}
-        for option, value in alone.items():
+        single_only = {"--extend-to": extend_to, "--out": out, "--weights": weights}
+        for option, value in single_only.items():
             if value is not None:
                 raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
         _several(configs, length, as_json, language, picture)
         return
-    found, spec = read(configs[0])
+    data_of_file, spec = read(configs[0])
     from posenc.configs.report.report import report
 
     data = report(spec, length, language)
-    extensions = _extensions(found, spec, extend_to, (method,) if method else KNOWN)
+    extensions = _extensions(data_of_file, spec, extend_to, (method,) if method else KNOWN)
     if extensions:
         from posenc.configs.report.runtimes import runtimes
 
@@ -95,13 +95,13 @@ def command(
                 "note": e.note.in_language(language),
                 "runtimes": [
                     {
-                        "name": one.name,
-                        "version": one.version,
-                        "date": one.date,
-                        "command": one.command,
-                        "ignores": one.ignores.in_language(language),
+                        "name": runtime.name,
+                        "version": runtime.version,
+                        "date": runtime.date,
+                        "command": runtime.command,
+                        "ignores": runtime.ignores.in_language(language),
                     }
-                    for one in runtimes(e)
+                    for runtime in runtimes(e)
                 ],
                 "frequencies": list(e.after),
                 "cos_sin_scale": e.after.cos_sin_scale,
@@ -138,14 +138,14 @@ def _exit(reports: list[dict[str, Any]], failed: bool = False) -> None:
 
 def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
     """What `read` makes of each file, or why it cannot be read, which is also printed: the others are read nevertheless."""
-    found: list[T | str] = []
+    results: list[T | str] = []
     for name in names:
         try:
-            found.append(read(name))
+            results.append(read(name))
         except (ValueError, OSError) as error:
             typer.echo(f"posenc: {error}", err=True)
-            found.append(str(error))
-    return found
+            results.append(str(error))
+    return results
 
 
 def read(config: str) -> tuple[dict[str, Any], PositionSpec]:
@@ -154,8 +154,8 @@ def read(config: str) -> tuple[dict[str, Any], PositionSpec]:
 
     if gguf.is_gguf(Path(config)):
         return {}, spec_of(config)
-    found = source.load(config)
-    return found, spec_of(found if config == "-" else config)
+    data = source.load(config)
+    return data, spec_of(data if config == "-" else config)
 
 
 def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list[Extension]) -> None:
@@ -183,10 +183,10 @@ def _several(configs: list[str], length: int | None, as_json: bool, language: La
             _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])
         return data
 
-    found = list(zip(configs, each(configs, reported), strict=True))
-    reports = {config: data for config, data in found if not isinstance(data, str)}
+    results = list(zip(configs, each(configs, reported), strict=True))
+    reports = {config: data for config, data in results if not isinstance(data, str)}
     if as_json:
-        listed = [{"config": config, "error": data} if isinstance(data, str) else data for config, data in found]
+        listed = [{"config": config, "error": data} if isinstance(data, str) else data for config, data in results]
         typer.echo(json.dumps(listed, ensure_ascii=False, allow_nan=False))
     elif reports:
         from rich.console import Console
@@ -194,7 +194,7 @@ def _several(configs: list[str], length: int | None, as_json: bool, language: La
         from posenc.configs.report.side_by_side import show
 
         show(Console(highlight=False, emoji=False), reports, language)
-    _exit(list(reports.values()), failed=any(isinstance(data, str) for _, data in found))
+    _exit(list(reports.values()), failed=any(isinstance(data, str) for _, data in results))
 
 
 def _print_families(as_json: bool) -> None:

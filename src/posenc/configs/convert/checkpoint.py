@@ -62,25 +62,31 @@ def convert(
     """
     layouts.check(to)
     source, out = Path(source), Path(out)
-    given = {"n_heads": n_heads, "n_kv_heads": n_kv_heads, "d_head": d_head, "rotary_dim": rotary_dim, "trailing": trailing}
-    found = look(source, out)
-    config = sizes.read_sizes(found.folder)
-    files = opened(found.shards)
-    tensors = gathered(files, found.weight_map)
+    head_sizes = {
+        "n_heads": n_heads,
+        "n_kv_heads": n_kv_heads,
+        "d_head": d_head,
+        "rotary_dim": rotary_dim,
+        "trailing": trailing,
+    }
+    sources = look(source, out)
+    config = sizes.read_sizes(sources.folder)
+    files = opened(sources.shards)
+    tensors = gathered(files, sources.weight_map)
     now, known_from = layout_of(files, config, layout_now, to)
-    heads = sizes.heads(config, given)
+    heads = sizes.heads(config, head_sizes)
     options = options._replace(fused=options.fused or FUSED.get(family(config)))
     changes = plan(tensors, heads, options)
     total = sum(map(nbytes, tensors.values()))
-    _check_space(out.parent, total + sum(path.stat().st_size for path in found.others))
+    _check_space(out.parent, total + sum(path.stat().st_size for path in sources.others))
     advance = _counted(progress, 2 * total)
-    with beside(out) as folder:
+    with folder_next_to(out) as folder:
         for file in files:
             first = head(file.tensors, file.metadata | {RECORD: to})
             stage = advance(f"writing {file.path.name}")
             write(folder / file.path.name, first, _converted(file, changes, heads, now, to), stage)
             file.release()
-        switched = _copy(found, folder, config, to)
+        switched = _copy(sources, folder, config, to)
         written = [TensorFile(folder / file.path.name) for file in files]
         for old, new in zip(files, written, strict=True):
             if new.metadata != old.metadata | {RECORD: to}:
@@ -89,7 +95,7 @@ def convert(
             old.release()
             new.release()
         scores = check_scores(_reader(files), _reader(written), tensors, changes, heads, options.fused, now, to)
-        _publish(folder if found.weight_map is not None else folder / found.shards[0].name, out)
+        _publish(folder if sources.weight_map is not None else folder / sources.shards[0].name, out)
     return {
         "in": str(source),
         "out": str(out),
@@ -102,9 +108,9 @@ def convert(
         "permuted": sorted(changes),
         "bytes": total,
         "scores": scores._asdict() if scores else None,
-        "copied": [str(path.relative_to(found.folder)) for path in found.others],
-        "left_out": found.left_out,
-        "notes": _notes(config, to, scores is None, switched, found),
+        "copied": [str(path.relative_to(sources.folder)) for path in sources.others],
+        "left_out": sources.left_out,
+        "notes": _notes(config, to, scores is None, switched, sources),
     }
 
 
@@ -140,11 +146,11 @@ def _converted(
         yield about, tensor
 
 
-def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> bool:
+def _copy(checkpoint: Found, folder: Path, config: dict[str, Any], to: Layout) -> bool:
     """Copies everything that is not a tensor; config.json gets the layout. Returns True if the family has a key for it."""
     switched = False
-    for path in found.others:
-        target = folder / path.relative_to(found.folder)
+    for path in checkpoint.others:
+        target = folder / path.relative_to(checkpoint.folder)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
         if target == folder / "config.json":
@@ -157,7 +163,7 @@ def _copy(found: Found, folder: Path, config: dict[str, Any], to: Layout) -> boo
 def _tell_config(path: Path, config: dict[str, Any], layout: dict[str, Any]) -> None:
     """Writes the layout into the part of config.json that has the heads."""
     whole = load(path)
-    part = next((one for one in whole.values() if one == config), whole)
+    part = next((section for section in whole.values() if section == config), whole)
     part |= layout
     path.write_text(json.dumps(whole, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
@@ -177,7 +183,7 @@ def _reader(files: Sequence[TensorFile]) -> Callable[[str], Tensor]:
 
 
 @contextmanager
-def beside(out: Path) -> Iterator[Path]:
+def folder_next_to(out: Path) -> Iterator[Path]:
     """A new folder next to `out`, always removed afterwards."""
     folder = out.parent / f".{out.name}.{secrets.token_hex(4)}.posenc"
     folder.mkdir()
@@ -209,7 +215,7 @@ def _sync(path: Path) -> None:
         os.close(handle)
 
 
-def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, found: Found) -> list[str]:
+def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, sources: Found) -> list[str]:
     name, notes = family(config), []
     if switched:
         notes.append(f"{SWITCH} in config.json is now {str(to == 'interleaved').lower()}, so {name}'s own code reads OUT")
@@ -219,6 +225,6 @@ def _notes(config: dict[str, Any], to: Layout, unscored: bool, switched: bool, f
         notes.append(f"transformers' {name} reads {known_layout(config)}: load OUT with code that reads {to}")
     if unscored:
         notes.append("no layer has both queries and keys with finite, nonzero scores, so scores were not compared")
-    if found.left_out:
-        notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(found.left_out)}")
+    if sources.left_out:
+        notes.append(f"left out, still {'half' if to == 'interleaved' else 'interleaved'}: {', '.join(sources.left_out)}")
     return notes

@@ -51,23 +51,23 @@ def plan(tensors: Mapping[str, About], heads: Heads, options: Options) -> dict[s
     Raises ValueError, naming the tensor and the option to give, if there are no query or key projections, several stacks
     of them, shapes that do not fit `heads`, numbers that cannot be permuted, or unknown tensors beside them.
     """
-    leave = re.compile("|".join(f"(?:{one})" for one in options.leave) or r"(?!)")
-    found = [name for name in map(projection, tensors) if name and not leave.search(name.full)]
-    found = _in_one_stack(found, options.under)
-    if not any(name.kind in ("q", "k", "latent", "fused") for name in found):
+    leave = re.compile("|".join(f"(?:{pattern})" for pattern in options.leave) or r"(?!)")
+    projections = [name for name in map(projection, tensors) if name and not leave.search(name.full)]
+    projections = _in_one_stack(projections, options.under)
+    if not any(name.kind in ("q", "k", "latent", "fused") for name in projections):
         raise ValueError(
             f"no query or key projection among {len(tensors)} tensors, such as {', '.join(sorted(tensors)[:3])}; "
             "known names: posenc.configs.convert.names"
         )
-    _check_siblings(tensors, found, leave)
-    changes = (_change(name, tensors[name.full], heads, options.fused) for name in found)
+    _check_siblings(tensors, projections, leave)
+    changes = (_change(name, tensors[name.full], heads, options.fused) for name in projections)
     return {change.name.full: change for change in changes if change is not None}
 
 
-def _in_one_stack(found: Sequence[Name], under: tuple[str, ...]) -> list[Name]:
-    stacks = sorted({name.stack for name in found if not name.kind.endswith("norm")})
+def _in_one_stack(projections: Sequence[Name], under: tuple[str, ...]) -> list[Name]:
+    stacks = sorted({name.stack for name in projections if not name.kind.endswith("norm")})
     if under:
-        if absent := [one for one in under if one not in stacks]:
+        if absent := [stack for stack in under if stack not in stacks]:
             raise ValueError(f"--under {absent[0]}: no such stack; found {', '.join(stacks) or 'none'}")
         stacks = list(under)
     elif len(stacks) > 1:
@@ -75,12 +75,12 @@ def _in_one_stack(found: Sequence[Name], under: tuple[str, ...]) -> list[Name]:
             f"query and key projections in {len(stacks)} stacks ({', '.join(stacks)}), and not all "
             f"of them need rotate; choose with --under '{stacks[0]}'"
         )
-    return [name for name in found if name.stack in stacks]
+    return [name for name in projections if name.stack in stacks]
 
 
-def _check_siblings(tensors: Mapping[str, About], found: Sequence[Name], leave: re.Pattern[str]) -> None:
+def _check_siblings(tensors: Mapping[str, About], projections: Sequence[Name], leave: re.Pattern[str]) -> None:
     """Raises ValueError for unknown tensors beside the projections, which might follow the layout too."""
-    known, parents = {name.full for name in found}, frozenset(name.parent for name in found if name.parent)
+    known, parents = {name.full for name in projections}, frozenset(name.parent for name in projections if name.parent)
     for full, about in tensors.items():
         module = None if full in known or leave.search(full) else sibling(full, parents)
         if module is not None and module not in UNTURNED and math.prod(about.shape) > 1:
@@ -158,8 +158,8 @@ def _scale(name: Name, about: About, heads: Heads, slices: Slices) -> Change | N
 
 
 def _sizes(heads: Heads) -> str:
-    said = f"n_heads={heads.n_heads}, n_kv_heads={heads.n_kv_heads}, d_head={heads.d_head}"
-    return said + (f", latent={heads.latent}, rotary_dim={heads.rotary_dim}" if heads.latent else "")
+    sizes = f"n_heads={heads.n_heads}, n_kv_heads={heads.n_kv_heads}, d_head={heads.d_head}"
+    return sizes + (f", latent={heads.latent}, rotary_dim={heads.rotary_dim}" if heads.latent else "")
 
 
 def _why(about: About, rows: int) -> str:

@@ -123,9 +123,9 @@ def layer_scores(
 
 def _weights(names: Sequence[Name], side: Side) -> list[Name]:
     """The projection's weight, or, in an adapter alone, the B of its update."""
-    mine = [name for name in names if name.kind in (side, "fused") or (name.kind == "latent" and side == "k")]
-    whole = [name for name in mine if name.leaf in WEIGHTS and "bias" not in name.leaf]
-    return whole or [name for name in mine if name.leaf.startswith("lora_B")]
+    candidates = [name for name in names if name.kind in (side, "fused") or (name.kind == "latent" and side == "k")]
+    whole = [name for name in candidates if name.leaf in WEIGHTS and "bias" not in name.leaf]
+    return whole or [name for name in candidates if name.leaf.startswith("lora_B")]
 
 
 def _projected(

@@ -117,7 +117,7 @@ class Heads:
 
     def _of_heads(self, q: Sequence[int], k: Sequence[int], heads: int, width: int | None = None) -> Slices:
         width = width or self.d_head
-        begins = [tuple(head * width + self.offset for head in one) for one in (q, k)]
+        begins = [tuple(head * width + self.offset for head in counts) for counts in (q, k)]
         return Slices(begins[0], begins[1], heads * width)
 
 

@@ -49,8 +49,8 @@ def _check_rotates(config: Mapping[str, Any], name: str) -> None:
         raise ValueError(f"model_type {name}: it has {has}, so nothing rotates and there is no layout to convert")
 
 
-def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> Heads:
-    """The heads: the sizes in `given` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
+def heads(config: Mapping[str, Any], overrides: Mapping[str, int | bool | None]) -> Heads:
+    """The heads: the sizes in `overrides` (n_heads, n_kv_heads, d_head, rotary_dim, trailing), and the rest from `config`.
 
     Raises ValueError for sizes that are missing, contradict each other or do not describe one rotation per head.
     """
@@ -67,7 +67,7 @@ def heads(config: Mapping[str, Any], given: Mapping[str, int | bool | None]) -> 
     _check_rotates(config, name)
     if config.get("rotary_value") is True:
         raise ValueError("config.json: rotary_value is true: values rotate too, which this conversion does not cover")
-    known = {key: value for key, value in given.items() if value is not None}
+    known = {key: value for key, value in overrides.items() if value is not None}
     n_heads = known.get("n_heads") or _count(config, N_HEADS, "--n-heads")
     latent = _first(config, ("kv_lora_rank",))
     d_head = known.get("d_head") or _head_width(config, n_heads, latent is not None)
@@ -121,13 +121,13 @@ def _rotary_dim(config: Mapping[str, Any], name: str, d_head: int) -> int:
     whole = _first(config, ("qk_rope_head_dim", "rotary_dim"))
     if whole is not None:
         return _count(config, ("qk_rope_head_dim", "rotary_dim"), "--rotary-dim")
-    found = {_fraction(rope, config) for rope in _rope_parameters(config)}
-    if len(found) > 1:
+    fractions = {_fraction(rope, config) for rope in _rope_parameters(config)}
+    if len(fractions) > 1:
         raise ValueError(
-            f"partial_rotary_factor: differs between layers ({sorted(map(str, found))}); layers that "
+            f"partial_rotary_factor: differs between layers ({sorted(map(str, fractions))}); layers that "
             "rotate different channels cannot be converted together"
         )
-    fraction = found.pop()
+    fraction = fractions.pop()
     if fraction is None:
         if name in PARTIAL_BY_DEFAULT:
             raise ValueError(

@@ -97,7 +97,7 @@ def gathered(files: Sequence[TensorFile], index: dict[str, str] | None) -> dict[
     return tensors
 
 
-def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout | None, to: Layout) -> tuple[Layout, str]:
+def layout_of(files: Sequence[TensorFile], config: dict[str, Any], wanted: Layout | None, to: Layout) -> tuple[Layout, str]:
     """The layout of the source, and where it comes from."""
     recorded = {file.metadata.get(RECORD) for file in files}
     if len(recorded) > 1:
@@ -110,10 +110,10 @@ def layout_of(files: Sequence[TensorFile], config: dict[str, Any], given: Layout
     other: Layout = "half" if to == "interleaved" else "interleaved"
     if record is not None:
         now, why = layouts.check(record), f"{RECORD} {where}"
-        if given not in (None, now):
-            raise ValueError(f"--from {given}: the {'files record' if 'files' in where else 'config.json says'} {now}")
-    elif given is not None:
-        now, why = layouts.check(given), "--from"
+        if wanted not in (None, now):
+            raise ValueError(f"--from {wanted}: the {'files record' if 'files' in where else 'config.json says'} {now}")
+    elif wanted is not None:
+        now, why = layouts.check(wanted), "--from"
     elif known is not None:
         now, why = known, f"model_type {family(config)}"
     else:

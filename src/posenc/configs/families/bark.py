@@ -13,8 +13,8 @@ def semantic(keys: Keys) -> PositionSpec:
     """Bark's three models: a table of block_size rows. The third has bidirectional attention."""
     rows = keys.whole("block_size", 1024)
     arguments = (("d_model", keys.whole("hidden_size", 768)), ("max_positions", rows))
-    said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("block_size")))
-    use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "position_embeds_layer.weight"),))
+    said_by = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("block_size")))
+    use = Use("encodings.learned.Learned", arguments, said_by, (Weight("table", "position_embeds_layer.weight"),))
     heads = "num_heads" if "num_heads" in keys.data else "num_attention_heads"
     count = "num_layers" if "num_layers" in keys.data else "num_hidden_layers"
     keys.whole(heads, 12)

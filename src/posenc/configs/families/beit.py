@@ -18,9 +18,9 @@ from posenc.support.languages import clauses
 @family("data2vec-vision")
 def data2vec_vision(keys: Keys) -> PositionSpec:
     """BEiT's bias by 2-D difference, per layer, shared by all layers, or both; a position table if configured."""
-    height, width, said = side_of(keys)
+    height, width, sides = side_of(keys)
     arguments = (("n_heads", keys.whole("num_attention_heads")), ("window", (height, width)), ("class_token", True))
-    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", sides), ("class_token", "constant of the code"))
     names = {
         "use_relative_position_bias": "encoder.layer.{layer}.attention.attention.relative_position_bias",
         "use_shared_relative_position_bias": "encoder.relative_position_bias",
@@ -49,10 +49,10 @@ def data2vec_vision(keys: Keys) -> PositionSpec:
 @family("beit")
 def beit(keys: Keys) -> PositionSpec:
     """One window, the whole image, with three extra entries for the class token; per layer, shared, or both."""
-    height, width, said = side_of(keys)
+    height, width, sides = side_of(keys)
     heads, spec = keys.whole("num_attention_heads"), tower(keys, [], coordinates=RASTER)
     arguments = (("n_heads", heads), ("window", (height, width)), ("class_token", True))
-    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", said), ("class_token", "constant of the code"))
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("window", sides), ("class_token", "constant of the code"))
     names = [
         name
         for flag, name in (

@@ -32,9 +32,9 @@ def learned_table(
     """A table of `rows` positions; `options` are further arguments of Learned, constants of the family's code."""
     absolute_only(keys)
     arguments = {"d_model": keys.whole(width), "max_positions": keys.whole(rows), **options}
-    said = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
-    said |= dict.fromkeys(options, "constant of the code")
-    return Use("encodings.learned.Learned", tuple(arguments.items()), tuple(said.items()), (Weight("table", weight),))
+    said_by = {"d_model": keys.said_by(width), "max_positions": keys.said_by(rows)}
+    said_by |= dict.fromkeys(options, "constant of the code")
+    return Use("encodings.learned.Learned", tuple(arguments.items()), tuple(said_by.items()), (Weight("table", weight),))
 
 
 def absolute_only(keys: Keys) -> None:

@@ -35,13 +35,13 @@ def bloom(keys: Keys) -> PositionSpec:
 @family("mpt")
 def mpt(keys: Keys) -> PositionSpec:
     """Always ALiBi with the paper's slopes, whatever the configuration says."""
-    asked = keys.table("attn_config")
-    if asked.get("alibi") is False:
+    settings = keys.table("attn_config")
+    if settings.get("alibi") is False:
         keys.error("attn_config.alibi", say("not read: the code adds ALiBi to every model"))
-    if asked.get("alibi_bias_max", 8) != 8:
+    if settings.get("alibi_bias_max", 8) != 8:
         keys.error(
             "attn_config.alibi_bias_max",
-            say("{alibi_bias_max} is not read: the slopes are those of 8", alibi_bias_max=asked["alibi_bias_max"]),
+            say("{alibi_bias_max} is not read: the slopes are those of 8", alibi_bias_max=settings["alibi_bias_max"]),
         )
     keys.note("learned_pos_emb", say("not read: there is no position table"))
     keys.flag("learned_pos_emb", True)
@@ -49,9 +49,9 @@ def mpt(keys: Keys) -> PositionSpec:
     keys.note("max_seq_len", say("more than {length} keys fail: the bias has this length", length=length))
     layers = [Layer((linear(keys, "n_heads"),))] * keys.whole("n_layers")
     spec = stack_of(keys, layers, width="d_model", heads="n_heads", length="max_seq_len")
-    if asked.get("softmax_scale") is not None:
+    if settings.get("softmax_scale") is not None:
         keys.note(
             "attn_config.softmax_scale",
-            say("q·k is multiplied by {softmax_scale}, not by 1/√d_head", softmax_scale=asked["softmax_scale"]),
+            say("q·k is multiplied by {softmax_scale}, not by 1/√d_head", softmax_scale=settings["softmax_scale"]),
         )
     return replace(spec, coordinates=WITH_PADDING)

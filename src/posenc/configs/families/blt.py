@@ -32,13 +32,13 @@ def blt(keys: Keys) -> PositionSpec:
     names = ["encoder_config", "global_config", "decoder_config"]
     names = ["patcher_config", *names] if keys.flag("patch_in_forward", True) else names
     window = keys.whole("local_attention_window_len", None)
-    made = []
+    specs = []
     for part in parts(keys, *names):
         if part.part in ("encoder_config", "decoder_config"):
             kind = "full_attention" if window is None else "sliding_attention"
             part = replace(part, layers=tuple(replace(layer, kind=kind, window=window) for layer in part.layers))
-        made.append(part)
+        specs.append(part)
     keys.note(
         "local_attention_window_len", say("one mask for encoder and decoder; it overrides encoder_config's sliding_window")
     )
-    return PositionSpec(keys.family, parts=tuple(made))
+    return PositionSpec(keys.family, parts=tuple(specs))

@@ -27,7 +27,7 @@ def bros(keys: Keys) -> PositionSpec:
         if keys.get(name, value) != value:
             keys.warning(name, say("overwritten by the value derived from hidden_size: {value}", value=value))
     arguments = (("d_head", d_model // heads), ("width", d_model // 32), ("scale", keys.number("bbox_scale", 100.0)))
-    said = (
+    said_by = (
         ("d_head", "hidden_size / num_attention_heads"),
         ("width", "hidden_size / 4 / dim_bbox"),
         ("scale", keys.said_by("bbox_scale")),
@@ -35,7 +35,7 @@ def bros(keys: Keys) -> PositionSpec:
     use = Use(
         "encodings.of_families.sinusoidal_boxes.SinusoidalBoxes",
         arguments,
-        said,
+        said_by,
         (Weight("project", "bbox_embeddings.bbox_projection.weight"),),
     )
     causal = bool(keys.flag("is_decoder", False))

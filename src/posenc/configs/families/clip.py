@@ -214,10 +214,10 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
         weights = (replace(w, key=f"{place}.{w.key}") if w.key == SHARED_NAME else w for w in use.weights)
         return replace(use, weights=tuple(weights))
 
-    found = own_parts(keys, *TOWERS)
-    names = [weight.key for part in found for layer in part.layers for use in layer.uses for weight in use.weights]
+    specs = own_parts(keys, *TOWERS)
+    names = [weight.key for part in specs for layer in part.layers for use in layer.uses for weight in use.weights]
     if names.count(SHARED_NAME) < 2:
-        return found
+        return specs
     return tuple(
         replace(
             part,
@@ -225,13 +225,13 @@ def towers(keys: Keys) -> tuple[PositionSpec, ...]:
                 replace(layer, uses=tuple(apart(use, TOWERS[part.part]) for use in layer.uses)) for layer in part.layers
             ),
         )
-        for part in found
+        for part in specs
     )
 
 
 def with_old_sections(keys: Keys, *sections: str) -> Keys:
     """Old files have text_config_dict beside text_config: it overrides text_config, together with its class's defaults."""
-    made = keys
+    result = keys
     for section in sections:
         older = keys.table(f"{section}_dict")
         if not keys.has(f"{section}_dict"):
@@ -242,5 +242,5 @@ def with_old_sections(keys: Keys, *sections: str) -> Keys:
         lost = sorted(key for key, value in newer.items() if key in merged and merged[key] != value)
         if lost:
             keys.error(f"{section}_dict", say("overrides {section} in {lost}", section=section, lost=", ".join(lost)))
-        made = made.replaced({section: merged})
-    return made
+        result = result.replaced({section: merged})
+    return result

@@ -66,7 +66,7 @@ def clvp(keys: Keys) -> PositionSpec:
         ),
     )
     where = say("cumulative sum of the attention mask with two ones in front, minus 1; padding repeats a number")
-    given = PositionSpec(
+    conditioning = PositionSpec(
         keys.family,
         part="conditioning",
         layers=(Layer((table,), "embedding"),),
@@ -74,4 +74,4 @@ def clvp(keys: Keys) -> PositionSpec:
         trained_length=rows,
         coordinates=where,
     )
-    return PositionSpec(keys.family, parts=(*inside, given))
+    return PositionSpec(keys.family, parts=(*inside, conditioning))

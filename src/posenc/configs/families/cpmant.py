@@ -18,11 +18,11 @@ def cpmant(keys: Keys) -> PositionSpec:
         "max_distance": "position_bias_max_distance",
     }
     arguments = tuple((name, keys.whole(key, *([32] if key == "segment_types" else []))) for name, key in named.items())
-    said = tuple((name, keys.said_by(key)) for name, key in named.items())
+    said_by = tuple((name, keys.said_by(key)) for name, key in named.items())
     use = Use(
         "encodings.of_families.t5_segments.SegmentedT5",
         arguments,
-        said,
+        said_by,
         (Weight("table", "position_bias.relative_attention_bias"),),
     )
     prompt = keys.whole("prompt_length", 32)

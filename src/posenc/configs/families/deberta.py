@@ -54,10 +54,10 @@ def deberta(keys: Keys) -> PositionSpec:
 
 
 def _terms(keys: Keys) -> tuple[str, ...]:
-    said: Any = keys.get("pos_att_type", [])
-    names = [part.strip() for part in said.lower().split("|")] if isinstance(said, str) else said
+    value: Any = keys.get("pos_att_type", [])
+    names = [part.strip() for part in value.lower().split("|")] if isinstance(value, str) else value
     if not isinstance(names, (list, tuple)) or not set(names) <= {"c2p", "p2c"}:
-        raise ConfigError(f"{keys.where('pos_att_type')}: expected 'c2p', 'p2c' or both, got {said!r}")
+        raise ConfigError(f"{keys.where('pos_att_type')}: expected 'c2p', 'p2c' or both, got {value!r}")
     return tuple(term for term in ("c2p", "p2c") if term in names)
 
 
@@ -74,22 +74,22 @@ def _relative(keys: Keys, terms: tuple[str, ...], d_head: int, second: bool) -> 
         "max_distance": keys.whole(limit),
         "terms": terms,
     }
-    said = {
+    said_by = {
         "d_model": keys.said_by("hidden_size"),
         "n_heads": keys.said_by("num_attention_heads"),
         "max_distance": keys.said_by(limit),
         "terms": keys.said_by("pos_att_type"),
     }
-    said["d_head"] = keys.said_by("attention_head_size") if keys.has("attention_head_size") else said["d_model"]
+    said_by["d_head"] = keys.said_by("attention_head_size") if keys.has("attention_head_size") else said_by["d_model"]
     weights = [Weight("table", "encoder.rel_embeddings.weight")]
     stored = {"key": "pos_proj", "query": "pos_q_proj"}
     if second:
         buckets = keys.get("position_buckets", -1)
         if isinstance(buckets, int) and buckets > 0:
-            arguments["n_buckets"], said["n_buckets"] = keys.whole("position_buckets"), keys.said_by("position_buckets")
+            arguments["n_buckets"], said_by["n_buckets"] = keys.whole("position_buckets"), keys.said_by("position_buckets")
         if "layer_norm" in [part.strip() for part in keys.text("norm_rel_ebd", "none").lower().split("|")]:
             arguments["norm_eps"] = keys.number("layer_norm_eps", 1e-7)
-            said["norm_eps"] = keys.said_by("layer_norm_eps")
+            said_by["norm_eps"] = keys.said_by("layer_norm_eps")
             weights += [Weight("norm", "encoder.LayerNorm.weight"), Weight("norm_offset", "encoder.LayerNorm.bias")]
         shared = keys.flag("share_att_key", False)
         stored = {side: f"{side}_proj" if shared else f"pos_{side}_proj" for side in ("key", "query")}
@@ -98,4 +98,4 @@ def _relative(keys: Keys, terms: tuple[str, ...], d_head: int, second: bool) -> 
             weights.append(Weight(side, f"{ATTENTION}{stored[side]}.weight", reshape=True))
             if second or side == "query":
                 weights.append(Weight(f"{side}_offset", f"{ATTENTION}{stored[side]}.bias", reshape=True))
-    return Use("encodings.deberta.DeBERTa", tuple(arguments.items()), tuple(said.items()), tuple(weights))
+    return Use("encodings.deberta.DeBERTa", tuple(arguments.items()), tuple(said_by.items()), tuple(weights))

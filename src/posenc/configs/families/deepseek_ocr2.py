@@ -16,7 +16,7 @@ from posenc.configs.spec import Layer, PositionSpec, Use, Weight
 @family("deepseek_ocr2_sam_vision_model", "unlimited_ocr_sam_vision_model")
 def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
     """A bicubic grid, and decomposed relative position bias in every layer: over the image or within windows."""
-    height, width, said = side_of(keys)
+    height, width, source = side_of(keys)
     d_model, n_heads, count = keys.whole("hidden_size"), keys.whole("num_attention_heads"), keys.whole("num_hidden_layers")
     if d_model % n_heads:
         raise ConfigError(f"{keys.where('hidden_size')}: {d_model} is not a multiple of num_attention_heads={n_heads}")
@@ -25,13 +25,13 @@ def deepseek_ocr2_sam_vision_model(keys: Keys) -> PositionSpec:
         raise ConfigError(f"{keys.where('image_size')}: {height} × {width} patches; the code supports square images only")
     if not isinstance(whole, (list, tuple)) or not all(isinstance(number, int) for number in whole):
         raise ConfigError(f"{keys.where('global_attn_indexes')}: expected a list of layer numbers, got {whole!r}")
-    table = grid(keys, "pos_embed", height, width, said, antialias=True)
+    table = grid(keys, "pos_embed", height, width, source, antialias=True)
     table = replace(table, weights=(Weight("table", "pos_embed", reshape=True),))
     layers = []
     for number in range(count):
         everywhere = number in whole or not side
         reach = (height, width) if everywhere else (side, side)
-        origin = said if everywhere else keys.said_by("window_size")
+        origin = source if everywhere else keys.said_by("window_size")
         bias = Use(
             "encodings.decomposed.DecomposedBias",
             (("d_head", d_model // n_heads), ("window", reach)),
@@ -82,8 +82,8 @@ def deepseek_ocr2_vision(keys: Keys) -> PositionSpec:
 @family("unlimited_ocr_vision_encoder")
 def unlimited_ocr_vision_encoder(keys: Keys) -> PositionSpec:
     """CLIP's grid with a row for the class token, interpolated bicubically."""
-    height, width, said = side_of(keys)
-    table = grid(keys, "position_embedding.weight", height, width, said, prefix=1, antialias=True)
+    height, width, origin = side_of(keys)
+    table = grid(keys, "position_embedding.weight", height, width, origin, prefix=1, antialias=True)
     return tower(keys, [], embedding=[table], coordinates=say("a class token, then {raster}", raster=RASTER))
 
 

@@ -41,10 +41,10 @@ def latent(
     use = rope(keys, d_head=still + rotary_dim, rotary_dim=rotary_dim, trailing=True, also_read=also, **options)
     if use is None:
         return None
-    said = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
+    said_by = {"rotary_dim": keys.said_by("qk_rope_head_dim"), "layout": "constant of the code"}
     if interleave is None and "returns" in options:
-        said["layout"] = keys.said_by("rope_interleave")
-    return with_softmax_scale(keys, replace(use, said_by=tuple((dict(use.said_by) | said).items())))
+        said_by["layout"] = keys.said_by("rope_interleave")
+    return with_softmax_scale(keys, use.with_said_by(said_by))
 
 
 def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None = None) -> Keys:
@@ -52,7 +52,7 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
 
     Frequencies are computed for int(width · factor) channels; the model fails unless this equals rotary_dim.
     """
-    made = keys
+    result = keys
     for name in ("rope_scaling", "rope_parameters"):
         settings = keys.table(name) if keys.has(name) else {}
         inner = settings.get(label) if label else settings
@@ -74,8 +74,8 @@ def without_fraction(keys: Keys, rotary_dim: int, width: int, label: str | None 
                 ),
             )
         rest = {key: value for key, value in inner.items() if key != "partial_rotary_factor"}
-        made = made.replaced({name: settings | {label: rest} if label else rest})
-    return made
+        result = result.replaced({name: settings | {label: rest} if label else rest})
+    return result
 
 
 def with_softmax_scale(keys: Keys, use: Use) -> Use:
@@ -87,7 +87,7 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
     rotation = use.rotation
     if rotation is None or rotation.kind == "rotary":
         return use
-    given = dict(rotation.parameters)
+    parameters = dict(rotation.parameters)
     weight, factor = settings.get("mscale_all_dim"), settings.get("factor")
     if weight:
         Keys(settings, "", keys.where("rope_parameters")).number("mscale_all_dim")
@@ -97,7 +97,7 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
             f"{rotation.kind}, which depends on length, is not supported"
         )
     if rotation.kind == "yarn" and bool(weight) != bool(settings.get("mscale")):
-        given = {name: value for name, value in given.items() if not name.startswith("mscale")}
+        parameters = {name: value for name, value in parameters.items() if not name.startswith("mscale")}
         keys.warning(
             f"rope_parameters.{'mscale_all_dim' if weight else 'mscale'}",
             say(
@@ -107,13 +107,13 @@ def with_softmax_scale(keys: Keys, use: Use) -> Use:
             ),
         )
     scale = (("softmax_mscale", (("factor", factor), ("mscale_all_dim", weight))),) if weight else ()
-    made = replace(rotation, parameters=tuple(sorted(given.items())), maps=(*rotation.maps, *scale))
-    return with_rotation(use, made)
+    unscaled = replace(rotation, parameters=tuple(sorted(parameters.items())), maps=(*rotation.maps, *scale))
+    return with_rotation(use, unscaled)
 
 
-def with_rotation(use: Use, made: Rotation) -> Use:
+def with_rotation(use: Use, rotation: Rotation) -> Use:
     """The same use with other frequencies."""
-    arguments = tuple((name, made if isinstance(value, Rotation) else value) for name, value in use.arguments)
+    arguments = tuple((name, rotation if isinstance(value, Rotation) else value) for name, value in use.arguments)
     return replace(use, arguments=arguments)
 
 

@@ -26,22 +26,22 @@ def indexer(
     rotation = use.rotation if use else None
     uses: tuple[Use, ...] = ()
     if rotation is not None:
-        plain = replace(rotation, maps=tuple(made for made in rotation.maps if made[0] != "softmax_mscale"))
-        said = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
+        plain = replace(rotation, maps=tuple(step for step in rotation.maps if step[0] != "softmax_mscale"))
+        said_by = (("d_head", keys.said_by("index_head_dim")), ("layout", "constant of the code"))
         arguments = (("d_head", width), *layout.items(), ("frequencies", plain), ("trailing", trailing))
-        uses = (Use("encodings.rope.RoPE", arguments, said),)
-    made = [
+        uses = (Use("encodings.rope.RoPE", arguments, said_by),)
+    stack = [
         Layer(uses if number in layers else (), "indexer" if number in layers else "shared_indexer")
         for number in range(keys.whole("num_hidden_layers"))
     ]
-    return PositionSpec(keys.family, part="indexer", layers=tuple(made), d_head=width, n_heads=keys.whole("index_n_heads"))
+    return PositionSpec(keys.family, part="indexer", layers=tuple(stack), d_head=width, n_heads=keys.whole("index_n_heads"))
 
 
 def indexer_types(keys: Keys, count: int) -> list[str]:
     """For each layer "full" if it has an indexer, "shared" if it uses the selection of the layer before."""
-    said = keys.names("indexer_types", None, length=count)
-    if said is not None:
-        return list(said)
+    types = keys.names("indexer_types", None, length=count)
+    if types is not None:
+        return list(types)
     pattern = keys.get("index_topk_pattern", None)
     every, offset = max(keys.whole("index_topk_freq", 1, least=0), 1), keys.whole("index_skip_topk_offset", 2, least=0)
     if pattern is not None:
@@ -75,8 +75,8 @@ def glm_moe_dsa(keys: Keys) -> PositionSpec:
     keys.note(
         "index_head_dim", say("the indexer rotates its first channels, attention its last; both in interleaved pairs")
     )
-    own = [n for n, kind in enumerate(types) if kind != "shared"]
-    return stack(keys, use, kinds, parts=(indexer(keys, use, own, PAIRS, trailing=False),))
+    indexed = [n for n, kind in enumerate(types) if kind != "shared"]
+    return stack(keys, use, kinds, parts=(indexer(keys, use, indexed, PAIRS, trailing=False),))
 
 
 @family("hy_v4")
@@ -98,5 +98,5 @@ def _four_share(keys: Keys, use: Use | None, layout: Mapping[str, str], **about:
     kinds = keys.names("layer_types", None, length=count) or ["indexed_attention"] * count
     types = keys.names("indexer_types", None, length=count)
     types = types or ["full" if n == 0 or (n - 1) % 4 == 0 else "shared" for n in range(count)]
-    own = [n for n, kind in enumerate(types) if kind != "shared"]
-    return stack(keys, use, kinds, parts=(indexer(keys, use, own, layout, trailing=True),), **about)
+    indexed = [n for n, kind in enumerate(types) if kind != "shared"]
+    return stack(keys, use, kinds, parts=(indexer(keys, use, indexed, layout, trailing=True),), **about)

@@ -36,7 +36,7 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
         use = rope(keys, d_head=d_head, label=label, base_key=base_key, sides=("query", "key", "value", "output"), **both)
         if use is None:
             raise ConfigError(f"{keys.where('rope_parameters')}.{label}: null; both kinds of layers need rotary settings")
-        uses[label] = _with_origin(use, moved.get(label, {}))
+        uses[label] = use.with_said_by(moved.get(label, {}))
     kinds = _kinds(keys, count)
     keys.note(
         "num_key_value_heads",
@@ -60,17 +60,19 @@ def deepseek_v4(keys: Keys) -> PositionSpec:
 
 
 def _kinds(keys: Keys, count: int) -> tuple[str, ...]:
-    said = keys.names("layer_types", None)
-    if said is None and (ratios := keys.numbers("compress_ratios", None)) is not None:
+    kinds = keys.names("layer_types", None)
+    if kinds is None and (ratios := keys.numbers("compress_ratios", None)) is not None:
         wrong = [ratio for ratio in ratios if ratio not in RATIOS]
         if wrong:
             raise ConfigError(f"{keys.where('compress_ratios')}: expected 0, 4 or 128 for each layer, got {wrong[0]}")
-        said = tuple(RATIOS[ratio] for ratio in ratios)
-    if said is None:
-        said = (HEAVY,) * min(count, 2) + tuple(SPARSE if n % 2 else HEAVY for n in range(max(count - 2, 0)))
-    if len(said) < count or any(kind not in RATIOS.values() for kind in said):
-        raise ConfigError(f"{keys.where('layer_types')}: expected {count} of {', '.join(RATIOS.values())}, got {len(said)}")
-    return tuple(said[:count])
+        kinds = tuple(RATIOS[ratio] for ratio in ratios)
+    if kinds is None:
+        kinds = (HEAVY,) * min(count, 2) + tuple(SPARSE if n % 2 else HEAVY for n in range(max(count - 2, 0)))
+    if len(kinds) < count or any(kind not in RATIOS.values() for kind in kinds):
+        raise ConfigError(
+            f"{keys.where('layer_types')}: expected {count} of {', '.join(RATIOS.values())}, got {len(kinds)}"
+        )
+    return tuple(kinds[:count])
 
 
 def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
@@ -79,33 +81,29 @@ def _nested(keys: Keys, d_head: int) -> tuple[Keys, dict[str, dict[str, str]]]:
     Also returns the keys that gave each number.
     """
     where = "rope_scaling" if keys.table("rope_scaling") else "rope_parameters"
-    given = keys.table(where)
-    if all(isinstance(given.get(label), dict) for label in LABELS):
+    settings = keys.table(where)
+    if all(isinstance(settings.get(label), dict) for label in LABELS):
         keys.number("partial_rotary_factor", None)  # both are in the settings already where these are nested
         keys.whole("qk_rope_head_dim", None)
         return keys, {}
-    fraction, said = keys.number("partial_rotary_factor", None), "partial_rotary_factor"
+    fraction, key = keys.number("partial_rotary_factor", None), "partial_rotary_factor"
     if fraction is None:
-        turning, said = keys.whole("qk_rope_head_dim", None), "qk_rope_head_dim"
+        turning, key = keys.whole("qk_rope_head_dim", None), "qk_rope_head_dim"
         fraction = 64 / 512 if turning is None else turning / d_head
-    origin = {"rotary_dim": keys.said_by(said) if keys.has(said) else "constant of the class"}
+    origin = {"rotary_dim": keys.said_by(key) if keys.has(key) else "constant of the class"}
     main: dict[str, Any] = {"rope_theta": keys.number("rope_theta"), "partial_rotary_factor": fraction}
-    flat = {key: value for key, value in given.items() if key not in ("rope_theta", *LABELS)}
+    flat = {key: value for key, value in settings.items() if key not in ("rope_theta", *LABELS)}
     compress = flat | {"rope_theta": keys.number("compress_rope_theta"), "partial_rotary_factor": fraction}
     if compress.get("rope_type", compress.get("type")) == "yarn":
         compress.setdefault("attention_factor", 1.0)
         keys.note(
             where, say("yarn scales the compressed layers only; cos and sin are not scaled unless attention_factor is set")
         )
-    made = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
-    return made, {
+    nested = keys.replaced({"rope_parameters": {"main": main, "compress": compress}}, without=("rope_scaling",))
+    return nested, {
         "main": origin | {"base": keys.said_by("rope_theta")},
         "compress": origin | {"base": keys.said_by("compress_rope_theta")},
     }
-
-
-def _with_origin(use: Use, origin: dict[str, str]) -> Use:
-    return replace(use, said_by=tuple((dict(use.said_by) | origin).items()))
 
 
 def _indexer(keys: Keys, kinds: tuple[str, ...], use: Use) -> PositionSpec:

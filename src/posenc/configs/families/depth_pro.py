@@ -25,8 +25,8 @@ def zoedepth(keys: Keys) -> PositionSpec:
         return PositionSpec(keys.family, parts=inside, coordinates=EACH_PART)
     width = "patch_transformer_hidden_size"
     arguments = (("d_model", keys.whole(width, 128)), ("layout", "sin_cos"))
-    said = (("d_model", keys.said_by(width)), ("base", "constant of the code"), ("layout", "constant of the code"))
-    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+    said_by = (("d_model", keys.said_by(width)), ("base", "constant of the code"), ("layout", "constant of the code"))
+    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said_by)
     count = keys.whole("num_patch_transformer_layers", 4)
     if count != 4:
         keys.warning("num_patch_transformer_layers", say("{count} here; the code uses the first 4", count=count))

@@ -33,24 +33,26 @@ QUERIES = say("the index of the object query")
 CONSTANT = "constant of the code"
 
 
-def sine(keys: Keys, width: str, *, note: Words | None = None, said: dict[str, str] | None = None, **options: Any) -> Use:
+def sine(
+    keys: Keys, width: str, *, note: Words | None = None, origins: dict[str, str] | None = None, **options: Any
+) -> Use:
     """Half of the channels for the row, half for the column; sines and cosines interleaved."""
     arguments = {"d_model": keys.whole(width), "axes": 2} | options
-    who = {"d_model": keys.said_by(width), "base": CONSTANT} | dict.fromkeys(options, CONSTANT) | (said or {})
+    who = {"d_model": keys.said_by(width), "base": CONSTANT} | dict.fromkeys(options, CONSTANT) | (origins or {})
     return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(who.items()), note=note)
 
 
 def learned(keys: Keys, width: str, weight: str, rows: str = "num_queries") -> Use:
     arguments = (("d_model", keys.whole(width)), ("max_positions", keys.whole(rows)))
-    said = (("d_model", keys.said_by(width)), ("max_positions", keys.said_by(rows)))
-    return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
+    said_by = (("d_model", keys.said_by(width)), ("max_positions", keys.said_by(rows)))
+    return Use("encodings.learned.Learned", arguments, said_by, (Weight("table", weight),))
 
 
 def boxes(keys: Keys, width: str, axes: int, times: int = 1) -> Use:
     """Sinusoids of reference points: y, x, then width and height; a network maps them to what is added."""
     arguments = {"d_model": times * keys.whole(width), "axes": axes, "scale": 2 * pi, "reads": (1, 0, 2, 3)[:axes]}
-    said = {"d_model": keys.said_by(width)} | dict.fromkeys(("axes", "scale", "reads", "base"), CONSTANT)
-    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+    said_by = {"d_model": keys.said_by(width)} | dict.fromkeys(("axes", "scale", "reads", "base"), CONSTANT)
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said_by.items()))
 
 
 def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -> tuple[Use, bool]:
@@ -62,12 +64,12 @@ def of_pixels(keys: Keys, weight: str, width: str = "d_model", **options: Any) -
     if kind == "sine":
         return sine(keys, width, **options), True
     arguments = (("d_model", keys.whole(width)), ("max_positions", (50, 50)), ("reads", (1, 0)), ("combine", "concat"))
-    said = (("d_model", keys.said_by(width)), *((name, CONSTANT) for name in ("max_positions", "reads", "combine")))
+    said_by = (("d_model", keys.said_by(width)), *((name, CONSTANT) for name in ("max_positions", "reads", "combine")))
     weights = (
         Weight("axis_tables.0", f"{weight}.column_embeddings.weight"),
         Weight("axis_tables.1", f"{weight}.row_embeddings.weight"),
     )
-    return Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, weights), False
+    return Use("encodings.bases.learned_axes.LearnedAxes", arguments, said_by, weights), False
 
 
 def stack(
@@ -138,10 +140,10 @@ def conditional_detr(keys: Keys) -> PositionSpec:
 def dab_detr(keys: Keys) -> PositionSpec:
     """Two temperatures. Object queries are boxes, refined in each layer and encoded by sinusoids."""
     bases = (keys.number("temperature_height"), keys.number("temperature_width"))
-    said = {"base": f"{keys.said_by('temperature_height')}, {keys.said_by('temperature_width')}"}
+    origins = {"base": f"{keys.said_by('temperature_height')}, {keys.said_by('temperature_width')}"}
     scale = keys.number("sine_position_embedding_scale", None)
     more = {"scale": scale / (2 * pi)} if scale is not None else {}
-    image = sine(keys, "hidden_size", base=bases, said=said, **more)
+    image = sine(keys, "hidden_size", base=bases, origins=origins, **more)
     keys.note("encoder_layers", say("in every layer, a network of the content scales the sinusoids"))
     encoder = stack(keys, "encoder", [("full_attention", image)], "encoder_layers", PIXELS, "hidden_size")
     if keys.whole("query_dim") != 4:
@@ -176,10 +178,14 @@ def deformable_detr(keys: Keys) -> PositionSpec:
         query = Use(query.encoding, plain, tuple(pair for pair in query.said_by if pair[0] != "reads"))
     else:
         arguments = (("d_model", 2 * keys.whole("d_model")), ("max_positions", keys.whole("num_queries")))
-        said = (("d_model", f"2 · {keys.said_by('d_model')}"), ("max_positions", keys.said_by("num_queries")))
+        said_by = (("d_model", f"2 · {keys.said_by('d_model')}"), ("max_positions", keys.said_by("num_queries")))
         weights = (Weight("table", "query_position_embeddings.weight"),)
         query = Use(
-            "encodings.learned.Learned", arguments, said, weights, say("first half: added to queries; second half: content")
+            "encodings.learned.Learned",
+            arguments,
+            said_by,
+            weights,
+            say("first half: added to queries; second half: content"),
         )
         about = QUERIES
     decoder = stack(keys, "decoder", [("queries", query), ("deformable", query)], "decoder_layers", about)
@@ -190,7 +196,7 @@ def deformable_detr(keys: Keys) -> PositionSpec:
 def grounding_dino(keys: Keys) -> PositionSpec:
     """Text beside the image; text positions count within each phrase, as sinusoids of 2π times the position."""
     base, key = keys.number("positional_embedding_temperature"), "positional_embedding_temperature"
-    use, sines = of_pixels(keys, "position_embedding", base=base, said={"base": keys.said_by(key)})
+    use, sines = of_pixels(keys, "position_embedding", base=base, origins={"base": keys.said_by(key)})
     where = clauses(PIXELS if sines else CELLS, LEVELS)
     keys.note("num_feature_levels", LEVEL)
     keys.warning(
@@ -230,9 +236,9 @@ def mask2former(keys: Keys) -> PositionSpec:
     layers = keys.whole("decoder_layers") - 1
     keys.note("decoder_layers", say("the code builds {layers} layers, one fewer", layers=layers))
     kinds = [("queries_to_image", image), ("queries", query)]
-    made = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
+    layers_of_decoder = tuple(Layer((use,), kind, causal=False) for kind, use in kinds) * layers
     decoder = PositionSpec(
-        keys.family, part="decoder", layers=made, coordinates=cross(PIXELS), d_model=keys.whole("hidden_dim")
+        keys.family, part="decoder", layers=layers_of_decoder, coordinates=cross(PIXELS), d_model=keys.whole("hidden_dim")
     )
     if first:
         return PositionSpec(keys.family, parts=(*backbone(keys), pixel, decoder), coordinates=PIXELS)
@@ -247,9 +253,12 @@ def mask2former(keys: Keys) -> PositionSpec:
         ("d_model", keys.whole("text_encoder_width", 256)),
         ("max_positions", keys.whole("text_encoder_context_length")),
     )
-    said = (("d_model", keys.said_by("text_encoder_width")), ("max_positions", keys.said_by("text_encoder_context_length")))
+    said_by = (
+        ("d_model", keys.said_by("text_encoder_width")),
+        ("max_positions", keys.said_by("text_encoder_context_length")),
+    )
     weights = (Weight("table", "text_encoder.positional_embedding"),)
-    table = Use("encodings.learned.Learned", rows, said, weights)
+    table = Use("encodings.learned.Learned", rows, said_by, weights)
     count = keys.whole("text_encoder_num_layers")
     causal = tuple(Layer((table,) if n == 0 else (), causal=True) for n in range(count))
     text = PositionSpec(keys.family, part="text_encoder", layers=causal, d_model=rows[0][1], trained_length=rows[1][1])

@@ -109,9 +109,9 @@ def LTXVideoTransformer3DModel(keys: Keys) -> PositionSpec:
     spec = _without_rotation(keys, (28, 0), (32, 64), where)
     width = keys.whole("num_attention_heads", 32) * keys.whole("attention_head_dim", 64)
     rotation = Rotation(width, 10000.0, "frequencies.wide.spectrum")
-    said = (("d_head", keys.said_by("attention_head_dim")), ("n_heads", keys.said_by("num_attention_heads")))
+    said_by = (("d_head", keys.said_by("attention_head_dim")), ("n_heads", keys.said_by("num_attention_heads")))
     arguments = (("d_head", spec.d_head), ("n_heads", spec.n_heads), ("frequencies", rotation))
-    layer = Layer((Use("encodings.of_families.wide_rope.WideRoPE", arguments, said),), causal=False)
+    layer = Layer((Use("encodings.of_families.wide_rope.WideRoPE", arguments, said_by),), causal=False)
     return replace(spec, layers=(layer,) * len(spec.layers))
 
 
@@ -162,10 +162,10 @@ def _turning(
             "numbers that sum to it"
         )
     rotation = Rotation(d_head, base, "configs.by_axis.by_axis", (("sizes", sizes),))
-    said = (("d_head", keys.said_by("attention_head_dim")), ("layout", "constant of the code"))
+    said_by = (("d_head", keys.said_by("attention_head_dim")), ("layout", "constant of the code"))
     arguments = (("d_head", d_head), ("layout", "interleaved"), ("frequencies", rotation))
     spec = _without_rotation(keys, counts, heads, where)
-    layer = Layer((Use("encodings.rope.RoPE", arguments, said),), causal=False)
+    layer = Layer((Use("encodings.rope.RoPE", arguments, said_by),), causal=False)
     return PositionSpec(
         keys.family,
         layers=(layer,) * len(spec.layers),

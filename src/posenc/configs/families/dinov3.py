@@ -25,17 +25,17 @@ def dinov3_vit(keys: Keys) -> PositionSpec:
 def eomt_dinov3(keys: Keys) -> PositionSpec:
     """The base is in rope_parameters, 100 by default. Mask queries are prepended before the last layers and not rotated."""
     inner = Keys(keys.table("rope_parameters"), "", keys.where("rope_parameters"))
-    base, said = inner.number("rope_theta", None), f"{keys.where('rope_parameters')}.rope_theta"
+    base, origin = inner.number("rope_theta", None), f"{keys.where('rope_parameters')}.rope_theta"
     if base is None:
         base = keys.number("rope_theta", None)
-        said = keys.said_by("rope_theta") if base is not None else f"default of {keys.facts['class']}"
+        origin = keys.said_by("rope_theta") if base is not None else f"default of {keys.facts['class']}"
     kind = inner.text("rope_type", "default")
     if kind != "default":
         keys.error("rope_parameters.rope_type", say("{kind!r}: the code supports 'default' only, and fails", kind=kind))
-    return _tower(keys, float(keys.facts["base"]) if base is None else base, said)
+    return _tower(keys, float(keys.facts["base"]) if base is None else base, origin)
 
 
-def _tower(keys: Keys, base: float, said: str) -> PositionSpec:
+def _tower(keys: Keys, base: float, origin: str) -> PositionSpec:
     d_head = even_head(keys)
     if keys.number("pos_embed_rescale", None):
         keys.note("pos_embed_rescale", say("shifts, jitters and rescales coordinates in training only"))
@@ -43,5 +43,5 @@ def _tower(keys: Keys, base: float, said: str) -> PositionSpec:
         keys.number(name, None)
     keys.whole("num_register_tokens", 0, least=0)
     arguments = (("d_head", d_head), ("layout", "half"), ("frequencies", Rotation(d_head // 2, base, maps=TURNS)))
-    use = Use("encodings.rope.RoPE", arguments, (("base", said), ("layout", "constant of the code")))
+    use = Use("encodings.rope.RoPE", arguments, (("base", origin), ("layout", "constant of the code")))
     return tower(keys, [use], coordinates=SQUARE)

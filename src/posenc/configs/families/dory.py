@@ -41,11 +41,11 @@ def dory(keys: Keys) -> PositionSpec:
 
 def _paired(keys: Keys) -> Keys:
     """The same keys; if every second of layer_types is "mlp", each pair is one layer, as in the class."""
-    said = keys.get("layer_types", None)
-    if not isinstance(said, (list, tuple)) or "mlp" not in said:
+    types = keys.get("layer_types", None)
+    if not isinstance(types, (list, tuple)) or "mlp" not in types:
         return keys
     counts = {key: keys.whole(key, least=0) for key in COUNTS if keys.has(key)}
-    if len(said) != keys.whole("num_hidden_layers") or len(said) % 2 or set(said[1::2]) != {"mlp"}:
+    if len(types) != keys.whole("num_hidden_layers") or len(types) % 2 or set(types[1::2]) != {"mlp"}:
         raise ConfigError(f"{keys.where('layer_types')}: expected attention and mlp in turn, one for each of the layers")
     keys.note("layer_types", say("attention and MLP are layers of their own in the file; a pair of them is one layer here"))
-    return keys.replaced({key: count // 2 for key, count in counts.items()} | {"layer_types": list(said[::2])})
+    return keys.replaced({key: count // 2 for key, count in counts.items()} | {"layer_types": list(types[::2])})

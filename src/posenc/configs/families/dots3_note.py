@@ -59,8 +59,8 @@ def dots3_note_text(keys: Keys) -> PositionSpec:
         for kind in kinds
     ]
     spec = decoder(keys, None, kinds=kinds, by_kind=dict.fromkeys(labels), d_head=keys.whole("head_dim"))
-    own = [n for n, kind in enumerate(kinds) if kind == "indexed_attention"]
-    inside = (indexer(keys, uses["indexed_attention"], own, PAIRS, trailing=False),) if own else ()
+    indexed = [n for n, kind in enumerate(kinds) if kind == "indexed_attention"]
+    inside = (indexer(keys, uses["indexed_attention"], indexed, PAIRS, trailing=False),) if indexed else ()
     return replace(spec, layers=tuple(layers), parts=inside)
 
 

@@ -45,11 +45,11 @@ def _atoms(keys: Keys, window: int, part: str, stacks: int) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('num_uid_rope_pairs')}: {3 * near[1] + far[1]} pairs do not fit in heads of {d_head}"
         )
-    said = {"d_head": "head_dim", "spatial": "spatial_rope_base_frequency", "residue": "uid_rope_base_frequency"}
+    said_by = {"d_head": "head_dim", "spatial": "spatial_rope_base_frequency", "residue": "uid_rope_base_frequency"}
     use = Use(
         "configs.atoms.of_atoms",
         (("d_head", d_head), ("spatial", near), ("residue", far)),
-        tuple((name, keys.said_by(key)) for name, key in said.items()),
+        tuple((name, keys.said_by(key)) for name, key in said_by.items()),
     )
     count = keys.whole("num_hidden_layers", 3) * stacks
     layers = (Layer((use,), "sliding_attention", window, causal=False),) * count

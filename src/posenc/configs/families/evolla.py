@@ -42,19 +42,16 @@ def saprot(keys: Keys) -> PositionSpec:
     count, d_model = keys.whole("num_hidden_layers"), keys.whole("hidden_size")
     kind = keys.text("position_embedding_type", among=("rotary", "absolute"))
     if kind == "rotary":
-        return stack_of(keys, [Layer(_uses(rope(keys, d_head=head_width(keys))), causal=False)] * count)
+        use = rope(keys, d_head=head_width(keys))
+        return stack_of(keys, [Layer((use,) if use else (), causal=False)] * count)
     padding = keys.whole("pad_token_id", least=0)
     rows = keys.whole("max_position_embeddings") - padding - 1
     arguments = {"d_model": d_model, "max_positions": rows, "row_offset": padding + 1, "padding_row": padding}
-    said = (("max_positions", keys.said_by("max_position_embeddings")), ("row_offset", keys.said_by("pad_token_id")))
+    said_by = (("max_positions", keys.said_by("max_position_embeddings")), ("row_offset", keys.said_by("pad_token_id")))
     table = Use(
         "encodings.learned.Learned",
         tuple(arguments.items()),
-        said,
+        said_by,
         (Weight("table", "embeddings.position_embeddings.weight"),),
     )
     return stack_of(keys, [Layer(causal=False)] * count, embedding=[table], coordinates=NOT_PADDING)
-
-
-def _uses(use: Use | None) -> tuple[Use, ...]:
-    return (use,) if use else ()

@@ -19,8 +19,8 @@ def falcon(keys: Keys) -> PositionSpec:
     if not keys.flag("alibi"):
         return decoder(keys, rope(keys, d_head=d_head), kinds=kinds, d_head=d_head, width=width)
     heads = keys.whole("num_attention_heads")
-    said = (("n_heads", keys.said_by("num_attention_heads")),)
-    use = Use("encodings.of_families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said)
+    said_by = (("n_heads", keys.said_by("num_attention_heads")),)
+    use = Use("encodings.of_families.falcon_alibi.FalconALiBi", (("n_heads", heads),), said_by)
     keys.warning(
         "alibi", say("with eager attention transformers adds the bias twice, with sdpa once; this is sdpa's result")
     )

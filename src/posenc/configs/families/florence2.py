@@ -24,10 +24,10 @@ def florence_vision(keys: Keys) -> PositionSpec:
     for stage, (width, depth) in enumerate(zip(widths, depths, strict=True)):
         for block in range(depth):
             for kind, window in (("spatial", side * side), ("channel", None)):
-                own = f"blocks.{stage}.{block}.{kind}_block"
+                path = f"blocks.{stage}.{block}.{kind}_block"
                 uses = (
-                    _neighbours(width, f"{own}.conv1", say("before attention")),
-                    _neighbours(width, f"{own}.conv2", say("before the feed-forward part")),
+                    _neighbours(width, f"{path}.conv1", say("before attention")),
+                    _neighbours(width, f"{path}.conv2", say("before the feed-forward part")),
                 )
                 layers.append(
                     Layer(uses, "window_attention" if kind == "spatial" else "channel_attention", window, causal=False)
@@ -54,8 +54,8 @@ def florence_vision(keys: Keys) -> PositionSpec:
 
 def _neighbours(width: int, conv: str, note: Words) -> Use:
     weights = (Weight("weight", f"{conv}.weight", reshape=True), Weight("constant", f"{conv}.bias"))
-    said = (("d_model", "embed_dim"), ("kernel_size", "constant of the code"))
-    return Use("encodings.conditional.Conditional", (("d_model", width), ("kernel_size", 3)), said, weights, note)
+    said_by = (("d_model", "embed_dim"), ("kernel_size", "constant of the code"))
+    return Use("encodings.conditional.Conditional", (("d_model", width), ("kernel_size", 3)), said_by, weights, note)
 
 
 def whole(keys: Keys, name: str) -> tuple[int, ...]:
@@ -80,11 +80,11 @@ def florence2(keys: Keys) -> PositionSpec:
         ("combine", "concat"),
         ("widths", (width - half, half)),
     )
-    said = (("d_model", vision.said_by("embed_dim")), ("max_positions", vision.said_by("max_position_embeddings")))
+    said_by = (("d_model", vision.said_by("embed_dim")), ("max_positions", vision.said_by("max_position_embeddings")))
     place = Use(
         "encodings.bases.learned_axes.LearnedAxes",
         table,
-        said,
+        said_by,
         (
             Weight("axis_tables.0", "image_position_embed.column_embeddings.weight"),
             Weight("axis_tables.1", "image_position_embed.row_embeddings.weight"),

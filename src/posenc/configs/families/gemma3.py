@@ -145,9 +145,9 @@ def bidirectional_within(spec: PositionSpec, width: int | None) -> PositionSpec:
 
 def shared_keys(spec: PositionSpec, shared: int) -> PositionSpec:
     """Marks the last `shared` layers, which use the keys of an earlier layer of the same kind."""
-    own = len(spec.layers) - shared
+    first = len(spec.layers) - shared
     layers = [
-        replace(layer, uses=tuple(replace(use, note=SHARED_KEYS) for use in layer.uses)) if number >= own else layer
+        replace(layer, uses=tuple(replace(use, note=SHARED_KEYS) for use in layer.uses)) if number >= first else layer
         for number, layer in enumerate(spec.layers)
     ]
     return replace(spec, layers=tuple(layers))

@@ -49,11 +49,11 @@ def gemma4_audio(keys: Keys) -> PositionSpec:
 
 def _use(keys: Keys, heads: str, weight: str, left: int, right: int, **options: int) -> Use:
     arguments = {"d_model": keys.whole("hidden_size"), "n_heads": keys.whole(heads), "left": left, "right": right} | options
-    said = (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)), ("base", "constant of the code"))
+    said_by = (("d_model", keys.said_by("hidden_size")), ("n_heads", keys.said_by(heads)), ("base", "constant of the code"))
     return Use(
         "encodings.of_families.sinusoidal_keys.SinusoidalKeys",
         tuple(arguments.items()),
-        said,
+        said_by,
         (Weight("w_r", f"{{layer}}.{weight}", reshape=True),),
         note=say("each channel of the query is scaled by a learned number; scores are capped afterwards"),
     )

@@ -49,15 +49,15 @@ def gemma4_text(keys: Keys) -> PositionSpec:
         keys.note("use_bidirectional_attention", say("sliding layers also look ahead within one image, not within text"))
     if both != "all":
         return spec
-    beside = keys.whole("sliding_window") // 2 + 1
+    reach = keys.whole("sliding_window") // 2 + 1
     keys.warning(
         "sliding_window",
         say(
-            "tokens up to {beside} away are visible on either side, one more than in Gemma 3 with the same value",
-            beside=beside,
+            "tokens up to {reach} away are visible on either side, one more than in Gemma 3 with the same value",
+            reach=reach,
         ),
     )
-    return bidirectional_within(spec, 2 * beside + 1)
+    return bidirectional_within(spec, 2 * reach + 1)
 
 
 @family("embedding_gemma2_text")
@@ -89,25 +89,25 @@ def _widths(keys: Keys, kinds: Sequence[str]) -> dict[str, int]:
     """Head widths by kind: head_dim, or per_layer_config's values for single layers; without it, 512 for full layers."""
     if keys.has("per_layer_config"):
         table = keys.table("per_layer_config")
-        for number, own in table.items():
-            if not str(number).isdigit() or not isinstance(own, Mapping):
+        for number, inner in table.items():
+            if not str(number).isdigit() or not isinstance(inner, Mapping):
                 raise ConfigError(
-                    f"{keys.where('per_layer_config')}.{number}: expected an object under a layer's number, got {own!r}"
+                    f"{keys.where('per_layer_config')}.{number}: expected an object under a layer's number, got {inner!r}"
                 )
-        said = {int(number): own for number, own in table.items()}
-        each = [Keys(said.get(n, {}), "").whole("head_dim", keys.whole("head_dim")) for n in range(len(kinds))]
+        by_layer = {int(number): inner for number, inner in table.items()}
+        each = [Keys(by_layer.get(n, {}), "").whole("head_dim", keys.whole("head_dim")) for n in range(len(kinds))]
     else:
         wide = keys.whole("global_head_dim", 512)
         each = [wide if kind == FULL else keys.whole("head_dim") for kind in kinds]
     widths = {FULL: keys.whole("head_dim"), SLIDING: keys.whole("head_dim")}
     for kind in widths:
-        found = {width for width, own in zip(each, kinds, strict=True) if own == kind}
-        if len(found) > 1:
+        sizes = {width for width, layer_kind in zip(each, kinds, strict=True) if layer_kind == kind}
+        if len(sizes) > 1:
             raise ConfigError(
-                f"{keys.where('per_layer_config')}: head_dim is {sorted(found)} in {kind} layers, but "
+                f"{keys.where('per_layer_config')}: head_dim is {sorted(sizes)} in {kind} layers, but "
                 "one rotation serves all of a kind"
             )
-        widths[kind] = next(iter(found), widths[kind])
+        widths[kind] = next(iter(sizes), widths[kind])
     return widths
 
 

@@ -24,11 +24,11 @@ def gemma4_vision(keys: Keys) -> PositionSpec:
         )
     inner = Keys(settings, "", keys.where("rope_parameters"))
     base = inner.number("rope_theta", keys.number("rope_theta", keys.facts["base"]))
-    said = "rope_parameters.rope_theta" if inner.has("rope_theta") else f"default of {keys.facts['class']}"
+    origin = "rope_parameters.rope_theta" if inner.has("rope_theta") else f"default of {keys.facts['class']}"
     turn = Use(
         "configs.quirks.in_each_part",
         (("d_head", d_head), ("f", Rotation(d_head // 2, base, maps=ROWS_COLUMNS)), ("layout", "half")),
-        (("base", said), ("d_head", keys.said_by("head_dim")), ("layout", "constant of the code")),
+        (("base", origin), ("d_head", keys.said_by("head_dim")), ("layout", "constant of the code")),
         note=say("in two parts: pairs (c, c + d_head/4) within each half of the head"),
     )
     rows = keys.whole("position_embedding_size")
@@ -46,8 +46,8 @@ def gemma4_unified_vision(keys: Keys) -> PositionSpec:
     )
 
 
-def _tables(d_model: int, rows: int, said: str, key: str, axis: int) -> Use:
+def _tables(d_model: int, rows: int, origin: str, key: str, axis: int) -> Use:
     """One table for x and one for y, stored as a single tensor along `axis`; padding gets zero."""
     arguments = {"d_model": d_model, "max_positions": (rows, rows), "silent": "padding"}
     weights = tuple(Weight(f"axis_tables.{n}", key, part=(axis, n)) for n in range(2))
-    return Use("encodings.bases.learned_axes.LearnedAxes", tuple(arguments.items()), (("max_positions", said),), weights)
+    return Use("encodings.bases.learned_axes.LearnedAxes", tuple(arguments.items()), (("max_positions", origin),), weights)

@@ -27,8 +27,8 @@ def gpt_neo(keys: Keys) -> PositionSpec:
 
 def _spread(keys: Keys, pattern: object) -> tuple[str, ...]:
     kinds: list[str] = []
-    for one in pattern if isinstance(pattern, Sequence) else [()]:
-        item = one if isinstance(one, (list, tuple)) else ()
+    for entry in pattern if isinstance(pattern, Sequence) else [()]:
+        item = entry if isinstance(entry, (list, tuple)) else ()
         fits = len(item) == 2 and isinstance(item[0], (list, tuple)) and isinstance(item[1], int)
         if not fits or not set(item[0]) <= {"global", "local"} or not 0 < item[1] <= 2**14:
             raise ConfigError(

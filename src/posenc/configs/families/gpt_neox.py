@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from posenc.configs.errors import ConfigError
 from posenc.configs.families.llama import same_kind
 from posenc.configs.family import decoder, family, head_width
@@ -52,10 +50,10 @@ def minimax_m2(keys: Keys) -> PositionSpec:
     return decoder(keys, use, kinds=same_kind(keys))
 
 
-def _with_fraction(keys: Keys, fraction: float, said: str, base_key: str = "rope_theta") -> Use | None:
+def _with_fraction(keys: Keys, fraction: float, fraction_key: str, base_key: str = "rope_theta") -> Use | None:
     """RoPE over a fraction of the head that another key gives, if the rotary settings do not."""
     inner = keys.replaced(without={"partial_rotary_factor", "rope_theta"} - {base_key})
     use = rope(inner, d_head=head_width(keys), partial=True, partial_default=fraction, base_key=base_key)
-    if use is None or dict(use.said_by).get("rotary_dim") != "default of the family's code" or not keys.has(said):
+    if use is None or dict(use.said_by).get("rotary_dim") != "default of the family's code" or not keys.has(fraction_key):
         return use
-    return replace(use, said_by=tuple((dict(use.said_by) | {"rotary_dim": keys.said_by(said)}).items()))
+    return use.with_said_by({"rotary_dim": keys.said_by(fraction_key)})

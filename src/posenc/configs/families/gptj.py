@@ -27,7 +27,7 @@ def gptj(keys: Keys) -> PositionSpec:
             f"{keys.where('rotary_dim')}: expected an even number up to the head width {d_head}, got {turning}"
         )
     keys.note("n_positions", say("the code reads a table with this many rows; positions beyond it fail"))
-    said = {
+    said_by = {
         "d_head": f"{keys.said_by('n_embd')} / {keys.said_by('n_head')}",
         "rotary_dim": keys.said_by("rotary_dim"),
         "base": "constant of the code",
@@ -36,7 +36,7 @@ def gptj(keys: Keys) -> PositionSpec:
     use = Use(
         "encodings.rope.RoPE",
         (("d_head", d_head), ("layout", "interleaved"), ("frequencies", Rotation(turning, 10000.0))),
-        tuple(said.items()),
+        tuple(said_by.items()),
     )
     kinds = ("full_attention",) * keys.whole("n_layer")
     return decoder(keys, use, kinds=kinds, d_head=d_head, width="n_embd", heads="n_head", length="n_positions")

@@ -19,12 +19,12 @@ def granite4_vision(keys: Keys) -> PositionSpec:
     """The layers here are projectors: queries attend to the patches of their window. There is one for every pair of
     deepstack_layer_map, then four for the corners of blocks."""
     rate = keys.text("downsample_rate")
-    found = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", rate)
-    if not found:
+    match = re.fullmatch(r"([1-9]\d*)/([1-9]\d*)", rate)
+    if not match:
         raise ConfigError(
             f"{keys.where('downsample_rate')}: expected sides of queries and window such as '4/8', got {rate!r}"
         )
-    side, pairs = int(found[2]), keys.get("deepstack_layer_map")
+    side, pairs = int(match[2]), keys.get("deepstack_layer_map")
     if not isinstance(pairs, (list, tuple)):
         raise ConfigError(
             f"{keys.where('deepstack_layer_map')}: expected a list of [tower layer, text layer], got {pairs!r}"

@@ -58,12 +58,12 @@ def _vectors(keys: Keys, d_head: int, limit: str, head: str, weight: str) -> Use
     if block > most:
         raise ConfigError(f"{keys.where('context_size')}: {block} exceeds {limit}={most}, which their code refuses")
     arguments = (("d_head", d_head), ("max_distance", most), ("values", False))
-    said = (
+    said_by = (
         ("d_head", keys.origins.get(head, head)),
         ("max_distance", keys.said_by(limit)),
         ("values", "constant of the code"),
     )
-    return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", weight, flip=True),))
+    return Use("encodings.shaw.Shaw", arguments, said_by, (Weight("keys", weight, flip=True),))
 
 
 def _blocks(keys: Keys, use: Use, *, layers: str, width: str, heads: str, d_head: int) -> PositionSpec:

@@ -22,14 +22,13 @@ def granite_swa(keys: Keys) -> PositionSpec:
         return spec
     uses = [_at_base(use, float(base)) for base in bases]
     return replace(
-        spec, layers=tuple(replace(layer, uses=(own,) if own else ()) for layer, own in zip(spec.layers, uses, strict=True))
+        spec, layers=tuple(replace(layer, uses=(use,) if use else ()) for layer, use in zip(spec.layers, uses, strict=True))
     )
 
 
 def _at_base(use: Use | None, base: float) -> Use | None:
     if use is None or not base:
         return None
-    given = dict(use.arguments)
-    arguments = given | {"frequencies": replace(given["frequencies"], base=base)}
-    said_by = dict(use.said_by) | {"base": "layer_rope_theta"}
-    return replace(use, arguments=tuple(arguments.items()), said_by=tuple(said_by.items()))
+    settings = dict(use.arguments)
+    arguments = settings | {"frequencies": replace(settings["frequencies"], base=base)}
+    return replace(use, arguments=tuple(arguments.items())).with_said_by({"base": "layer_rope_theta"})

@@ -23,13 +23,13 @@ def idefics_vision(keys: Keys) -> PositionSpec:
         raise ConfigError(
             f"{keys.where('image_size')}: expected a square, got {high} × {wide}; the family's code has no other"
         )
-    said = f"{keys.said_by('image_size')} / {keys.said_by('patch_size')}"
+    origin = f"{keys.said_by('image_size')} / {keys.said_by('patch_size')}"
     table = grid(
         keys,
         "embeddings.position_embedding.weight",
         high // patch,
         high // patch,
-        said,
+        origin,
         d_model="hidden_size",
         mode="bicubic",
         prefix=1,

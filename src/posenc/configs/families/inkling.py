@@ -62,8 +62,8 @@ def _limited(keys: Keys, names: Mapping[str, str]) -> PositionSpec:
     kinds = schedule(keys, lambda n: SLIDING if (n + 1) % 6 else FULL, (FULL, SLIDING))
     keys.note("log_scaling_n_floor", say("distances count cached tokens, the temperature counts position_ids"))
     limit = keys.number("rel_l2_clip_threshold")
-    said = (("limit", keys.said_by("rel_l2_clip_threshold")),)
-    return _stack(keys, kinds, names, squared=False, more={"limit": limit}, said=said)
+    said_by = (("limit", keys.said_by("rel_l2_clip_threshold")),)
+    return _stack(keys, kinds, names, squared=False, more={"limit": limit}, said_by=said_by)
 
 
 def _stack(
@@ -73,14 +73,14 @@ def _stack(
     *,
     squared: bool,
     more: dict[str, Any] | None = None,
-    said: tuple[tuple[str, str], ...] = (),
+    said_by: tuple[tuple[str, str], ...] = (),
 ) -> PositionSpec:
     """`names`: the weights of each parameter; `squared`: q·k is divided by d_head instead of its root."""
     window = keys.whole("sliding_window_size")
     floor = keys.whole("log_scaling_n_floor", None)
     if floor is None and not squared:
         raise ConfigError(f"{keys.where('log_scaling_n_floor')}: null; the code divides by it and fails")
-    found = {}
+    layer_of_kind = {}
     for kind in (FULL, SLIDING):
         prefix = "swa_" if kind == SLIDING else ""
         heads, width = f"{prefix}num_attention_heads", f"{prefix}head_dim"
@@ -96,7 +96,7 @@ def _stack(
             ("d_in", keys.said_by("hidden_size")),
             ("profiles", keys.said_by("d_rel")),
             ("extent", keys.said_by(extent)),
-            *said,
+            *said_by,
         ]
         if kind == FULL and floor is not None:
             arguments |= {"floor": floor, "alpha": keys.number("log_scaling_alpha", positive=False)}
@@ -110,9 +110,9 @@ def _stack(
             for parameter, name in names.items()
         )
         use = Use("encodings.bases.distance_bank.DistanceBank", tuple(arguments.items()), tuple(sources), weights)
-        found[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
-    widths = {found[kind][1] for kind in kinds}
-    spec = stack_of(keys, [found[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
+        layer_of_kind[kind] = (Layer((use,), kind, window if kind == SLIDING else None), d_head)
+    widths = {layer_of_kind[kind][1] for kind in kinds}
+    spec = stack_of(keys, [layer_of_kind[kind][0] for kind in kinds], d_head=widths.pop() if len(widths) == 1 else None)
     keys.note(
         "conv_kernel_size", say("short causal convolutions over keys and values, and around layers, depend on order too")
     )

@@ -71,7 +71,7 @@ def recurrent_gemma(keys: Keys) -> PositionSpec:
 
 def with_window(spec: PositionSpec, window: int | None) -> PositionSpec:
     """The same spec; every attention layer has this window."""
-    return replace(spec, layers=tuple(replace(one, window=window) if one.attends else one for one in spec.layers))
+    return replace(spec, layers=tuple(replace(layer, window=window) if layer.attends else layer for layer in spec.layers))
 
 
 @family("jamba")

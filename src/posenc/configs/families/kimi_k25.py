@@ -34,8 +34,8 @@ def kimi_vl(keys: Keys) -> PositionSpec:
 def moonvit(keys: Keys) -> PositionSpec:
     """As Kimi K2.5's encoder without frames; interleaved pairs, columns before rows for each frequency."""
     height, width = keys.whole("init_pos_emb_height", 64), keys.whole("init_pos_emb_width", 64)
-    said = f"{keys.said_by('init_pos_emb_height')}, {keys.said_by('init_pos_emb_width')}"
-    table = grid(keys, "pos_emb.weight", height, width, said, reshape=True, mode="bicubic")
+    origin = f"{keys.said_by('init_pos_emb_height')}, {keys.said_by('init_pos_emb_width')}"
+    table = grid(keys, "pos_emb.weight", height, width, origin, reshape=True, mode="bicubic")
     turn = axial(keys, even_head(keys), maps=COLUMNS_FIRST, layout="interleaved")
     return tower(keys, [turn], embedding=[table], coordinates=clauses(RASTER, SIZED))
 
@@ -50,9 +50,9 @@ def kimi_k25_vision(keys: Keys) -> PositionSpec:
             "for a square one"
         )
     d_model, frames = keys.whole("hidden_size"), keys.whole("pos_emb_time")
-    said = f"{keys.said_by('pos_emb_height')}, {keys.said_by('pos_emb_width')}"
+    origin = f"{keys.said_by('pos_emb_height')}, {keys.said_by('pos_emb_width')}"
     table = grid(
-        keys, "pos_emb.position_embeddings", height, width, said, reshape=True, mode="bicubic", axes=5, reads=(0, 1, 2, 3)
+        keys, "pos_emb.position_embeddings", height, width, origin, reshape=True, mode="bicubic", axes=5, reads=(0, 1, 2, 3)
     )
     times = Use(
         "encodings.sinusoidal.Sinusoidal",

@@ -35,13 +35,13 @@ def of_boxes(keys: Keys, prefix: str, *, combine: str, widths: Sequence[int] | N
         ("combine", combine),
         ("widths", None if widths is None else tuple(widths)),
     )
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("max_positions", keys.said_by("max_2d_position_embeddings")),
         *((name, "constant of the code") for name in ("axes", "shares", "combine")),
     )
     weights = (Weight(f"axis_tables.{n}", f"{prefix}{name}_position_embeddings.weight") for n, name in enumerate(TABLES))
-    return Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, tuple(weights))
+    return Use("encodings.bases.learned_axes.LearnedAxes", arguments, said_by, tuple(weights))
 
 
 def embedded(keys: Keys, part: str, use: Use, coordinates: Words, length: int | None = None) -> PositionSpec:
@@ -63,7 +63,7 @@ def layoutlm(keys: Keys) -> PositionSpec:
         ("shares", (0, *(1 + n for n in SHARES))),
     )
     both = f"{keys.said_by('max_position_embeddings')}, {keys.said_by('max_2d_position_embeddings')}"
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("max_positions", both),
         ("axes", "constant of the code"),
@@ -71,7 +71,7 @@ def layoutlm(keys: Keys) -> PositionSpec:
     )
     names = ("embeddings.position", *(f"embeddings.{name}_position" for name in TABLES))
     weights = (Weight(f"axis_tables.{n}", f"{name}_embeddings.weight") for n, name in enumerate(names))
-    use = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, tuple(weights))
+    use = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said_by, tuple(weights))
     _refuse_inverted(keys)
     return stack_of(
         keys,
@@ -122,8 +122,8 @@ def layoutlmv3(keys: Keys) -> PositionSpec:
     if keys.flag("visual_embed", True):
         side = keys.whole("input_size", 224) // keys.whole("patch_size")
         arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", 1 + side * side))
-        said = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
-        use = Use("encodings.learned.Learned", arguments, said, (Weight("table", "pos_embed", reshape=True),))
+        said_by = (("d_model", keys.said_by("hidden_size")), ("max_positions", keys.said_by("input_size")))
+        use = Use("encodings.learned.Learned", arguments, said_by, (Weight("table", "pos_embed", reshape=True),))
         parts.append(embedded(keys, "patches", use, say("0 for the class token, then patches row by row"), 1 + side * side))
         keys.note(
             "input_size", say("images with other than {side}·{side} patches fail: the table is not interpolated", side=side)
@@ -202,12 +202,12 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
     if divided:
         spatial = spatial and relative
     of_box = ("rel_2d_pos_bins", "max_rel_2d_pos")
-    asked = [
+    tables = [
         ("rel_pos", relative, "rel_pos_bins", "max_rel_pos"),
         ("rel_pos_x", spatial, *of_box),
         ("rel_pos_y", spatial, *of_box),
     ]
-    axes = [(name, keys.whole(bins), keys.whole(limit)) for name, wanted, bins, limit in asked if wanted]
+    axes = [(name, keys.whole(bins), keys.whole(limit)) for name, wanted, bins, limit in tables if wanted]
     uses: tuple[Use, ...] = ()
     if axes:
         arguments = (
@@ -216,7 +216,7 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
             ("max_distance", tuple(limit for *_, limit in axes)),
             ("bias_over_sqrt", divided),
         )
-        said = (
+        said_by = (
             ("n_heads", keys.said_by("num_attention_heads")),
             ("n_buckets", "rel_pos_bins, rel_2d_pos_bins"),
             ("max_distance", "max_rel_pos, max_rel_2d_pos"),
@@ -225,7 +225,7 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
         weights = (
             Weight(f"axis_tables.{n}", f"encoder.{name}_bias.weight", transpose=True) for n, (name, *_) in enumerate(axes)
         )
-        uses = (Use("encodings.t5_axes.T5Axes", arguments, said, tuple(weights)),)
+        uses = (Use("encodings.t5_axes.T5Axes", arguments, said_by, tuple(weights)),)
     of_text = say("position")
     of_boxes = say("left x, lower y of the box")
     read = [words for words, wanted in ((of_text, relative), (of_boxes, spatial)) if wanted]
@@ -237,5 +237,5 @@ def _biased(keys: Keys, *, divided: bool) -> PositionSpec:
 
 def in_scores(*read: Words) -> Words:
     """What the scores read of each token."""
-    said = joined(read, ", ", "，") if read else NONE
-    return say("in the scores: {said}", said=said)
+    terms = joined(read, ", ", "，") if read else NONE
+    return say("in the scores: {terms}", terms=terms)

@@ -99,8 +99,8 @@ def dbrx(keys: Keys) -> PositionSpec:
 
 def same_kind(keys: Keys, kind: str = "full_attention") -> list[str]:
     """One kind for all layers, whatever layer_types says."""
-    said = keys.data.get("layer_types")
-    if isinstance(said, (list, tuple)) and set(said) != {kind}:
+    types = keys.data.get("layer_types")
+    if isinstance(types, (list, tuple)) and set(types) != {kind}:
         keys.error(
             "layer_types",
             say("{owner}'s code does not read it: all layers are {kind}", owner=keys.facts["class"], kind=kind),

@@ -61,11 +61,11 @@ def llama4_text(keys: Keys) -> PositionSpec:
     tempered: list[Use] = []
     if keys.flag("attn_temperature_tuning", True):
         length = keys.whole("floor_scale")
-        given = (("scale", keys.number("attn_scale")), ("trained_length", length), ("offset", 1))
+        arguments = (("scale", keys.number("attn_scale")), ("trained_length", length), ("offset", 1))
         tempered.append(
             Use(
                 "encodings.bases.temperature.FloorLogTemperature",
-                given,
+                arguments,
                 (
                     ("scale", keys.said_by("attn_scale")),
                     ("trained_length", keys.said_by("floor_scale")),

@@ -19,12 +19,12 @@ FROM_ONE = say("(row, column) of the patch, from 1, row by row")
 @family("llama4_vision_model")
 def llama4_vision_model(keys: Keys) -> PositionSpec:
     """Interleaved pairs; a learned vector for each patch and, last, for the class token; one image size."""
-    high, wide, said = square_side_of(keys)
+    high, wide, origin = square_side_of(keys)
     tokens = high * wide + 1
     table = Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("hidden_size")), ("max_positions", tokens)),
-        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", origin)),
         (Weight("table", "positional_embedding_vlm"),),
     )
     where = clauses(
@@ -39,8 +39,8 @@ def llama4_vision_model(keys: Keys) -> PositionSpec:
 def step3p5_vision(keys: Keys) -> PositionSpec:
     """Half pairs; the learned grid is interpolated bilinearly."""
     keys.get(UNUSED, None)
-    high, wide, said = side_of(keys)
-    table = grid(keys, "position_embedding.weight", high, wide, said, mode="bilinear")
+    high, wide, origin = side_of(keys)
+    table = grid(keys, "position_embedding.weight", high, wide, origin, mode="bilinear")
     where = say("(row, column) of the patch, from 0, row by row; the learned grid reads (row, column, height, width)")
     use = axial(keys, even_head(keys), maps=COLUMNS_ROWS)
     return tower(keys, [use], embedding=[table], coordinates=where)

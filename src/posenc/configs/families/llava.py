@@ -94,7 +94,7 @@ def together(keys: Keys, *names: str) -> PositionSpec:
 
 def named(keys: Keys, section: str, **types: str) -> Keys:
     """The same keys; if the section's model type is among `types`, it is replaced by the given one."""
-    said = keys.table(section).get("model_type")
-    if said not in types:
+    model_type = keys.table(section).get("model_type")
+    if model_type not in types:
         return keys
-    return keys.replaced({section: {**keys.table(section), "model_type": types[said]}})
+    return keys.replaced({section: {**keys.table(section), "model_type": types[model_type]}})

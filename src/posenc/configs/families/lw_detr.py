@@ -22,8 +22,8 @@ def lw_detr_vit(keys: Keys) -> PositionSpec:
     if not keys.flag("use_absolute_position_embeddings", True):
         keys.error("use_absolute_position_embeddings", say("false: transformers cannot build such a model"))
         return tower(keys, [], kinds=kinds, coordinates=NONE)
-    height, width, said = side_of(keys, "pretrain_image_size")
-    table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1)
+    height, width, origin = side_of(keys, "pretrain_image_size")
+    table = grid(keys, "embeddings.position_embeddings", height, width, origin, reshape=True, prefix=1)
     return tower(keys, [], embedding=[table], kinds=kinds, coordinates=clauses(RASTER, OTHER_SIZES))
 
 
@@ -34,8 +34,8 @@ def rf_detr_dinov2(keys: Keys) -> PositionSpec:
     kinds = _window_kinds(keys, keys.numbers("window_block_indexes", tuple(range(count))))
     if keys.whole("num_windows", 4) > 1:
         keys.warning("num_windows", say("the code swaps height and width when it cuts windows: images must be square"))
-    height, width, said = side_of(keys)
-    table = grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, antialias=True)
+    height, width, origin = side_of(keys)
+    table = grid(keys, "embeddings.position_embeddings", height, width, origin, reshape=True, prefix=1, antialias=True)
     where = clauses(RASTER, say("the class token at (-1, 0)"), OTHER_SIZES)
     return tower(keys, [], embedding=[table], kinds=kinds, coordinates=where)
 

@@ -16,11 +16,11 @@ def lxmert(keys: Keys) -> PositionSpec:
     use = learned_table(keys, BERT_TABLE)
     keys.note("max_position_embeddings", say("row 0, of the first token, gets no gradient: it stays as in the checkpoint"))
     keys.warning("type_vocab_size", say("the code fails without token_type_ids"))
-    own = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
+    language_layers = [Layer((), "language", causal=False)] * keys.whole("l_layers", 9)
     both = [Layer((), "cross", causal=False)] * keys.whole("x_layers", 5)
-    words = stack_of(keys, own + both, embedding=[use]).with_part("language")
+    words = stack_of(keys, language_layers + both, embedding=[use]).with_part("language")
     arguments = (("d_model", keys.whole("hidden_size")), ("axes", keys.whole("visual_pos_dim", 4)), ("norm_eps", 1e-12))
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("axes", keys.said_by("visual_pos_dim")),
         ("norm_eps", "constant of the code"),
@@ -32,7 +32,7 @@ def lxmert(keys: Keys) -> PositionSpec:
         "norm_offset": "box_layer_norm.bias",
     }
     weights = tuple(Weight(name, f"visn_fc.{key}") for name, key in stored.items())
-    boxes = Use("encodings.of_families.linear_boxes.LinearBoxes", arguments, said, weights)
+    boxes = Use("encodings.of_families.linear_boxes.LinearBoxes", arguments, said_by, weights)
     where = say("boxes of regions given as visual_pos: (x0, y0, x1, y1) as fractions of the image")
     keys.whole("r_layers", 5)
     return PositionSpec(keys.family, parts=(words, embedded(keys, "vision", boxes, where)))

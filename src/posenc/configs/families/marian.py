@@ -33,8 +33,8 @@ def kosmos_2_text_model(keys: Keys) -> PositionSpec:
 def sinusoid(keys: Keys, width: str = "d_model", **options: str | float) -> Use:
     """Sinusoids; all options but the width are constants of the family's code."""
     arguments = {"d_model": keys.whole(width), **options}
-    said = {"d_model": keys.said_by(width)} | dict.fromkeys(options, "constant of the code")
-    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+    said_by = {"d_model": keys.said_by(width)} | dict.fromkeys(options, "constant of the code")
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said_by.items()))
 
 
 def fairseq(keys: Keys, width: str = "d_model") -> Use:

@@ -26,7 +26,7 @@ def markuplm(keys: Keys) -> PositionSpec:
     }
     usual = {"d_model": 768, "depth": 50, "n_tags": 256, "n_subscripts": 1024, "unit": 32}
     arguments = tuple((name, keys.whole(key, usual[name])) for name, key in sizes.items())
-    said = tuple((name, keys.said_by(key)) for name, key in sizes.items())
+    said_by = tuple((name, keys.said_by(key)) for name, key in sizes.items())
     weights = [
         Weight(parameter, f"{PATH}xpath_{stored}_sub_embeddings.{step}.weight", into=(0, step))
         for parameter, stored in (("tags", "tag"), ("subscripts", "subs"))
@@ -34,7 +34,7 @@ def markuplm(keys: Keys) -> PositionSpec:
     ]
     for layer, stored in (("inner", "xpath_unitseq2_inner"), ("outer", "inner2emb")):
         weights += [Weight(f"{layer}.{kind}", f"{PATH}{stored}.{kind}") for kind in ("weight", "bias")]
-    path = Use("encodings.of_families.xpath.XPath", arguments, said, tuple(weights))
+    path = Use("encodings.of_families.xpath.XPath", arguments, said_by, tuple(weights))
     positions = padded_table(keys)
     usable = int(dict(positions.arguments)["max_positions"])
     layers = [Layer(causal=False)] * keys.whole("num_hidden_layers")

@@ -41,8 +41,8 @@ def mimo_v2_flash(keys: Keys) -> PositionSpec:
     before = keys.whole("sliding_window_size", None)
     uses: dict[str, Use | None] = {}
     for kind in sorted(set(kinds)):  # a third of the head where the file is silent, but all of it where that kind is scaled
-        said = Keys(keys.table("rope_parameters"), "", keys.where("rope_parameters")).table(kind)
-        plain = said.get("rope_type", said.get("type", "default")) == "default"
+        settings = Keys(keys.table("rope_parameters"), "", keys.where("rope_parameters")).table(kind)
+        plain = settings.get("rope_type", settings.get("type", "default")) == "default"
         uses |= per_kind(keys, [kind], partial=True, partial_default=0.334 if plain else 1.0)
     spec = decoder(keys, None, kinds=kinds, by_kind=uses)
     if before is None:

@@ -41,8 +41,8 @@ def voxtral_realtime_text(keys: Keys) -> PositionSpec:
 def mimi(keys: Keys) -> PositionSpec:
     """Two transformers with the same settings. If encoder_config or decoder_config is null, it does not exist."""
     there = [half for half in ("encoder", "decoder") if keys.data.get(f"{half}_config", half) is not None]
-    one = _frames(keys)
-    return replace(one, layers=(), parts=tuple(one.with_part(half) for half in there))
+    frames = _frames(keys)
+    return replace(frames, layers=(), parts=tuple(frames.with_part(half) for half in there))
 
 
 @family("moshi", "kyutai_speech_to_text")
@@ -60,8 +60,8 @@ def moshi(keys: Keys) -> PositionSpec:
         )
     use = rope(keys, d_head=head_width(keys))
     inside = ("audio_encoder_config", "depth_decoder_config") if keys.family == "moshi" else ("codec_config",)
-    own = decoder(keys, use, kinds=[FULL] * keys.whole("num_hidden_layers"))
-    return replace(own, parts=parts(keys, *(name for name in inside if keys.data.get(name, name) is not None)))
+    spec = decoder(keys, use, kinds=[FULL] * keys.whole("num_hidden_layers"))
+    return replace(spec, parts=parts(keys, *(name for name in inside if keys.data.get(name, name) is not None)))
 
 
 @family("moshi_depth")

@@ -20,9 +20,9 @@ def minimax_m3_vl_text(keys: Keys) -> PositionSpec:
     assert use is not None
     assert use.rotation is not None
     if keys.has("rotary_dim"):
-        said, turning = keys.whole("rotary_dim"), use.rotation.width
+        width, turning = keys.whole("rotary_dim"), use.rotation.width
         keys.remark(
-            "note" if said == turning else "error",
+            "note" if width == turning else "error",
             "rotary_dim",
             say(
                 "not read: {turning} of {d_head} channels rotate, by partial_rotary_factor", turning=turning, d_head=d_head

@@ -98,28 +98,25 @@ def mistral_large4_text(keys: Keys) -> PositionSpec:
     plain = latent(keys, interleave=True)
     assert plain is not None
     learned = replace(plain, encoding=LEARNED, weights=(Weight("alpha", "rotary_emb.alpha"),))
-    layers, own = [], []
+    layers, index_layers = [], []
     types = indexer_types(keys, count)
+    in_indexer = indexer(keys, plain, [0], PAIRS, trailing=False).layers[0]
     for number, (kind, turns) in enumerate(zip(kinds, turning, strict=True)):
         sharper = _sharper(keys, "num_attention_heads", "layers.{layer}.self_attn.softmax_scaling")
         layers.append(Layer((learned, sharper) if turns else (sharper,), kind))
-        index = [replace(use, encoding=LEARNED, weights=learned.weights) for use in _indexer_uses(keys, plain)]
+        index = [replace(use, encoding=LEARNED, weights=learned.weights) for use in in_indexer.uses]
         index.append(_sharper(keys, "index_n_heads", "layers.{layer}.self_attn.indexer.softmax_scaling"))
-        mine = tuple(index if turns else index[-1:])
-        own.append(Layer(mine, "indexer") if types[number] != "shared" else Layer((), "shared_indexer"))
+        uses_of_layer = tuple(index if turns else index[-1:])
+        index_layers.append(Layer(uses_of_layer, "indexer") if types[number] != "shared" else Layer((), "shared_indexer"))
     spec = stack(keys, plain, kinds)
     inside = PositionSpec(
         keys.family,
         part="indexer",
-        layers=tuple(own),
+        layers=tuple(index_layers),
         d_head=keys.whole("index_head_dim"),
         n_heads=keys.whole("index_n_heads"),
     )
     return replace(spec, layers=tuple(layers), parts=(inside,))
-
-
-def _indexer_uses(keys: Keys, use: Use) -> tuple[Use, ...]:
-    return indexer(keys, use, [0], PAIRS, trailing=False).layers[0].uses
 
 
 def _sharper(keys: Keys, heads: str, module: str) -> Use:

@@ -26,7 +26,7 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
     height, width, _ = square_side_of(keys)
 
     def tiles(name: str, n_patches: int | None = None) -> Use:
-        said = (
+        said_by = (
             ("d_model", keys.said_by("hidden_size")),
             ("n_tiles", keys.said_by("max_num_tiles")),
             ("n_ratios", f"{keys.said_by('supported_aspect_ratios')}, and 0 for none"),
@@ -38,7 +38,7 @@ def mllama_vision_model(keys: Keys) -> PositionSpec:
         ]
         weights += [Weight("patches", f"{name}.embedding")] if whole else []
         arguments = (("d_model", d_model), ("n_ratios", n_ratios), ("n_tiles", n_tiles), ("n_patches", n_patches))
-        return Use("encodings.of_families.gated_tiles.GatedTiles", arguments, said, tuple(weights))
+        return Use("encodings.of_families.gated_tiles.GatedTiles", arguments, said_by, tuple(weights))
 
     first = (tiles("pre_tile_positional_embedding"), tiles("gated_positional_embedding", height * width + 1))
     local, count = keys.whole("num_hidden_layers"), keys.whole("num_global_layers")

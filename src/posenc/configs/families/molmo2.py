@@ -20,11 +20,11 @@ def molmo2_vision(keys: Keys) -> PositionSpec:
     """One row of the table for each patch, at one image size."""
     size, patch = pair(keys, "image_size") if keys.has("image_size") else (378, 378), keys.whole("patch_size")
     rows = keys.whole("num_position_embeddings", (size[0] // patch) * (size[1] // patch))
-    said = keys.said_by("num_position_embeddings")
+    origin = keys.said_by("num_position_embeddings")
     table = Use(
         "encodings.learned.Learned",
         (("d_model", keys.whole("hidden_size")), ("max_positions", rows)),
-        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", origin)),
         (Weight("table", "positional_embedding"),),
     )
     return tower(
@@ -46,9 +46,9 @@ def molmo2_text(keys: Keys) -> PositionSpec:
         return spec
     rotation = use.rotation
     plain = Rotation(rotation.width, rotation.base)
-    said = tuple(pair for pair in use.said_by if pair[0] in ("base", "rotary_dim"))
+    said_by = tuple(pair for pair in use.said_by if pair[0] in ("base", "rotary_dim"))
     arguments = tuple((name, plain if value is rotation else value) for name, value in use.arguments)
-    unscaled = replace(use, arguments=arguments, said_by=(*said, ("frequencies", keys.said_by("rope_scaling_layers"))))
+    unscaled = replace(use, arguments=arguments, said_by=(*said_by, ("frequencies", keys.said_by("rope_scaling_layers"))))
     layers = tuple(layer if n in scaled else replace(layer, uses=(unscaled,)) for n, layer in enumerate(spec.layers))
     return replace(spec, layers=layers)
 

@@ -26,19 +26,19 @@ def muse_glimmer_text(keys: Keys) -> PositionSpec:
     last = keys.whole("num_hidden_layers") - 1
     kinds = schedule(keys, lambda n: SLIDING if (last - n) % 4 else FULL)
     use = rope(keys, d_head=head_width(keys))
-    said = keys.numbers("layer_rope_theta", None)
-    if said is not None and len(said) <= last:
+    listed = keys.numbers("layer_rope_theta", None)
+    if listed is not None and len(listed) <= last:
         raise ConfigError(
-            f"{keys.where('layer_rope_theta')}: expected a number for each of {last + 1} layers, got {len(said)}"
+            f"{keys.where('layer_rope_theta')}: expected a number for each of {last + 1} layers, got {len(listed)}"
         )
-    bases = said[: last + 1] if said is not None else [(last - n) % 4 for n in range(last + 1)]
+    bases = listed[: last + 1] if listed is not None else [(last - n) % 4 for n in range(last + 1)]
     base = use.rotation.base if use and use.rotation else None
-    if said and any(one not in (0, base) for one in said):
+    if listed and any(base_of_layer not in (0, base) for base_of_layer in listed):
         keys.error(
             "layer_rope_theta", say("only whether it is 0 matters: all other layers use the base {base:g}", base=base)
         )
     spec = decoder(keys, use, kinds=kinds)
-    return rope_where(spec, [bool(one) for one in bases])
+    return rope_where(spec, [bool(base_of_layer) for base_of_layer in bases])
 
 
 @family("muse_glimmer_assistant")

@@ -41,9 +41,9 @@ def musicflamingo(keys: Keys) -> PositionSpec:
             "it is the base of the frequencies, the largest number of windows, and the largest number of frames in a window"
         ),
     )
-    said = dict(turning.said_by)
+    origins = dict(turning.said_by)
     arguments = (("d_model", width), ("frequencies", turning.rotation), ("longest", turning.rotation.base))
-    said_by = (("d_model", "audio_config.hidden_size"), ("base", said["base"]), ("longest", said["base"]))
+    said_by = (("d_model", "audio_config.hidden_size"), ("base", origins["base"]), ("longest", origins["base"]))
     use = Use("encodings.of_families.timed_rotation.TimedRotation", arguments, said_by)
     times = PositionSpec(
         keys.family,

@@ -22,8 +22,8 @@ def canary_decoder(keys: Keys) -> PositionSpec:
 @family("cohere_asr")
 def cohere_asr(keys: Keys) -> PositionSpec:
     """The decoder is this configuration itself; its encoder is a section of it."""
-    own = _decoder(keys, learned_table(keys, "pos_emb.weight")).with_part("decoder")
-    return PositionSpec(keys.family, parts=(*parts(keys, "encoder_config"), own))
+    decoder = _decoder(keys, learned_table(keys, "pos_emb.weight")).with_part("decoder")
+    return PositionSpec(keys.family, parts=(*parts(keys, "encoder_config"), decoder))
 
 
 @family("musicgen_decoder")

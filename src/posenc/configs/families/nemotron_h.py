@@ -30,12 +30,12 @@ def nemotron_h_omni(keys: Keys) -> PositionSpec:
 def nemotron_h(keys: Keys) -> PositionSpec:
     """Each layer is attention, a state space model or an MLP; in published files a string of letters says which."""
     letters = {"M": RECURRENT, "E": "moe", "*": FULL, "-": "mlp"}
-    pattern, said = keys.text("hybrid_override_pattern", None), keys.names("layers_block_type", None)
-    if not said and pattern and not set(pattern) <= set(letters):
+    pattern, listed = keys.text("hybrid_override_pattern", None), keys.names("layers_block_type", None)
+    if not listed and pattern and not set(pattern) <= set(letters):
         raise ConfigError(
             f"{keys.where('hybrid_override_pattern')}: expected letters of {' '.join(letters)}, got {pattern!r}"
         )
-    kinds = [OLD.get(kind, kind) for kind in said or [letters[letter] for letter in pattern or "ME*-"]]
+    kinds = [OLD.get(kind, kind) for kind in listed or [letters[letter] for letter in pattern or "ME*-"]]
     if keys.whole("num_hidden_layers", len(kinds), least=0) not in (0, len(kinds)):
         keys.warning("num_hidden_layers", say("the list of layers has {n_kinds}, which is used", n_kinds=len(kinds)))
     kept = attention_among(keys, kinds, (RECURRENT, "moe", "mlp"), say("state space models or MLPs"))

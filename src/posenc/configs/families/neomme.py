@@ -51,20 +51,20 @@ def neomme(keys: Keys) -> PositionSpec:
 
 def _halves(keys: Keys, kinds: tuple[str, ...]) -> list[int | None]:
     """How far each layer sees on each side; None for full layers."""
-    short, said = (
+    short, settings = (
         keys.whole("sliding_window", None),
         keys.table("per_layer_config") if keys.has("per_layer_config") else None,
     )
-    found: list[int | None] = []
+    halves: list[int | None] = []
     for number, kind in enumerate(kinds):
         seen = sum(before == SLIDING for before in kinds[:number])
         half = (1024 if seen % 2 else short) if kind == SLIDING else None
-        if said is not None:
-            own: Any = next((inner for key, inner in said.items() if str(key).isdigit() and int(key) == number), {})
-            half = own.get("sliding_window", short) if isinstance(own, Mapping) else short
+        if settings is not None:
+            inner: Any = next((inner for key, inner in settings.items() if str(key).isdigit() and int(key) == number), {})
+            half = inner.get("sliding_window", short) if isinstance(inner, Mapping) else short
         if half is not None and (type(half) is not int or half < 1):
             raise ConfigError(
                 f"{keys.where('per_layer_config')}.{number}.sliding_window: expected a whole number, got {half!r}"
             )
-        found.append(half)
-    return found
+        halves.append(half)
+    return halves

@@ -60,13 +60,13 @@ def _terms(keys: Keys) -> Use:
         "d_head": _d_head(keys),
         "layout": "interleaved",
     }
-    said = {
+    said_by = {
         "d_model": keys.said_by("hidden_size"),
         "n_heads": keys.said_by("num_attention_heads"),
         "layout": "constant of the code",
         "base": "constant of the code",
     }
-    return Use("encodings.transformer_xl.TransformerXL", tuple(arguments.items()), tuple(said.items()), weights)
+    return Use("encodings.transformer_xl.TransformerXL", tuple(arguments.items()), tuple(said_by.items()), weights)
 
 
 @family("fastspeech2_conformer")
@@ -78,7 +78,7 @@ def fastspeech2_conformer(keys: Keys) -> PositionSpec:
         "encoder": say("0, 1, 2, … over phonemes"),
         "decoder": say("0, 1, 2, … over frames, after phonemes are repeated by their durations"),
     }
-    made = []
+    specs = []
     for part, coordinates in where.items():
         heads = f"{part}_num_attention_heads"
         d_model, n_heads = keys.whole("hidden_size"), keys.whole(heads)
@@ -91,13 +91,13 @@ def fastspeech2_conformer(keys: Keys) -> PositionSpec:
             Weight("w_r", f"{stem}.linear_pos.weight", reshape=True),
         )
         arguments = (("d_model", d_model), ("n_heads", n_heads), ("layout", "interleaved"))
-        said = (
+        said_by = (
             ("d_model", keys.said_by("hidden_size")),
             ("n_heads", keys.said_by(heads)),
             ("layout", "constant of the code"),
             ("base", "constant of the code"),
         )
-        use = Use("encodings.transformer_xl.TransformerXL", arguments, said, weights)
+        use = Use("encodings.transformer_xl.TransformerXL", arguments, said_by, weights)
         layers = [Layer((use,), causal=False)] * keys.whole(f"{part}_layers")
-        made.append(stack_of(keys, layers, heads=heads, length=None, coordinates=coordinates).with_part(part))
-    return PositionSpec(keys.family, parts=tuple(made))
+        specs.append(stack_of(keys, layers, heads=heads, length=None, coordinates=coordinates).with_part(part))
+    return PositionSpec(keys.family, parts=tuple(specs))

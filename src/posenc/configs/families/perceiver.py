@@ -29,8 +29,8 @@ CLASSES = {
 @family("perceiver")
 def perceiver(keys: Keys) -> PositionSpec:
     """One part for each kind of input of the file's architectures; all kinds if it names none."""
-    asked = keys.names("architectures", ())
-    kinds = {kind for name in asked for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
+    named = keys.names("architectures", ())
+    kinds = {kind for name in named for kind in CLASSES.get(name, ())} or {kind for all in CLASSES.values() for kind in all}
     inputs = tuple(part for part in _inputs(keys) if part.part in kinds)
     count = keys.whole("num_self_attends_per_block", 26)
     if count > 2**14:
@@ -100,11 +100,11 @@ def _inputs(keys: Keys) -> list[PositionSpec]:
     ]
 
 
-def _bands(count: int, resolution: tuple[int, ...], said: str) -> Use:
+def _bands(count: int, resolution: tuple[int, ...], origin: str) -> Use:
     return Use(
         "encodings.bases.fourier.FourierBands",
         (("n_bands", count), ("resolution", resolution)),
-        (("n_bands", CONSTANT), ("resolution", said)),
+        (("n_bands", CONSTANT), ("resolution", origin)),
         note=say("concatenated to the channels of the input"),
     )
 

@@ -20,8 +20,8 @@ def phi4_multimodal(keys: Keys) -> PositionSpec:
 @family("phi4_multimodal_vision")
 def phi4_multimodal_vision(keys: Keys) -> PositionSpec:
     """The grid is stretched over every image: a patch reads the cell that holds its corner."""
-    height, width, said = side_of(keys)
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bucket")
+    height, width, origin = side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bucket")
     keys.note(
         "image_size", say("cells are computed in fp32 fractions, which misses some by one; padding reads the first cell")
     )
@@ -48,11 +48,11 @@ def phi4_multimodal_audio(keys: Keys) -> PositionSpec:
         ),
     )
     arguments = {"n_heads": heads, "max_distance": far, "right": far - 1}
-    said = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("max_distance", keys.said_by("bias_max_distance")))
     use = Use(
         "encodings.distance_table.DistanceTable",
         tuple(arguments.items()),
-        said,
+        said_by,
         (Weight("table", "relative_attention_bias_layer.bias_values.weight"),),
     )
     return stack_of(

@@ -19,12 +19,12 @@ def pix2struct_vision_model(keys: Keys) -> PositionSpec:
     """Both tables have as many rows as an image may have patches."""
     key, assumed = ("seq_len", 4096) if keys.family == "pix2struct_vision_model" else ("max_num_patches", 4096)
     rows, d_model = keys.whole(key, assumed), keys.whole("hidden_size")
-    said = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
+    origin = keys.said_by(key) if keys.has(key) else f"default of {keys.facts['class']}"
     width = keys.whole("d_kv" if key == "seq_len" else "head_dim")
     use = Use(
         "encodings.bases.learned_axes.LearnedAxes",
         (("d_model", d_model), ("max_positions", (rows, rows))),
-        (("d_model", keys.said_by("hidden_size")), ("max_positions", said)),
+        (("d_model", keys.said_by("hidden_size")), ("max_positions", origin)),
         (
             Weight("axis_tables.0", "embeddings.row_embedder.weight"),
             Weight("axis_tables.1", "embeddings.column_embedder.weight"),

@@ -48,7 +48,7 @@ def reading_order(keys: Keys) -> PositionSpec:
         ("shares", (0, 1, 0, 1, 2, 3)),
         ("widths", (corner,) * 4 + (size,) * 2),
     )
-    said = (
+    said_by = (
         ("d_model", f"4 · {keys.said_by('coordinate_size')} + 2 · {keys.said_by('shape_size')}"),
         ("max_positions", keys.said_by("max_2d_position_embeddings")),
         ("axes", CONSTANT),
@@ -59,7 +59,7 @@ def reading_order(keys: Keys) -> PositionSpec:
     tables = Use(
         "encodings.bases.learned_axes.LearnedAxes",
         arguments,
-        said,
+        said_by,
         weights,
         say("goes through spatial_proj before it is added"),
     )
@@ -77,13 +77,13 @@ def reading_order(keys: Keys) -> PositionSpec:
         )
     table = padded_table(keys)
     layers = tuple(Layer((table,) if n == 0 else (), causal=False) for n in range(count))
-    found = tuple(keys.remarks)
+    remarks = tuple(keys.remarks)
     return PositionSpec(
         keys.family,
         part="reading_order_config",
         layers=layers,
         parts=(boxes_of,),
-        remarks=found,
+        remarks=remarks,
         coordinates=TOKENS,
         d_model=keys.whole("hidden_size"),
     )

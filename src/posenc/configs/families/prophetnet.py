@@ -40,14 +40,14 @@ def prophetnet(keys: Keys) -> PositionSpec:
         ),
     )
     arguments = (("d_model", d_model), ("max_positions", rows - padding - 1), ("row_offset", padding + 1), ("clamp", True))
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("max_positions", keys.said_by("max_position_embeddings")),
         ("row_offset", keys.said_by("pad_token_id")),
         ("clamp", "constant of the code"),
     )
     tables = [
-        Use("encodings.learned.Learned", arguments, said, (Weight("table", f"{side}.position_embeddings.weight"),))
+        Use("encodings.learned.Learned", arguments, said_by, (Weight("table", f"{side}.position_embeddings.weight"),))
         for side in ("encoder", "decoder")
     ]
     limits = (("n_buckets", keys.whole("num_buckets")), ("max_distance", keys.whole("relative_max_distance")))

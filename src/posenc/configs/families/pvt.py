@@ -26,9 +26,9 @@ def pvt(keys: Keys) -> PositionSpec:
         arguments = {"d_model": width, "height": side, "width": side}
         if stage == len(depths) - 1:
             arguments["prefix"] = 1
-        said = (("d_model", keys.said_by("hidden_sizes")), ("height", "image_size / patch_sizes"), ("width", "the same"))
+        said_by = (("d_model", keys.said_by("hidden_sizes")), ("height", "image_size / patch_sizes"), ("width", "the same"))
         weight = (Weight("table", f"patch_embeddings.{stage}.position_embeddings", reshape=True),)
-        table = Use("encodings.bases.learned_grid.LearnedGrid", tuple(arguments.items()), said, weight)
+        table = Use("encodings.bases.learned_grid.LearnedGrid", tuple(arguments.items()), said_by, weight)
         layers += [Layer((table,) if n == 0 else (), f"stage {stage}", causal=False) for n in range(depth)]
     keys.warning(
         "image_size",

@@ -26,9 +26,9 @@ def qwen3_asr_encoder(keys: Keys) -> PositionSpec:
 def _encoder(keys: Keys, length: str) -> PositionSpec:
     """Sinusoids [sin | cos], last frequency 1/10000; attention within the chunk, or within n_window_infer frames if set."""
     rows, window, d_model = keys.whole(length), 2 * keys.whole("n_window"), keys.whole("d_model")
-    said = (("d_model", keys.said_by("d_model")), ("layout", "constant of the code"), ("base", "constant of the code"))
+    said_by = (("d_model", keys.said_by("d_model")), ("layout", "constant of the code"), ("base", "constant of the code"))
     added = Use(
-        "encodings.sinusoidal.Sinusoidal", (("d_model", d_model), ("layout", "sin_cos"), ("denominator", "d/2-1")), said
+        "encodings.sinusoidal.Sinusoidal", (("d_model", d_model), ("layout", "sin_cos"), ("denominator", "d/2-1")), said_by
     )
     attended = keys.whole("n_window_infer", window)
     keys.note(
@@ -98,8 +98,8 @@ OMNI = say(
 
 @family("qwen2_5_omni")
 def qwen2_5_omni(keys: Keys) -> PositionSpec:
-    found = parts(keys, "thinker_config", "talker_config", "token2wav_config")
-    return PositionSpec(keys.family, parts=found, coordinates=OMNI)
+    sections = parts(keys, "thinker_config", "talker_config", "token2wav_config")
+    return PositionSpec(keys.family, parts=sections, coordinates=OMNI)
 
 
 @family("qwen2_5_omni_thinker", "qwen3_omni_moe_thinker")
@@ -112,35 +112,35 @@ def qwen2_5_omni_thinker(keys: Keys) -> PositionSpec:
             "position_id_per_seconds",
             say("frames have fractional positions if their times are fractional, and so does the text after them"),
         )
-    found = parts(keys, "text_config", "vision_config", "audio_config")
+    sections = parts(keys, "text_config", "vision_config", "audio_config")
     return PositionSpec(
-        keys.family, parts=found, coordinates=clauses(OMNI, *[say("times are rounded down to whole numbers")] * whole)
+        keys.family, parts=sections, coordinates=clauses(OMNI, *[say("times are rounded down to whole numbers")] * whole)
     )
 
 
 @family("qwen2_5_omni_token2wav")
 def qwen2_5_omni_token2wav(keys: Keys) -> PositionSpec:
-    found = parts(keys, "dit_config", "bigvgan_config")
-    return PositionSpec(keys.family, parts=found, coordinates=say("frames of sound, from 0"))
+    sections = parts(keys, "dit_config", "bigvgan_config")
+    return PositionSpec(keys.family, parts=sections, coordinates=say("frames of sound, from 0"))
 
 
 @family("qwen3_omni_moe")
 def qwen3_omni_moe(keys: Keys) -> PositionSpec:
     """Sections for speech have no model_type; without them the classes use defaults that the file does not show."""
-    said = {
+    types = {
         name: f"qwen3_omni_moe_{name.removesuffix('_config')}"
         for name in ("talker_config", "code2wav_config")
         if keys.has(name)
     }
-    return PositionSpec(keys.family, parts=parts(keys, "thinker_config", **said), coordinates=OMNI)
+    return PositionSpec(keys.family, parts=parts(keys, "thinker_config", **types), coordinates=OMNI)
 
 
 @family("qwen3_omni_moe_talker")
 def qwen3_omni_moe_talker(keys: Keys) -> PositionSpec:
-    found = parts(
+    sections = parts(
         keys, text_config="qwen3_omni_moe_talker_text", code_predictor_config="qwen3_omni_moe_talker_code_predictor"
     )
-    return PositionSpec(keys.family, parts=found, coordinates=OMNI)
+    return PositionSpec(keys.family, parts=sections, coordinates=OMNI)
 
 
 @family("qwen3_omni_moe_code2wav")
@@ -152,5 +152,5 @@ def qwen3_omni_moe_code2wav(keys: Keys) -> PositionSpec:
 
 @family("qwen3_asr")
 def qwen3_asr(keys: Keys) -> PositionSpec:
-    found = parts(keys, "audio_config", text_config="qwen3")
-    return PositionSpec(keys.family, parts=found, coordinates=LIKE_TEXT)
+    sections = parts(keys, "audio_config", text_config="qwen3")
+    return PositionSpec(keys.family, parts=sections, coordinates=LIKE_TEXT)

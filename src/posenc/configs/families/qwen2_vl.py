@@ -36,10 +36,10 @@ Dealing = Callable[[Keys, str, tuple[int, ...], int], Maps]
 def bands(keys: Keys, where: str, sizes: tuple[int, ...], pairs: int) -> Maps:
     """Contiguous sections: sizes[0] pairs of time, then sizes[1] of rows, then sizes[2] of columns."""
     if sum(sizes) != pairs:
-        said = say(
+        message = say(
             "{where}: expected sections that sum to {pairs} pairs, got {sizes}", where=where, pairs=pairs, sizes=list(sizes)
         )
-        raise ConfigError(said)
+        raise ConfigError(message)
     return (("sections", (("sizes", sizes),)),)
 
 
@@ -107,7 +107,7 @@ def dealt(
         settings, where = settings[label], f"{where}.{label}"
     inner = Keys(settings, "", where)
     sizes = inner.numbers("mrope_section", None, length=3)
-    said = f"{where}.mrope_section" if sizes is not None else "constant of the code"
+    origin = f"{where}.mrope_section" if sizes is not None else "constant of the code"
     place = f"{where}.mrope_section" if sizes is not None else f"{where}.mrope_section (missing)"
     sizes = default if sizes is None else sizes
     if not all(isinstance(size, int) and size > 0 for size in sizes):
@@ -116,7 +116,7 @@ def dealt(
     rotation = use.rotation
     rotation = replace(rotation, maps=(*rotation.maps, *deal(keys, place, sizes, (rotation.width + 1) // 2)))
     arguments = tuple((key, rotation if isinstance(value, Rotation) else value) for key, value in use.arguments)
-    return replace(use, arguments=arguments, said_by=(*use.said_by, ("axes", said)))
+    return replace(use, arguments=arguments, said_by=(*use.said_by, ("axes", origin)))
 
 
 def _check_names(keys: Keys, settings: Mapping[str, Any], name: str, interleaved: bool, knows_mrope: bool) -> None:

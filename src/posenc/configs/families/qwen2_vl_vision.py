@@ -63,12 +63,12 @@ def lfm3_vl_vision(keys: Keys) -> PositionSpec:
 @family("mlcd", "mlcd_vision_model")
 def mlcd(keys: Keys) -> PositionSpec:
     use = axial(keys, even_head(keys))
-    arguments, said = (*use.arguments, ("prefix", 1)), (*use.said_by, ("prefix", "constant of the code"))
+    arguments, said_by = (*use.arguments, ("prefix", 1)), (*use.said_by, ("prefix", "constant of the code"))
     use = replace(
         use,
         encoding="encodings.of_families.prefix_rope.PrefixRoPE",
         arguments=arguments,
-        said_by=said,
+        said_by=said_by,
         weights=(Weight("angles", "class_pos_emb"),),
     )
     keys.note("rope_parameters", say("the class token is rotated by learned angles"))
@@ -110,8 +110,8 @@ def qwen2_5_vl_vision(keys: Keys) -> PositionSpec:
 @family("video_llama_3_vision")
 def video_llama_3_vision(keys: Keys) -> PositionSpec:
     """The size of blocks is an input, merge_sizes: 1 for images, 2 for videos."""
-    said = clauses(in_blocks(size="merge_sizes × merge_sizes"), say("merge_sizes is an input for each image"), SAME_FRAMES)
-    return tower(keys, [axial(keys, even_head(keys))], coordinates=said)
+    where = clauses(in_blocks(size="merge_sizes × merge_sizes"), say("merge_sizes is an input for each image"), SAME_FRAMES)
+    return tower(keys, [axial(keys, even_head(keys))], coordinates=where)
 
 
 @family(
@@ -125,16 +125,16 @@ def video_llama_3_vision(keys: Keys) -> PositionSpec:
 )
 def qwen3_vl_vision(keys: Keys) -> PositionSpec:
     """The grid is interpolated bilinearly with aligned corners."""
-    height, width, said = square_side(keys, "num_position_embeddings")
-    table = grid(keys, "pos_embed.weight", height, width, said, mode="bilinear", align_corners=True)
+    height, width, origin = square_side(keys, "num_position_embeddings")
+    table = grid(keys, "pos_embed.weight", height, width, origin, mode="bilinear", align_corners=True)
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=clauses(BLOCKS, SIZED))
 
 
 @family("glm4v_vision", "glm4v_moe_vision")
 def glm4v_vision(keys: Keys) -> PositionSpec:
     """The grid of image_size / patch_size is interpolated bicubically."""
-    height, width, said = square_side_of(keys)
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
+    height, width, origin = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bicubic")
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=clauses(BLOCKS, SIZED))
 
 
@@ -147,8 +147,8 @@ def glm_ocr_vision(keys: Keys) -> PositionSpec:
 @family("paddleocr_vl_vision")
 def paddleocr_vl_vision(keys: Keys) -> PositionSpec:
     """The grid of image_size / patch_size is interpolated bilinearly; patches are in raster order."""
-    height, width, said = square_side_of(keys)
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
+    height, width, origin = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bilinear")
     where = clauses(RASTER, SAME_FRAMES, SIZED)
     return tower(keys, [axial(keys, even_head(keys))], embedding=[table], coordinates=where)
 

@@ -30,7 +30,7 @@ def reformer(keys: Keys) -> PositionSpec:
             ("widths", widths),
             ("folded", True),
         )
-        said = (
+        said_by = (
             ("d_model", keys.said_by("hidden_size")),
             ("max_positions", keys.said_by("axial_pos_shape")),
             ("combine", constant),
@@ -38,7 +38,7 @@ def reformer(keys: Keys) -> PositionSpec:
             ("folded", constant),
         )
         weights = tuple(Weight(f"axis_tables.{n}", f"{embeddings}weights.{n}", reshape=True) for n in range(2))
-        use, length = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said, weights), math.prod(shape)
+        use, length = Use("encodings.bases.learned_axes.LearnedAxes", arguments, said_by, weights), math.prod(shape)
         keys.note("axial_pos_shape", say("in training a text must have exactly {length} tokens", length=length))
     else:
         length = keys.whole("max_position_embeddings")

@@ -33,8 +33,8 @@ def chatglm(keys: Keys) -> PositionSpec:
     ratio = keys.number("rope_ratio", 1.0)
     d_head = keys.whole("kv_channels", None) or head_width(keys)
     use = rope(keys, d_head=d_head, rotary_dim=d_head // 2, layout="interleaved", base=10000.0 * ratio)
-    said = {"base": f"10000 · {keys.said_by('rope_ratio')}" if keys.has("rope_ratio") else "constant of the code"}
-    return decoder(keys, _said(use, **said), kinds=same_kind(keys), d_head=d_head)
+    origins = {"base": f"10000 · {keys.said_by('rope_ratio')}" if keys.has("rope_ratio") else "constant of the code"}
+    return decoder(keys, _said(use, **origins), kinds=same_kind(keys), d_head=d_head)
 
 
 @family("baichuan")
@@ -72,10 +72,10 @@ def qwen(keys: Keys) -> PositionSpec:
 @family("internlm")
 def internlm(keys: Keys) -> PositionSpec:
     """InternLM 1: Llama, with the base and dynamic NTK of factor 1 in `rotary`."""
-    said = keys.table("rotary")
-    if not said:
+    settings = keys.table("rotary")
+    if not settings:
         return llama(keys)
-    inner = Keys(said, "", keys.where("rotary"))
+    inner = Keys(settings, "", keys.where("rotary"))
     kind = inner.text("type", "origin", among=("origin", "dynamic"))
     scaling = {"rope_scaling": {"type": "dynamic", "factor": 1.0}} if kind == "dynamic" else {}
     return llama(keys.replaced({"rope_theta": inner.number("base", 10000.0)} | scaling))
@@ -139,10 +139,10 @@ def nemotron_nas(keys: Keys) -> PositionSpec:
     """Llama 3.1's RoPE; block_configs says which layers have no attention."""
     blocks = keys.get("block_configs", [])
     count = keys.whole("num_hidden_layers")
-    if not isinstance(blocks, list) or len(blocks) not in (0, count) or not all(isinstance(one, dict) for one in blocks):
+    if not isinstance(blocks, list) or len(blocks) not in (0, count) or not all(isinstance(b, dict) for b in blocks):
         raise ConfigError(f"{keys.where('block_configs')}: expected one object for each of {count} layers")
-    attention = [one.get("attention") or {} for one in blocks] or [{}] * count
-    kinds = ["mlp" if one.get("no_op") or one.get("replace_with_linear") else FULL for one in attention]
+    attention = [block.get("attention") or {} for block in blocks] or [{}] * count
+    kinds = ["mlp" if settings.get("no_op") or settings.get("replace_with_linear") else FULL for settings in attention]
     return decoder(keys, rope(keys, d_head=head_width(keys)), kinds=kinds)
 
 
@@ -165,11 +165,11 @@ def internvl_chat(keys: Keys) -> PositionSpec:
 
 @family("intern_vit_6b")
 def intern_vit_6b(keys: Keys) -> PositionSpec:
-    said = say(
+    where = say(
         "a learned vector for each patch of {size} pixels, resized for other images: not read here",
         size=keys.whole("patch_size", 14),
     )
-    return PositionSpec(keys.family, coordinates=said)
+    return PositionSpec(keys.family, coordinates=where)
 
 
 @family("params.json")
@@ -182,13 +182,13 @@ def params_json(keys: Keys) -> PositionSpec:
             keys.note(name, say("an encoder of images or sound: read from config.json of this model only"))
     count, window = keys.whole("num_hidden_layers"), keys.get("sliding_window", None)
     windows = window if isinstance(window, list) else [window]
-    if count % len(windows) or not all(one is None or (type(one) is int and one > 0) for one in windows):
+    if count % len(windows) or not all(size is None or (type(size) is int and size > 0) for size in windows):
         raise ConfigError(
             f"{keys.where('sliding_window')}: expected tokens or null, for all layers or in turn, got {window}"
         )
     use = rope(_with_yarn(keys), d_head=head_width(keys), layout="interleaved", also_read=("beta", "alpha", "apply_scale"))
     uses = (*((use,) if use else ()), *_growing(keys))
-    layers = [Layer(uses, SLIDING if one else FULL, one) for one in windows * (count // len(windows))]
+    layers = [Layer(uses, SLIDING if size else FULL, size) for size in windows * (count // len(windows))]
     trained = keys.whole("max_position_embeddings", None) or keys.whole("max_seq_len", None)
     return stack_of(keys, layers, d_head=head_width(keys), length=trained)
 
@@ -196,27 +196,27 @@ def params_json(keys: Keys) -> PositionSpec:
 def _with_yarn(keys: Keys) -> Keys:
     """The same keys with `yarn` as rotary settings: beta and alpha are beta_fast and beta_slow, apply_scale false is a
     scale of 1."""
-    given = keys.table("yarn")
-    if not given:
+    settings = keys.table("yarn")
+    if not settings:
         return keys
     names = {"beta": "beta_fast", "alpha": "beta_slow"}
-    known = {names.get(key, key): value for key, value in given.items() if key != "apply_scale"}
-    once = {} if Keys(given, "", keys.where("yarn")).flag("apply_scale", True) else {"attention_factor": 1.0}
+    known = {names.get(key, key): value for key, value in settings.items() if key != "apply_scale"}
+    once = {} if Keys(settings, "", keys.where("yarn")).flag("apply_scale", True) else {"attention_factor": 1.0}
     return keys.replaced({"rope_parameters": {"rope_type": "yarn"} | known | once})
 
 
 def _growing(keys: Keys) -> tuple[Use, ...]:
     """Queries × 1 + β·ln(1 + ⌊p/length⌋), as in Ministral 3."""
-    given = Keys(keys.table("llama_4_scaling"), "", keys.where("llama_4_scaling"))
-    if not given.data or not given.number("beta", positive=False):
+    settings = Keys(keys.table("llama_4_scaling"), "", keys.where("llama_4_scaling"))
+    if not settings.data or not settings.number("beta", positive=False):
         return ()
     arguments = {
-        "scale": given.number("beta"),
-        "trained_length": given.whole("original_max_position_embeddings"),
+        "scale": settings.number("beta"),
+        "trained_length": settings.whole("original_max_position_embeddings"),
         "offset": 0,
     }
-    said = {"scale": given.where("beta"), "trained_length": given.where("original_max_position_embeddings")}
-    return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said.items())),)
+    said_by = {"scale": settings.where("beta"), "trained_length": settings.where("original_max_position_embeddings")}
+    return (Use("encodings.bases.temperature.FloorLogTemperature", tuple(arguments.items()), tuple(said_by.items())),)
 
 
 @family("bailing_moe_v2")
@@ -269,8 +269,8 @@ def _phi3small_rotation(keys: Keys) -> Use | None:
         raise ConfigError(say("{where}.type: expected 'su'; Phi-3-small's code has no other", where=where))
     inner = Keys(settings, "", keys.where("rope_scaling"))
     scales = tuple((name, inner.number(name)) for name in ("short_mscale", "long_mscale"))
-    made = replace(use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales))
-    return with_rotation(use, made)
+    scaled = replace(use.rotation, kind="configs.short_factors.with_scales", parameters=(*use.rotation.parameters, *scales))
+    return with_rotation(use, scaled)
 
 
 @family("new")
@@ -290,10 +290,10 @@ def new(keys: Keys) -> PositionSpec:
         assert plain is not None
         assert plain.rotation is not None
         inner = Keys(settings, "", keys.where("rope_scaling"))
-        given = {"factor": inner.number("factor"), "mixed_b": inner.number("mixed_b", None)}
-        given = {name: value for name, value in given.items() if value is not None}
-        made = replace(plain.rotation, kind="configs.short_factors.mixed_ntk", parameters=tuple(given.items()))
-        use = _said(with_rotation(plain, made), **{name: keys.where(f"rope_scaling.{name}") for name in given})
+        parameters = {"factor": inner.number("factor"), "mixed_b": inner.number("mixed_b", None)}
+        parameters = {name: value for name, value in parameters.items() if value is not None}
+        rotation = replace(plain.rotation, kind="configs.short_factors.mixed_ntk", parameters=tuple(parameters.items()))
+        use = _said(with_rotation(plain, rotation), **{name: keys.where(f"rope_scaling.{name}") for name in parameters})
     return bidirectional(decoder(keys, use, kinds=[FULL] * layers))
 
 
@@ -333,8 +333,8 @@ SIGLIP = {  # model_name of DeepSeek's files: width, layers, heads
 @family("siglip_of_timm")
 def siglip_of_timm(keys: Keys) -> PositionSpec:
     """SigLIP as the timm library has it: a learned grid, one image size; others than SigLIP are not read."""
-    given = keys.table("params") if keys.has("params") else keys.data
-    inner = Keys(dict(given), "", keys.where("params") if keys.has("params") else keys.path)
+    settings = keys.table("params") if keys.has("params") else keys.data
+    inner = Keys(dict(settings), "", keys.where("params") if keys.has("params") else keys.path)
     name, image = inner.text("model_name", ""), inner.whole("image_size", 384)
     known = SIGLIP.get(name.removesuffix(".webli"))
     patch = re.search(r"patch(\d+)", name)
@@ -344,10 +344,10 @@ def siglip_of_timm(keys: Keys) -> PositionSpec:
     width, layers, heads = known
     side = image // int(patch[1])
     sizes = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads}
-    made = keys.replaced(sizes)
-    said = f"{inner.where('image_size')} / {inner.where('model_name')}"
-    return tower(made, [], embedding=[grid(made, "pos_embed", side, side, said, reshape=True)], coordinates=RASTER)
+    sized = keys.replaced(sizes)
+    origin = f"{inner.where('image_size')} / {inner.where('model_name')}"
+    return tower(sized, [], embedding=[grid(sized, "pos_embed", side, side, origin, reshape=True)], coordinates=RASTER)
 
 
-def _said(use: Use | None, **said: str) -> Use | None:
-    return None if use is None else replace(use, said_by=tuple((dict(use.said_by) | said).items()))
+def _said(use: Use | None, **origins: str) -> Use | None:
+    return None if use is None else use.with_said_by(origins)

@@ -90,7 +90,7 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
         ("row_offset", padding + 1),
         ("padding_row", padding),
     )
-    said = (
+    said_by = (
         ("d_model", keys.said_by(width)),
         ("max_positions", keys.said_by("max_position_embeddings")),
         ("row_offset", keys.said_by("pad_token_id")),
@@ -106,7 +106,7 @@ def padded_table(keys: Keys, weight: str = "embeddings.position_embeddings.weigh
             padding=padding + 1,
         ),
     )
-    return Use("encodings.learned.Learned", arguments, said, (Weight("table", weight),))
+    return Use("encodings.learned.Learned", arguments, said_by, (Weight("table", weight),))
 
 
 @family(

@@ -12,11 +12,11 @@ VALUES_ROTATE = say("values are rotated too and outputs are not rotated back: ab
 
 
 def rotary_sides(
-    d_head: int, rotary_dim: int, layout: str, values: bool, said: dict[str, str], weights: tuple[Weight, ...] = ()
+    d_head: int, rotary_dim: int, layout: str, values: bool, origins: dict[str, str], weights: tuple[Weight, ...] = ()
 ) -> Use:
     sides = ("query", "key", "value") if values else ("query", "key")
     arguments = {"d_head": d_head, "layout": layout, "frequencies": Rotation(rotary_dim, 10000.0), "sides": sides}
-    said_by = {"base": "constant of the code", "layout": "constant of the code"} | said
+    said_by = {"base": "constant of the code", "layout": "constant of the code"} | origins
     return Use("encodings.rope.RoPE", tuple(arguments.items()), tuple(said_by.items()), weights)
 
 

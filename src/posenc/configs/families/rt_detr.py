@@ -24,8 +24,8 @@ def hybrid_encoder(keys: Keys) -> tuple[PositionSpec, ...]:
     """The specs of backbone, encoder (attention within single feature maps) and decoder."""
     omdet = keys.family == "omdet-turbo"
     base = keys.number("positional_encoding_temperature")
-    said = {"base": keys.said_by("positional_encoding_temperature")}
-    use: Use | None = sine(keys, "encoder_hidden_dim", said=said, layout="sin_cos", base=base)
+    origins = {"base": keys.said_by("positional_encoding_temperature")}
+    use: Use | None = sine(keys, "encoder_hidden_dim", origins=origins, layout="sin_cos", base=base)
     if keys.get("eval_size", None) is not None:
         keys.warning("eval_size", say("if it is set, the code adds positions in training only"))
         use = None
@@ -57,9 +57,9 @@ def deimv2(keys: Keys) -> PositionSpec:
     The decoder adds a network of the queries' boxes.
     """
     width, base = keys.whole("encoder_hidden_dim", 256), keys.number("positional_encoding_temperature", 10000.0)
-    said = (("d_model", keys.said_by("encoder_hidden_dim")), ("base", keys.said_by("positional_encoding_temperature")))
+    said_by = (("d_model", keys.said_by("encoder_hidden_dim")), ("base", keys.said_by("positional_encoding_temperature")))
     arguments = (("d_model", width), ("base", base), ("layout", "sin_cos"), ("axes", 2))
-    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said_by)
     if keys.get("eval_size", None) is not None:
         keys.error("eval_size", say("if it is set, the code adds no positions outside training"))
     hybrid = keys.text("encoder_type", "hybrid") == "hybrid"

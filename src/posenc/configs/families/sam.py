@@ -12,17 +12,17 @@ from posenc.support.languages import Words, clauses
 LINEARLY = say("for images of another size the vectors are interpolated linearly: DecomposedBias.resized")
 
 
-def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], own: str) -> list[Layer]:
+def decomposed(keys: Keys, n_layers: int, window: int, windowed: tuple[int, ...], path: str) -> list[Layer]:
     """Layers in `windowed` attend within `window` × `window` cells, the others within the whole image."""
-    d_head, (height, width, said) = even_head(keys, multiple=1), side_of(keys)
+    d_head, (height, width, origin) = even_head(keys, multiple=1), side_of(keys)
     layers = []
     for n in range(n_layers):
         size = (window, window) if n in windowed else (height, width)
         about = (
             ("d_head", keys.said_by("hidden_size")),
-            ("window", keys.said_by("window_size") if n in windowed else said),
+            ("window", keys.said_by("window_size") if n in windowed else origin),
         )
-        weights = (Weight("rows", f"{own.format(n)}.rel_pos_h"), Weight("columns", f"{own.format(n)}.rel_pos_w"))
+        weights = (Weight("rows", f"{path.format(n)}.rel_pos_h"), Weight("columns", f"{path.format(n)}.rel_pos_w"))
         use = Use("encodings.decomposed.DecomposedBias", (("d_head", d_head), ("window", size)), about, weights)
         layers.append(Layer((use,), "window" if n in windowed else "full_attention", causal=False))
     return layers
@@ -51,8 +51,8 @@ def vitdet(keys: Keys) -> PositionSpec:
         keys.note("image_size", LINEARLY)
     table = []
     if keys.flag("use_absolute_position_embeddings"):
-        height, width, said = square_side_of(keys, "pretrain_image_size")
-        table = [grid(keys, "embeddings.position_embeddings", height, width, said, reshape=True, prefix=1, mode="bicubic")]
+        height, width, key = square_side_of(keys, "pretrain_image_size")
+        table = [grid(keys, "embeddings.position_embeddings", height, width, key, reshape=True, prefix=1, mode="bicubic")]
     return _upon(keys, table, layers, clauses(RASTER, say("the table reads (row, column, height, width)")))
 
 
@@ -60,8 +60,8 @@ def vitdet(keys: Keys) -> PositionSpec:
 def seggpt(keys: Keys) -> PositionSpec:
     """One image of twice the height, the prompt above the input, and one of their masks; both read the same table."""
     side = keys.whole("pretrain_image_size") // keys.whole("patch_size")
-    said = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
-    table = grid(keys, "embeddings.position_embeddings", side, side, said, reshape=True, prefix=1, mode="bicubic")
+    origin = f"{keys.said_by('pretrain_image_size')} / {keys.said_by('patch_size')}"
+    table = grid(keys, "embeddings.position_embeddings", side, side, origin, reshape=True, prefix=1, mode="bicubic")
     layers = decomposed(keys, keys.whole("num_hidden_layers"), 0, (), "layers.{}.attention")
     where = clauses(RASTER, say("prompt and input together"), say("the table reads (row, column, height, width)"))
     return _upon(keys, [table], layers if keys.flag("use_relative_position_embeddings") else _plain(layers), where)
@@ -81,8 +81,8 @@ def sam_vision_model(keys: Keys) -> PositionSpec:
     everywhere = {int(n) for n in keys.numbers("global_attn_indexes", (2, 5, 8, 11))}
     windowed = tuple(n for n in range(count) if n not in everywhere) if window else ()
     layers = decomposed(keys, count, window, windowed, "layers.{}.attn")
-    height, width, said = square_side_of(keys)
-    table = [grid(keys, "pos_embed", height, width, said, reshape=True)] if keys.flag("use_abs_pos", True) else []
+    height, width, origin = square_side_of(keys)
+    table = [grid(keys, "pos_embed", height, width, origin, reshape=True)] if keys.flag("use_abs_pos", True) else []
     keys.note("window_size", say("windows are padded to their size, and padding is attended to"))
     return _upon(keys, table, layers if keys.flag("use_rel_pos", True) else _plain(layers))
 
@@ -94,11 +94,11 @@ PLACES = say("(column, row) of the cell plus 0.5, divided by their number")
 
 def _fourier(keys: Keys) -> Use:
     arguments = (("d_model", keys.whole("hidden_size")), ("axes", 2))
-    said = (("d_model", keys.said_by("hidden_size")), ("axes", "constant of the code"))
+    said_by = (("d_model", keys.said_by("hidden_size")), ("axes", "constant of the code"))
     return Use(
         "encodings.bases.fourier.RandomFourier",
         arguments,
-        said,
+        said_by,
         (Weight("matrix", "shared_image_embedding.positional_embedding"),),
     )
 

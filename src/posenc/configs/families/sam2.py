@@ -26,8 +26,8 @@ def sam2_hiera_det_model(keys: Keys) -> PositionSpec:
     high, wide = keys.wholes("window_positional_embedding_background_size", (7, 7), length=2)
     counts, windows = keys.wholes("blocks_per_stage", (1, 2, 7, 2)), keys.wholes("window_size_per_stage", (8, 4, 14, 7))
     whole = keys.numbers("global_attention_blocks", (5, 7, 9))
-    said = keys.said_by("window_positional_embedding_background_size")
-    large = grid(keys, "pos_embed", high, wide, said, reshape=True, transpose=True, mode="bicubic")
+    origin = keys.said_by("window_positional_embedding_background_size")
+    large = grid(keys, "pos_embed", high, wide, origin, reshape=True, transpose=True, mode="bicubic")
     small = grid(
         keys,
         "pos_embed_window",
@@ -62,9 +62,9 @@ def sam2_vision_model(keys: Keys) -> PositionSpec:
 
 def sine(keys: Keys, width: int, key: str, **options: Any) -> Use:
     """Half of the channels for the row, half for the column; sines and cosines interleaved."""
-    said = (("d_model", keys.said_by(key)), ("base", "constant of the code"), ("layout", "constant of the code"))
+    said_by = (("d_model", keys.said_by(key)), ("base", "constant of the code"), ("layout", "constant of the code"))
     arguments = {"d_model": width, "layout": "interleaved", "axes": 2} | options
-    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), said)
+    return Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), said_by)
 
 
 @family(

@@ -22,12 +22,12 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
     whole image, scaled to the span of a window."""
     d_head, window = even_head(keys), keys.whole("window_size")
     table = grid(keys, "embeddings.position_embeddings", *side_of(keys, "pretrain_image_size"), reshape=True, mode="tile")
-    side, _, said = side_of(keys)
+    side, _, origin = side_of(keys)
     whole, count = keys.numbers("global_attn_indexes", (7, 15, 23, 31)), keys.whole("num_hidden_layers")
     if len(set(pair(keys, "image_size"))) > 1:
         keys.error("image_size", say("the code swaps height and width for images that are not square"))
     inside = axial(keys, d_head, maps=COLUMNS_ROWS, layout="interleaved")
-    across = _slowed(inside, side / window, said) if side != window else inside
+    across = _slowed(inside, side / window, origin) if side != window else inside
     uses = [across if n in whole else inside for n in range(count)]
     kinds = ["full_attention" if n in whole else "window_attention" for n in range(count)]
     layers = [Layer((table, use) if n == 0 else (use,), kinds[n], causal=False) for n, use in enumerate(uses)]
@@ -35,13 +35,13 @@ def sam3_vit_model(keys: Keys) -> PositionSpec:
     return stack_of(keys, layers, length=None, d_head=d_head, coordinates=where)
 
 
-def _slowed(use: Use, factor: float, said: str) -> Use:
+def _slowed(use: Use, factor: float, origin: str) -> Use:
     """The same rotation with all frequencies divided: coordinates · window / side."""
     rotation = use.rotation
     assert rotation is not None
     slow = replace(rotation, kind="linear", parameters=(("factor", factor),))
     arguments = tuple((name, slow if value is rotation else value) for name, value in use.arguments)
-    return replace(use, arguments=arguments, said_by=(*use.said_by, ("factor", f"{said}, over window_size")))
+    return replace(use, arguments=arguments, said_by=(*use.said_by, ("factor", f"{origin}, over window_size")))
 
 
 @family("sam3_geometry_encoder", "sam3_lite_text_geometry_encoder")
@@ -83,8 +83,8 @@ def sam3_detr_decoder(keys: Keys) -> PositionSpec:
         for axis, letter in (("rows", "y"), ("columns", "x"))
         for part, name in names.items()
     )
-    said = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
-    sides = Use("encodings.of_families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said, weights)
+    said_by = (("n_heads", keys.said_by("num_attention_heads")), ("hidden", keys.said_by("hidden_size")))
+    sides = Use("encodings.of_families.box_bias.BoxBias", (("n_heads", heads), ("hidden", width)), said_by, weights)
     keys.note(
         "num_queries",
         say(
@@ -122,11 +122,11 @@ def sam3_lite_text_text_model(keys: Keys) -> PositionSpec:
         ),
     )
     mixing = {0, count - 1} if keys.flag("use_repmixer_blocks", True) else set()
-    said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
+    said_by = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
     table = Use(
         "encodings.learned.Learned",
         (("d_model", width), ("max_positions", rows)),
-        said,
+        said_by,
         (Weight("table", "embeddings.position_embedding.position_embedding", reshape=True),),
     )
     kinds = ["convolution" if n in mixing else "full_attention" for n in range(count)]

@@ -73,7 +73,7 @@ def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
         ("offset", start),
         *([] if scaled else [("silent", "padding")]),
     )
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("offset", keys.said_by(padding)),
         ("layout", "constant of the code"),
@@ -81,7 +81,7 @@ def _waves(keys: Keys, padding: str, *, scaled: bool = False) -> Use:
     )
     name = "ScaledSinusoidal" if scaled else "Sinusoidal"
     weights = (Weight("alpha", "pos_emb_alpha", reshape=True),) if scaled else ()
-    return Use(f"encodings.sinusoidal.{name}", arguments, said, weights)
+    return Use(f"encodings.sinusoidal.{name}", arguments, said_by, weights)
 
 
 def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> PositionSpec:
@@ -90,7 +90,7 @@ def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> Posi
         keys.get(name, None)
     keys.note("max_position_embeddings", say("no limit: sinusoids are computed for any length"))
     words = _waves(keys, "pad_token_id")
-    made = [speech]
+    specs = [speech]
     counted = TOKENS if causal else say("0, 1, 2, … over all units")
     stacks: list[tuple[str, str, list[Use], bool, Words]] = [
         ("text_encoder", "encoder", [words], False, TOKENS),
@@ -101,5 +101,5 @@ def _made(keys: Keys, speech: PositionSpec, units: Use, *, causal: bool) -> Posi
     for part, stem, embedding, hides, where in stacks:
         layers = [Layer(causal=hides)] * keys.whole(f"{stem}_layers")
         spec = stack_of(keys, layers, embedding=embedding, heads=f"{stem}_attention_heads", length=None, coordinates=where)
-        made.append(spec.with_part(part))
-    return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))
+        specs.append(spec.with_part(part))
+    return PositionSpec(keys.family, parts=tuple(specs), d_model=keys.whole("hidden_size"))

@@ -65,17 +65,17 @@ ROUNDED = (
 @family("siglip_vision_model", "granite_docling_vision")
 def siglip_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated bicubically with interpolate_pos_encoding; otherwise images must have its size."""
-    height, width, said = square_side_of(keys)
+    height, width, origin = square_side_of(keys)
     keys.note("image_size", say("images of another size only if the call sets interpolate_pos_encoding=True"))
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bicubic")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bicubic")
     return tower(keys, [], embedding=[table], coordinates=clauses(RASTER, OTHER_SIZES))
 
 
 @family("siglip2_vision_model")
 def siglip2_vision_model(keys: Keys) -> PositionSpec:
     """The grid is interpolated to the size of each image, bilinearly with antialiasing."""
-    height, width, said = square_side(keys, "num_patches")
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
+    height, width, origin = square_side(keys, "num_patches")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bilinear", antialias=True)
     where = say("(row, column, height, width) of the patch in its own image, row by row; padding as the first patch")
     return tower(keys, [], embedding=[table], coordinates=where)
 
@@ -83,16 +83,16 @@ def siglip2_vision_model(keys: Keys) -> PositionSpec:
 @family("cosmos3_edge_vision")
 def cosmos3_edge_vision(keys: Keys) -> PositionSpec:
     """SigLIP 2's table, patches in blocks."""
-    height, width, said = square_side(keys, "num_patches")
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear", antialias=True)
+    height, width, origin = square_side(keys, "num_patches")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bilinear", antialias=True)
     return tower(keys, [], embedding=[table], coordinates=clauses(in_blocks(WITH_SIZE), SAME_FRAMES))
 
 
 @family("glm_image_vision")
 def glm_image_vision(keys: Keys) -> PositionSpec:
     """GLM-4V's table, interpolated bilinearly, without its rotation."""
-    height, width, said = square_side_of(keys)
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="bilinear")
+    height, width, origin = square_side_of(keys)
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="bilinear")
     return tower(keys, [], embedding=[table], coordinates=clauses(in_blocks(WITH_SIZE), SAME_FRAMES))
 
 
@@ -102,7 +102,7 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
 
     A merger between the layers combines four tokens into one, without positions.
     """
-    height, width, said = square_side_of(keys)
+    height, width, origin = square_side_of(keys)
     if height in ROUNDED:
         keys.warning(
             "image_size",
@@ -112,7 +112,7 @@ def minicpmv4_6_vision(keys: Keys) -> PositionSpec:
                 height=height,
             ),
         )
-    table = grid(keys, "embeddings.position_embedding.weight", height, width, said, mode="nearest")
+    table = grid(keys, "embeddings.position_embedding.weight", height, width, origin, mode="nearest")
     where = say("(row, column, height, width) of the patch in its own image, row by row")
     return tower(keys, [], embedding=[table], coordinates=where)
 
@@ -122,12 +122,12 @@ def aimv2_vision_model(keys: Keys) -> PositionSpec:
     """A learned table for one image size, or (is_native) sinusoids of column and row for any size."""
     if keys.flag("is_native", False):
         arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("axes", 2), ("reads", (1, 0)))
-        said = (
+        sources = (
             ("d_model", keys.said_by("hidden_size")),
             ("layout", "constant of the code"),
             ("base", "constant of the code"),
         )
-        added = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+        added = Use("encodings.sinusoidal.Sinusoidal", arguments, sources)
         keys.note("is_native", say("columns come first: [sin column | cos column | sin row | cos row]"))
         return tower(keys, [], embedding=[added], coordinates=RASTER)
     height, width, said_by = square_side_of(keys)
@@ -157,11 +157,11 @@ def aimv2_text_model(keys: Keys) -> PositionSpec:
 
 def _stack(keys: Keys, causal: bool) -> PositionSpec:
     rows, d_model = keys.whole("max_position_embeddings"), keys.whole("hidden_size")
-    said = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
+    said_by = (("max_positions", keys.said_by("max_position_embeddings")), ("d_model", keys.said_by("hidden_size")))
     table = Use(
         "encodings.learned.Learned",
         (("d_model", d_model), ("max_positions", rows)),
-        said,
+        said_by,
         (Weight("table", "embeddings.position_embedding.weight"),),
     )
     return stack_of(keys, [Layer(causal=causal)] * keys.whole("num_hidden_layers"), embedding=[table])

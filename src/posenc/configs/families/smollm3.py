@@ -35,15 +35,15 @@ def smollm3(keys: Keys) -> PositionSpec:
 def rope_layers(keys: Keys) -> tuple[bool, ...]:
     """no_rope_layers, where 1 means that a layer uses RoPE; by default all but every no_rope_layer_interval-th."""
     count = keys.whole("num_hidden_layers")
-    said = keys.numbers("no_rope_layers", None)
+    flags = keys.numbers("no_rope_layers", None)
     keys.get("no_rope_layer_interval", None)  # counts where there is no list
-    if said:
-        if len(said) != count or not set(said) <= {0, 1}:
+    if flags:
+        if len(flags) != count or not set(flags) <= {0, 1}:
             raise ConfigError(
-                f"{keys.where('no_rope_layers')}: expected {count} of 1 (RoPE) and 0 (none), got {list(said)}"
+                f"{keys.where('no_rope_layers')}: expected {count} of 1 (RoPE) and 0 (none), got {list(flags)}"
             )
         keys.note("no_rope_layers", say("1 means that a layer uses RoPE, 0 that it does not"))
-        return tuple(bool(one) for one in said)
+        return tuple(bool(flag) for flag in flags)
     every = keys.whole("no_rope_layer_interval")
     return tuple((n + 1) % every != 0 for n in range(count))
 

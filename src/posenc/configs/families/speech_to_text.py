@@ -40,5 +40,5 @@ def speech_to_text(keys: Keys) -> PositionSpec:
 
 
 def with_coordinates(both: PositionSpec, *where: Words) -> PositionSpec:
-    made = tuple(replace(part, coordinates=text) for part, text in zip(both.parts, where, strict=True))
-    return replace(both, parts=made)
+    specs = tuple(replace(part, coordinates=text) for part, text in zip(both.parts, where, strict=True))
+    return replace(both, parts=specs)

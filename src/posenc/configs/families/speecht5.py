@@ -55,13 +55,13 @@ def speecht5(keys: Keys) -> PositionSpec:
         say("the tables of the text encoder and the speech decoder have these lengths; the other sinusoids grow"),
     )
     real = say("0, 1, 2, … over non-padding tokens or frames")
-    made = [
+    specs = [
         _stack(keys, "speech_encoder", [convolution(keys), *frames], vectors, real),
         _stack(keys, "text_encoder", [_scaled(keys, "encoder")], vectors, TEXT),
         _stack(keys, "text_decoder", [fairseq(keys, "hidden_size")], None, real),
         _stack(keys, "speech_decoder", [_scaled(keys, "decoder")], None, say("0, 1, 2, … over groups of mel frames")),
     ]
-    return PositionSpec(keys.family, parts=tuple(made), d_model=keys.whole("hidden_size"))
+    return PositionSpec(keys.family, parts=tuple(specs), d_model=keys.whole("hidden_size"))
 
 
 def _scaled(keys: Keys, side: str) -> Use:

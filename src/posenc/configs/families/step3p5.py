@@ -55,14 +55,14 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
     not read.
     """
     there = set(kinds)
-    said = keys.table("rope_parameters")
-    if all(isinstance(said.get(kind), Mapping) for kind in there):
+    by_kind = keys.table("rope_parameters")
+    if all(isinstance(by_kind.get(kind), Mapping) for kind in there):
         for name in ("rope_scaling", "rope_theta", "partial_rotary_factors"):
             if keys.has(name):
                 keys.warning(name, say("not read: rope_parameters has an entry for each kind of layer"))
             keys.get(name, None)
-        return _with_parameters(keys, {kind: said[kind] for kind in there})
-    if said:
+        return _with_parameters(keys, {kind: by_kind[kind] for kind in there})
+    if by_kind:
         keys.error(
             "rope_parameters", say("has no entry for each of {kinds}, and is not read", kinds=", ".join(sorted(there)))
         )
@@ -91,11 +91,11 @@ def _by_kind(keys: Keys, kinds: Sequence[str]) -> Keys:
 def _listed(keys: Keys, name: str, kinds: Sequence[str]) -> tuple[float, ...] | None:
     """A number for each layer; a single number applies to all. Remarks on layers of one kind that differ."""
     if not isinstance(keys.data.get(name), list):
-        one = keys.number(name, None)
-        return None if one is None else (one,) * len(kinds)
+        number = keys.number(name, None)
+        return None if number is None else (number,) * len(kinds)
     numbers: tuple[float, ...] = keys.numbers(name, length=len(kinds))
     for kind in dict.fromkeys(kinds):
-        if len({number for number, own in zip(numbers, kinds, strict=True) if own == kind}) > 1:
+        if len({number for number, layer_kind in zip(numbers, kinds, strict=True) if layer_kind == kind}) > 1:
             keys.error(name, say("differs among {kind} layers: the class uses the first one's for all of them", kind=kind))
     return numbers
 

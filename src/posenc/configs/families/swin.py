@@ -20,11 +20,11 @@ def dinat(keys: Keys) -> PositionSpec:
     layers, heads = [], keys.wholes("num_heads", length=len(depths))
     for stage, depth in enumerate(depths):
         arguments = (("n_heads", heads[stage]), ("window", (size, size)))
-        said = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("kernel_size")))
+        said_by = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("kernel_size")))
         use = Use(
             "encodings.bases.window_bias.WindowBias",
             arguments,
-            said,
+            said_by,
             note=say("stored [heads, rows, columns] by key - query, the reverse of the order here"),
         )
         layers += [Layer((use,), "neighbourhood", causal=False)] * depth
@@ -73,13 +73,13 @@ def swin(keys: Keys) -> PositionSpec:
             )
         for block in range(depth):
             inside = "relative_position_bias." if keys.family == "swin" else "self."
-            own = f"layers.{stage}.blocks.{block}.attention.{inside}{BIAS}"
+            path = f"layers.{stage}.blocks.{block}.attention.{inside}{BIAS}"
             arguments = (("n_heads", heads[stage]), ("window", (size, size)))
             use = Use(
                 "encodings.bases.window_bias.WindowBias",
                 arguments,
                 (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("window_size"))),
-                (Weight("table", own),),
+                (Weight("table", path),),
             )
             layers.append(Layer((use,), _kind(block, padded or min(sides) > size), causal=False))
     _about_masks(keys, "-100")
@@ -111,18 +111,18 @@ def swinv2(keys: Keys) -> PositionSpec:
         window = min(sides[0], size)
         shifts = sides[0] > window
         for block in range(depth):
-            own = f"{'layers' if deep else 'stages'}.{stage}.{'blocks' if deep else 'layers'}.{block}.attention.self."
+            path = f"{'layers' if deep else 'stages'}.{stage}.{'blocks' if deep else 'layers'}.{block}.attention.self."
             arguments = [("n_heads", heads[stage]), ("window", (window, window))]
             if stage < len(trained) and trained[stage]:
                 arguments.append(("trained", (trained[stage], trained[stage])))
-            said = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("window_size")))
+            said_by = (("n_heads", keys.said_by("num_heads")), ("window", keys.said_by("window_size")))
             weights = (
-                Weight("log_scale", own + "logit_scale", reshape=True),
-                Weight("inner", own + "continuous_position_bias_mlp.0.weight"),
-                Weight("inner_offset", own + "continuous_position_bias_mlp.0.bias"),
-                Weight("outer", own + "continuous_position_bias_mlp.2.weight"),
+                Weight("log_scale", path + "logit_scale", reshape=True),
+                Weight("inner", path + "continuous_position_bias_mlp.0.weight"),
+                Weight("inner_offset", path + "continuous_position_bias_mlp.0.bias"),
+                Weight("outer", path + "continuous_position_bias_mlp.2.weight"),
             )
-            use = Use("encodings.bases.continuous_window_bias.ContinuousWindowBias", tuple(arguments), said, weights)
+            use = Use("encodings.bases.continuous_window_bias.ContinuousWindowBias", tuple(arguments), said_by, weights)
             layers.append(Layer((use,), _kind(block, shifts), causal=False))
     _about_masks(keys, "-200 (-100 is added twice)")
     return _stages(keys, layers, usable=False)
@@ -143,21 +143,21 @@ def levit(keys: Keys) -> PositionSpec:
 
     def layer(n_heads: int, weight: str, kind: str) -> Layer:
         arguments = (("n_heads", n_heads), ("window", (side, side)), ("symmetric", True))
-        said = (
+        said_by = (
             ("n_heads", keys.said_by("num_attention_heads")),
             ("window", "image_size / patch_size, halved each time"),
             ("symmetric", "constant of the code"),
         )
-        use = Use("encodings.bases.window_bias.WindowBias", arguments, said, (Weight("table", weight, transpose=True),))
+        use = Use("encodings.bases.window_bias.WindowBias", arguments, said_by, (Weight("table", weight, transpose=True),))
         return Layer((use,), kind, causal=False)
 
     for stage, depth in enumerate(depths):
         each = 2 if ratio[stage] > 0 else 1
-        own = f"stages.{stage}.layers."
-        layers += [layer(heads[stage], f"{own}{each * n}.module.attention_biases", "full_attention") for n in range(depth)]
+        path = f"stages.{stage}.layers."
+        layers += [layer(heads[stage], f"{path}{each * n}.module.attention_biases", "full_attention") for n in range(depth)]
         if stage < len(depths) - 1:
             fewer = widths[stage] // keyed[0]
-            layers.append(layer(fewer, f"{own}{each * depth}.attention_biases", "subsampling"))
+            layers.append(layer(fewer, f"{path}{each * depth}.attention_biases", "subsampling"))
             side = (side - 1) // 2 + 1
     keys.note("image_size", say("images must have this size"))
     where = clauses(WITHIN, say("queries of subsampling layers are at every second row and column"))

@@ -22,14 +22,14 @@ def bucketed(keys: Keys, weight: str, *, both_ways: bool) -> Use:
         ("bidirectional", both_ways),
         ("scale", 1.0),
     )
-    said = (
+    said_by = (
         ("n_heads", keys.said_by("num_heads")),
         ("n_buckets", keys.said_by("relative_attention_num_buckets")),
         ("max_distance", keys.said_by("relative_attention_max_distance")),
         ("bidirectional", "constant of the code"),
         ("scale", "constant of the code"),
     )
-    return Use("encodings.t5.T5", arguments, said, (Weight("table", weight),))
+    return Use("encodings.t5.T5", arguments, said_by, (Weight("table", weight),))
 
 
 def stack(keys: Keys, side: str, use: Use, *, window: int | None = None) -> PositionSpec:

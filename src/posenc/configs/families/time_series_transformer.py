@@ -32,7 +32,7 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
         start = "context_length - label_length"
     first = f"{context - label} = {start}" if context else start
     counted = say("from {first} on, one more for each step of the decoder's input", first=first)
-    made = (
+    specs = (
         replace(
             encoder,
             layers=_of_kind(encoder.layers, kind),
@@ -41,7 +41,7 @@ def time_series_transformer(keys: Keys) -> PositionSpec:
         ),
         replace(decoder, layers=_of_kind(decoder.layers, kind), trained_length=length, coordinates=counted),
     )
-    return PositionSpec(keys.family, parts=made, d_model=encoder.d_model)
+    return PositionSpec(keys.family, parts=specs, d_model=encoder.d_model)
 
 
 def _attention(keys: Keys) -> str:

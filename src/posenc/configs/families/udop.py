@@ -58,21 +58,21 @@ def udop(keys: Keys) -> PositionSpec:
 
 
 def _bias(keys: Keys) -> tuple[Use, list[Words]]:
-    asked: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
+    terms: Any = keys.get("relative_bias_args", [{"type": kind} for kind in ASSUMED])
     if (
-        not isinstance(asked, (list, tuple))
-        or not asked
-        or any(not isinstance(one, dict) or one.get("type") not in ASSUMED for one in asked)
+        not isinstance(terms, (list, tuple))
+        or not terms
+        or any(not isinstance(bias, dict) or bias.get("type") not in ASSUMED for bias in terms)
     ):
         raise ConfigError(
-            f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, got {asked!r}"[:200]
+            f"{keys.where('relative_bias_args')}: expected objects with a type of {', '.join(ASSUMED)}, got {terms!r}"[:200]
         )
-    for one in asked:
-        if one.get("prefix_bucket") or one.get("bidirectional") is False:
+    for bias in terms:
+        if bias.get("prefix_bucket") or bias.get("bidirectional") is False:
             keys.error("relative_bias_args", say("prefix_bucket and one-directional buckets are not supported"))
-    buckets = tuple(one.get("relative_attention_num_buckets", 32) for one in asked)
-    scaling = tuple(one.get("scaling_factor", ASSUMED[one["type"]][0]) for one in asked)
-    furthest = tuple(one.get("max_distance", ASSUMED[one["type"]][1]) for one in asked)
+    buckets = tuple(bias.get("relative_attention_num_buckets", 32) for bias in terms)
+    scaling = tuple(bias.get("scaling_factor", ASSUMED[bias["type"]][0]) for bias in terms)
+    furthest = tuple(bias.get("max_distance", ASSUMED[bias["type"]][1]) for bias in terms)
     arguments = (
         ("n_heads", keys.whole("num_heads")),
         ("n_buckets", buckets),
@@ -80,13 +80,13 @@ def _bias(keys: Keys) -> tuple[Use, list[Words]]:
         ("scaling", scaling),
         ("scale", 1.0),
     )
-    said = (
+    said_by = (
         ("n_heads", keys.said_by("num_heads")),
         *((name, "relative_bias_args, or constants of the code") for name in ("n_buckets", "max_distance", "scaling")),
         ("scale", "constant of the code"),
     )
     weights = tuple(
         Weight(f"axis_tables.{n}", f"encoder.relative_bias.biases.{n}.relative_attention_bias.weight")
-        for n in range(len(asked))
+        for n in range(len(terms))
     )
-    return Use("encodings.t5_axes.T5Axes", arguments, said, weights), [AXIS[one["type"]] for one in asked]
+    return Use("encodings.t5_axes.T5Axes", arguments, said_by, weights), [AXIS[bias["type"]] for bias in terms]

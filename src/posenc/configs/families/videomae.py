@@ -43,14 +43,14 @@ def videomae(keys: Keys) -> PositionSpec:
 @family("timesformer")
 def timesformer(keys: Keys) -> PositionSpec:
     """Learned vectors for the cell of the patch and for the frame; other sizes read the nearest cell."""
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     kind = keys.text("attention_type", among=("divided_space_time", "space_only", "joint_space_time"))
     table = grid(
         keys,
         "embeddings.position_embeddings",
         height,
         width,
-        said,
+        origin,
         reshape=True,
         prefix=1,
         mode="nearest",

@@ -19,7 +19,7 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
     (high, wide), tubelet = pair(keys, "image_size"), keys.numbers("tubelet_size", length=3)
     if not all(isinstance(size, int) and size > 0 for size in tubelet):
         raise ConfigError(f"{keys.where('tubelet_size')}: expected whole numbers from 1, got {list(tubelet)}")
-    said, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
+    origin, frames = f"{keys.said_by('image_size')} / {keys.said_by('tubelet_size')}", keys.whole("num_frames")
     keys.note("image_size", ON_REQUEST)
     if tubelet[0] != 1:
         keys.warning(
@@ -30,7 +30,7 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
         "spatial_embeddings.position_embeddings",
         high // tubelet[1],
         wide // tubelet[2],
-        said,
+        origin,
         mode="bilinear",
         antialias=True,
         reshape=True,
@@ -62,8 +62,12 @@ def videoprism_vision_model(keys: Keys) -> PositionSpec:
 def videoprism_text_model(keys: Keys) -> PositionSpec:
     """Causal only if the call gives an attention mask."""
     arguments = (("d_model", keys.whole("hidden_size")), ("layout", "sin_cos"), ("silent", "negative"))
-    said = (("d_model", keys.said_by("hidden_size")), ("base", "constant of the code"), ("layout", "constant of the code"))
-    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said)
+    said_by = (
+        ("d_model", keys.said_by("hidden_size")),
+        ("base", "constant of the code"),
+        ("layout", "constant of the code"),
+    )
+    use = Use("encodings.sinusoidal.Sinusoidal", arguments, said_by)
     keys.warning(
         "num_hidden_layers",
         say("without an attention mask attention is bidirectional: later tokens and the class token are visible"),

@@ -19,13 +19,13 @@ WORDS = say("0, 1, 2, … over the words")
 @family("vilt")
 def vilt(keys: Keys) -> PositionSpec:
     """The grid is interpolated bilinearly with aligned corners, to the size of each image in pixel_mask."""
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     use = grid(
         keys,
         "embeddings.position_embeddings",
         height,
         width,
-        said,
+        origin,
         mode="bilinear",
         align_corners=True,
         prefix=1,

@@ -19,8 +19,8 @@ from posenc.support.languages import Words, clauses
 def radio(keys: Keys) -> PositionSpec:
     """The grid is interpolated to a square with the side of the longer side; the image uses its upper left part."""
     side = keys.whole("max_img_size", 2048) // keys.whole("patch_size")
-    said = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
-    table = grid(keys, "embeddings.position_embedding", side, side, said, mode="bilinear", reshape=True)
+    origin = f"{keys.said_by('max_img_size')} / {keys.said_by('patch_size')}"
+    table = grid(keys, "embeddings.position_embedding", side, side, origin, mode="bilinear", reshape=True)
     return tower(
         keys,
         [],
@@ -75,7 +75,7 @@ ON_REQUEST = say("images of another size only if the call sets interpolate_pos_e
 
 def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: str = "hidden_size", **options: Any) -> Use:
     """The grid for the image size of the configuration, with `prefix` rows for special tokens before it."""
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     if height != width and options.get("mode") is not None:
         keys.warning(
             "image_size",
@@ -87,7 +87,7 @@ def patch_table(keys: Keys, weight: str = TABLE, *, prefix: int = 1, d_model: st
             ),
         )
     more = ({"prefix": prefix} if prefix else {}) | options
-    return grid(keys, weight, height, width, said, d_model=d_model, reshape=True, **more)
+    return grid(keys, weight, height, width, origin, d_model=d_model, reshape=True, **more)
 
 
 def image_tower(keys: Keys, table: Use, before: Words | None = None, **about: Any) -> PositionSpec:
@@ -167,7 +167,7 @@ def vivit(keys: Keys) -> PositionSpec:
     high, wide = pair(keys, "image_size")
     rows = (frames // sizes[0]) * (high // sizes[1]) * (wide // sizes[2]) + 1
     arguments = (("d_model", keys.whole("hidden_size")), ("max_positions", rows))
-    said = (
+    said_by = (
         ("d_model", keys.said_by("hidden_size")),
         ("max_positions", f"{keys.said_by('num_frames')}, image_size, tubelet_size"),
     )
@@ -178,7 +178,7 @@ def vivit(keys: Keys) -> PositionSpec:
             "as one square image, and fails"
         ),
     )
-    table = Use("encodings.learned.Learned", arguments, said, (Weight("table", TABLE, reshape=True),))
+    table = Use("encodings.learned.Learned", arguments, said_by, (Weight("table", TABLE, reshape=True),))
     return tower(
         keys,
         [],
@@ -192,7 +192,7 @@ def mgp_str(keys: Keys) -> PositionSpec:
     """Lines of text at one image size; a class token first."""
     if keys.flag("distilled", False):
         keys.error("distilled", say("the code makes a row for a second token that it never adds, and fails"))
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     keys.note("image_size", say("images must have this size: the table is never interpolated"))
-    use = grid(keys, "pos_embed", height, width, said, prefix=1, reshape=True)
+    use = grid(keys, "pos_embed", height, width, origin, prefix=1, reshape=True)
     return tower(keys, [], embedding=[use], coordinates=clauses(RASTER, CLASS))

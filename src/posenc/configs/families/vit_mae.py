@@ -32,13 +32,13 @@ def vit_mae(keys: Keys) -> PositionSpec:
         "decoder_hidden_size",
         say("for images of another size the decoder's table is interpolated as one long row: patches get wrong positions"),
     )
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     row = grid(
         keys,
         "decoder.decoder_pos_embed",
         1,
         height * width,
-        said,
+        origin,
         d_model="decoder_hidden_size",
         reshape=True,
         prefix=1,
@@ -64,11 +64,11 @@ def vit_mae(keys: Keys) -> PositionSpec:
 def hiera(keys: Keys) -> PositionSpec:
     """One table for the finest grid; later stages pool. The pretraining decoder has one for the coarsest."""
     (high, wide), strides = keys.wholes("image_size", length=2), keys.wholes("patch_stride", length=2)
-    rows, columns, said = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
+    rows, columns, origin = high // strides[0], wide // strides[1], f"{keys.said_by('image_size')} / patch_stride"
     depths = keys.wholes("depths")
     keys.note("image_size", ON_REQUEST)
     table = grid(
-        keys, "embeddings.position_embeddings", rows, columns, said, d_model="embed_dim", reshape=True, mode="bicubic"
+        keys, "embeddings.position_embeddings", rows, columns, origin, d_model="embed_dim", reshape=True, mode="bicubic"
     )
     layers = [Layer((), f"stage {n}", causal=False) for n, depth in enumerate(depths) for _ in range(depth)]
     keys.note(
@@ -96,7 +96,7 @@ def hiera(keys: Keys) -> PositionSpec:
         "decoder.decoder_position_embeddings",
         coarse[0],
         coarse[1],
-        f"{said} / query_stride",
+        f"{origin} / query_stride",
         d_model="decoder_hidden_size",
         reshape=True,
     )

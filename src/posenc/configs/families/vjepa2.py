@@ -41,7 +41,7 @@ def _stack(keys: Keys, part: str, layers: str, width: str, heads: str) -> Positi
         raise ConfigError(f"{keys.where(width)}: {d_model} is not a multiple of {heads}={n_heads}")
     d_head = d_model // n_heads
     rotation = Rotation(2 * (d_head // 3 // 2), 10000.0, maps=(("axial", (("order", (0, 1, 2)),)),))
-    said = (("d_head", f"{keys.said_by(width)} / {keys.said_by(heads)}"), ("base", "constant of the code"))
-    use = Use("configs.quirks.tiled", (("d_head", d_head), ("f", rotation), ("layout", "interleaved")), said)
+    said_by = (("d_head", f"{keys.said_by(width)} / {keys.said_by(heads)}"), ("base", "constant of the code"))
+    use = Use("configs.quirks.tiled", (("d_head", d_head), ("f", rotation), ("layout", "interleaved")), said_by)
     stack = [Layer((use,), causal=False)] * keys.whole(layers)
     return stack_of(keys, stack, width=width, heads=heads, length=None, part=part, coordinates=WHERE)

@@ -26,7 +26,7 @@ def convolution(
         raise ConfigError(f"{keys.where(activation)}: expected 'gelu', got {keys.get(activation)!r}")
     sizes = {"d_model": "hidden_size", "kernel_size": "num_conv_pos_embeddings", "groups": "num_conv_pos_embedding_groups"}
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()}
-    said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
+    said_by = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
     inside = f"{path}.conv."
     if normed_by_batch:
         weights = [Weight("layers.0.weight", f"{inside}weight")]
@@ -40,7 +40,7 @@ def convolution(
             )
         ]
         arguments |= {"weight_norm": False, "batch_norm": True}
-        said |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
+        said_by |= dict.fromkeys(("weight_norm", "batch_norm"), keys.said_by("conv_pos_batch_norm"))
         keys.warning(
             "conv_pos_batch_norm",
             say(
@@ -51,7 +51,7 @@ def convolution(
     elif plain:
         weights = [Weight("layers.0.weight", f"{inside}weight")]
         arguments |= {"weight_norm": False}
-        said |= {"weight_norm": "constant of the code"}
+        said_by |= {"weight_norm": "constant of the code"}
     else:
         weights = [
             Weight("layers.0.gain", f"{inside}parametrizations.weight.original0"),
@@ -62,7 +62,7 @@ def convolution(
         "num_conv_pos_embeddings",
         say("padding is zeroed before the convolution only if an attention mask is given; otherwise it is read as sound"),
     )
-    return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), tuple(weights))
+    return Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said_by.items()), tuple(weights))
 
 
 def _convolved(keys: Keys, *, normed_by_batch: bool = False, inside: Use | None = None) -> PositionSpec:
@@ -105,23 +105,23 @@ def wavlm(keys: Keys) -> PositionSpec:
         "n_buckets": keys.whole("num_buckets", 320),
         "max_distance": keys.whole("max_bucket_distance", 800),
     }
-    said = {
+    sources = {
         "n_heads": "num_attention_heads",
         "d_head": "hidden_size",
         "n_buckets": "num_buckets",
         "max_distance": "max_bucket_distance",
     }
-    own = "layers.{layer}.attention.gru_rel_pos"
+    path = "layers.{layer}.attention.gru_rel_pos"
     weights = (
         Weight("rule.table", "layers.0.attention.rel_attn_embed.weight"),
-        Weight("gate", f"{own}_linear.weight"),
-        Weight("gate_offset", f"{own}_linear.bias"),
-        Weight("constant", f"{own}_const", reshape=True),
+        Weight("gate", f"{path}_linear.weight"),
+        Weight("gate_offset", f"{path}_linear.bias"),
+        Weight("constant", f"{path}_const", reshape=True),
     )
     gated = Use(
         "encodings.of_families.t5_gated.GatedT5",
         tuple(arguments.items()),
-        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in sources.items()),
         weights,
     )
     return _convolved(keys, inside=gated)
@@ -171,18 +171,18 @@ def _disentangled(keys: Keys) -> Use | None:
         "max_distance": keys.whole(rows),
         "terms": terms,
     }
-    said = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "max_distance": rows, "terms": "pos_att_type"}
+    sources = {"d_model": "hidden_size", "n_heads": "num_attention_heads", "max_distance": rows, "terms": "pos_att_type"}
     if isinstance(buckets, int) and buckets > 0:
-        arguments["n_buckets"], said["n_buckets"] = keys.whole("position_buckets"), "position_buckets"
+        arguments["n_buckets"], sources["n_buckets"] = keys.whole("position_buckets"), "position_buckets"
     weights = [Weight("table", "rel_embeddings.weight")]
     if "layer_norm" in keys.text("norm_rel_ebd", "layer_norm").lower():
-        arguments["norm_eps"], said["norm_eps"] = keys.number("layer_norm_eps", 1e-7), "layer_norm_eps"
+        arguments["norm_eps"], sources["norm_eps"] = keys.number("layer_norm_eps", 1e-7), "layer_norm_eps"
         weights += [Weight("norm", "encoder.LayerNorm.weight"), Weight("norm_offset", "encoder.LayerNorm.bias")]
     shared = bool(keys.flag("share_att_key", True))
-    own = "encoder.layer.{layer}.attention.self."
+    stem = "encoder.layer.{layer}.attention.self."
     for term, name in (("c2p", "key"), ("p2c", "query")):
         if term in terms:
-            path = f"{own}{name}_proj" if shared else f"{own}pos_{name}_proj"
+            path = f"{stem}{name}_proj" if shared else f"{stem}pos_{name}_proj"
             weights += [
                 Weight(name, f"{path}.weight", reshape=True),
                 Weight(f"{name}_offset", f"{path}.bias", reshape=True),
@@ -190,7 +190,7 @@ def _disentangled(keys: Keys) -> Use | None:
     return Use(
         "encodings.deberta.DeBERTa",
         tuple(arguments.items()),
-        tuple((ours, keys.said_by(theirs)) for ours, theirs in said.items()),
+        tuple((ours, keys.said_by(theirs)) for ours, theirs in sources.items()),
         tuple(weights),
     )
 
@@ -217,8 +217,8 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
         "layers": "num_conv_pos_embeddings",
     }
     arguments = {ours: keys.whole(theirs) for ours, theirs in sizes.items()} | {"normed": True, "weight_norm": False}
-    said = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
-    said |= dict.fromkeys(("normed", "weight_norm"), "constant of the code")
+    said_by = {ours: keys.said_by(theirs) for ours, theirs in sizes.items()}
+    said_by |= dict.fromkeys(("normed", "weight_norm"), "constant of the code")
     weights = tuple(
         Weight(f"layers.{n}.{kind}", f"pos_conv_embed.layers.{n}.conv.{kind}")
         for n in range(keys.whole("num_conv_pos_embeddings"))
@@ -231,7 +231,7 @@ def data2vec_audio(keys: Keys) -> PositionSpec:
             "padding as absent"
         ),
     )
-    use = Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said.items()), weights)
+    use = Use("encodings.convolutional.Convolutional", tuple(arguments.items()), tuple(said_by.items()), weights)
     return stack_of(
         keys,
         [Layer(causal=False)] * keys.whole("num_hidden_layers"),

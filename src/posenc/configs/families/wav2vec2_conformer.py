@@ -75,12 +75,12 @@ def of_kind(keys: Keys, heads: str, known: tuple[str, ...] = KINDS) -> Use | Non
     if kind == "relative_key" and kind in known:
         left, right = keys.whole("left_max_position_embeddings"), keys.whole("right_max_position_embeddings", least=0)
         arguments = (("d_head", d_head), ("max_distance", left), ("right", right), ("values", False))
-        said = (
+        said_by = (
             ("max_distance", keys.said_by("left_max_position_embeddings")),
             ("values", "constant of the code"),
             ("right", keys.said_by("right_max_position_embeddings")),
         )
-        return Use("encodings.shaw.Shaw", arguments, said, (Weight("keys", f"{stem}.distance_embedding.weight"),))
+        return Use("encodings.shaw.Shaw", arguments, said_by, (Weight("keys", f"{stem}.distance_embedding.weight"),))
     if kind is not None:
         keys.warning(
             "position_embeddings_type",

@@ -27,8 +27,8 @@ def whisper(keys: Keys) -> PositionSpec:
     words = learned_table(keys, "decoder.embed_positions.weight", rows="max_target_positions", width="d_model")
     both = two_stacks(keys, waves, words, length=None)
     encoder, decoder = both.parts
-    made = [(encoder, frames, FRAMES), (decoder, keys.whole("max_target_positions"), say("0, 1, 2, … along the text"))]
-    parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in made]
+    sides = [(encoder, frames, FRAMES), (decoder, keys.whole("max_target_positions"), say("0, 1, 2, … along the text"))]
+    parts = [_with(part, trained_length=length, coordinates=where) for part, length, where in sides]
     return _with(both, parts=tuple(parts))
 
 
@@ -45,10 +45,10 @@ def fun_asr_nano_encoder(keys: Keys) -> PositionSpec:
     """Counted from 1 over stacked mel frames, before any projection: the width is that of the input."""
     width = keys.whole("num_mel_bins", 80) * keys.whole("num_stacked_frames", 7)
     arguments = {"d_model": width, "layout": "sin_cos", "denominator": "d/2-1", "offset": 1}
-    said = dict.fromkeys(arguments, "constant of the code") | {
+    said_by = dict.fromkeys(arguments, "constant of the code") | {
         "d_model": f"{keys.said_by('num_mel_bins')} · {keys.said_by('num_stacked_frames')}"
     }
-    waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said.items()))
+    waves = Use("encodings.sinusoidal.Sinusoidal", tuple(arguments.items()), tuple(said_by.items()))
     rows = keys.whole("max_position_embeddings")
     kernel = keys.whole("fsmn_kernel_size", 11)
     keys.note("max_position_embeddings", say("row p + 1 is read: {rows} frames at most", rows=rows - 1))

@@ -15,14 +15,14 @@ def _sizes(keys: Keys) -> tuple[dict[str, Any], dict[str, str]]:
     """d_head is d_model / n_head by default."""
     d_head = keys.whole("d_head", None) or keys.whole("d_model") // keys.whole("n_head")
     arguments = {"d_model": keys.whole("d_model"), "n_heads": keys.whole("n_head"), "d_head": d_head}
-    said = {"d_model": keys.said_by("d_model"), "n_heads": keys.said_by("n_head"), "d_head": keys.said_by("d_head")}
-    return arguments, said
+    said_by = {"d_model": keys.said_by("d_model"), "n_heads": keys.said_by("n_head"), "d_head": keys.said_by("d_head")}
+    return arguments, said_by
 
 
 @family("xlnet")
 def xlnet(keys: Keys) -> PositionSpec:
     """Memory precedes the tokens, at negative positions, in segment 0."""
-    arguments, said = _sizes(keys)
+    arguments, said_by = _sizes(keys)
     attention = "layer.{layer}.rel_attn."
     weights = (
         Weight("u", f"{attention}r_w_bias"),
@@ -34,7 +34,7 @@ def xlnet(keys: Keys) -> PositionSpec:
     use = Use(
         "encodings.xlnet.XLNet",
         (*arguments.items(), ("segments", True)),
-        (*said.items(), ("segments", "constant of the code")),
+        (*said_by.items(), ("segments", "constant of the code")),
         weights,
         note=say("without token_type_ids there is no segment term: XLNet(segments=False)"),
     )
@@ -63,9 +63,9 @@ def funnel(keys: Keys) -> PositionSpec:
 
     The first layer of a block has pooled queries and, with pool_q_only, unpooled keys. The decoder has all tokens again.
     """
-    arguments, said = _sizes(keys)
-    arguments["separate"], said["separate"] = bool(keys.flag("separate_cls", True)), "separate_cls"
-    said["separate"] = keys.said_by("separate_cls")
+    arguments, said_by = _sizes(keys)
+    arguments["separate"], said_by["separate"] = bool(keys.flag("separate_cls", True)), "separate_cls"
+    said_by["separate"] = keys.said_by("separate_cls")
 
     def layer(where: str, kind: str) -> Layer:
         weights = (
@@ -78,7 +78,7 @@ def funnel(keys: Keys) -> PositionSpec:
         use = Use(
             "encodings.of_families.funnel.Funnel",
             tuple(arguments.items()),
-            tuple(said.items()),
+            tuple(said_by.items()),
             weights,
             note=say("without token_type_ids there is no segment term"),
         )
@@ -125,7 +125,7 @@ def funnel(keys: Keys) -> PositionSpec:
 
 
 def _counts(keys: Keys, name: str, assumed: tuple[int, ...]) -> tuple[int, ...]:
-    found = keys.numbers(name, assumed)
-    if not found or any(not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 2**10 for n in found):
-        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1 to 1024, got {found!r}")
-    return tuple(found)
+    numbers = keys.numbers(name, assumed)
+    if not numbers or any(not isinstance(n, int) or isinstance(n, bool) or not 1 <= n <= 2**10 for n in numbers):
+        raise ConfigError(f"{keys.where(name)}: expected whole numbers from 1 to 1024, got {numbers!r}")
+    return tuple(numbers)

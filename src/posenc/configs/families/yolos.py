@@ -19,11 +19,14 @@ def yolos(keys: Keys) -> PositionSpec:
     """Detection tokens come last and have rows; a further table is added after every layer except the last."""
     count, first = keys.whole("num_detection_tokens", 100), patch_table(keys, prefix=1)
     arguments = (*first.arguments[:3], ("prefix", count + 1), ("mode", "bicubic"))
-    said = tuple(pair for pair in first.said_by if pair[0] != "prefix")
-    said += (("prefix", f"{keys.said_by('num_detection_tokens')}, and the class token"), ("mode", "constant of the code"))
+    origins = tuple(pair for pair in first.said_by if pair[0] != "prefix")
+    origins += (
+        ("prefix", f"{keys.said_by('num_detection_tokens')}, and the class token"),
+        ("mode", "constant of the code"),
+    )
 
     def table(weight: str, part: tuple[int, int] | None = None) -> Use:
-        return Use(first.encoding, arguments, said, (Weight("table", weight, reshape=True, part=part, last=count),))
+        return Use(first.encoding, arguments, origins, (Weight("table", weight, reshape=True, part=part, last=count),))
 
     where = clauses(
         RASTER, OTHER_SIZES, say("the class token first, at (-1, {count}), detection token k last, at (-1, k)", count=count)
@@ -44,9 +47,9 @@ def yolos(keys: Keys) -> PositionSpec:
 @family("eomt", "videomt")
 def eomt(keys: Keys) -> PositionSpec:
     """DINOv2's encoder without rows for class token and registers; queries that join later have none either."""
-    height, width, said = side_of(keys)
+    height, width, origin = side_of(keys)
     keys.note("image_size", say("images must have this size: the table is never interpolated"))
-    table = grid(keys, "embeddings.position_embeddings.weight", height, width, said)
+    table = grid(keys, "embeddings.position_embeddings.weight", height, width, origin)
     keys.note("num_blocks", say("queries join before the last num_blocks layers, without positions"))
     where = clauses(RASTER, say("class token and registers come first, at (-1, -1), without positions"))
     return tower(keys, [], embedding=[table], coordinates=where)

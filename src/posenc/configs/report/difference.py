@@ -47,18 +47,18 @@ def differences(a: PositionSpec, b: PositionSpec) -> list[Difference]:
     if len(first) == len(second) == 1:  # the text model of a multimodal file against the same model by itself
         return list(_of_parts(*first[0], *second[0]))
     if GGUF in (a.config_class, b.config_class):  # which holds the text model only
-        one, other = main_part(a), main_part(b)
-        if one and other and 1 in (len(first), len(second)):
-            return list(_of_parts(*one, *other))
-    found: list[Difference] = []
-    mine, theirs = dict(first), dict(second)
-    for path in {**mine, **theirs}:
-        if path in mine and path in theirs:
-            found += _of_parts(path, mine[path], path, theirs[path])
+        first_main, second_main = main_part(a), main_part(b)
+        if first_main and second_main and 1 in (len(first), len(second)):
+            return list(_of_parts(*first_main, *second_main))
+    result: list[Difference] = []
+    parts_a, parts_b = dict(first), dict(second)
+    for path in {**parts_a, **parts_b}:
+        if path in parts_a and path in parts_b:
+            result += _of_parts(path, parts_a[path], path, parts_b[path])
         else:
-            only = "the first" if path in mine else "the second"
-            found.append(Difference(path, f"only {only} model has this part"))
-    return found
+            only = "the first" if path in parts_a else "the second"
+            result.append(Difference(path, f"only {only} model has this part"))
+    return result
 
 
 def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], other: Mapping[str, Any]) -> list[Difference]:
@@ -69,21 +69,21 @@ def without_effect(a: PositionSpec, b: PositionSpec, file: Mapping[str, Any], ot
     has the same positions as before. `file` and `other` are the files as data, empty for a GGUF file, whose keys are not
     compared.
     """
-    found: list[Difference] = []
-    mine, theirs = dict(a.walk()), dict(b.walk())
-    for path in (path for path in mine if path in theirs):
-        one, two = mine[path], theirs[path]
-        if one.layers and two.layers and one.trained_length != two.trained_length:
-            found.append(Difference(path, f"trained length {one.trained_length} against {two.trained_length}"))
-        read = {**dict(one.keys), **dict(two.keys)}
+    result: list[Difference] = []
+    parts_a, parts_b = dict(a.walk()), dict(b.walk())
+    for path in (path for path in parts_a if path in parts_b):
+        part_a, part_b = parts_a[path], parts_b[path]
+        if part_a.layers and part_b.layers and part_a.trained_length != part_b.trained_length:
+            result.append(Difference(path, f"trained length {part_a.trained_length} against {part_b.trained_length}"))
+        read = {**dict(part_a.keys), **dict(part_b.keys)}
         inside = [_inside(data, path) for data in (file, other)] if file and other else [{}, {}]
         for key in {**read, **inside[0], **inside[1]} if file and other else ():
             was, now = (data.get(key, ABSENT) for data in inside)
-            if was == now or f"{path}.{key}".strip(".") in {**mine, **theirs}:
+            if was == now or f"{path}.{key}".strip(".") in {**parts_a, **parts_b}:
                 continue
             if key not in read or _same_with(a, file, path, key, now):
-                found.append(Difference(path, f"{key}: {_in_file(was)} against {_in_file(now)}"))
-    return found
+                result.append(Difference(path, f"{key}: {_in_file(was)} against {_in_file(now)}"))
+    return result
 
 
 ABSENT = object()
@@ -147,8 +147,8 @@ def _of_layers(where: str, a: Layer, b: Layer, limit: int) -> Iterator[Differenc
     if names[0] != names[1]:
         yield Difference(where, f"{_listed(names[0])} against {_listed(names[1])}")
         return
-    for one, two in zip(a.uses, b.uses, strict=True):
-        yield from _of_uses(where, one, two, limit)
+    for use_a, use_b in zip(a.uses, b.uses, strict=True):
+        yield from _of_uses(where, use_a, use_b, limit)
 
 
 def _direction(layer: Layer) -> str:
@@ -163,11 +163,11 @@ def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
     if a.rotation is not None and b.rotation is not None:
         yield from _of_rotations(where, a, b, limit)
         return
-    mine, theirs = dict(a.arguments), dict(b.arguments)
+    arguments_a, arguments_b = dict(a.arguments), dict(b.arguments)
     told = [
-        f"{name} {mine.get(name)} against {theirs.get(name)}"
-        for name in {**mine, **theirs}
-        if mine.get(name) != theirs.get(name)
+        f"{name} {arguments_a.get(name)} against {arguments_b.get(name)}"
+        for name in {**arguments_a, **arguments_b}
+        if arguments_a.get(name) != arguments_b.get(name)
     ]
     if told:
         position, head = _first_bias_apart(a, b, limit)
@@ -177,7 +177,7 @@ def _of_uses(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
 def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference]:
     assert a.rotation is not None
     assert b.rotation is not None
-    one, two = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
+    f_a, f_b = a.rotation.frequencies().at_length(limit), b.rotation.frequencies().at_length(limit)
     for name, default in (
         ("layout", "interleaved"),
         ("returns", None),
@@ -185,17 +185,17 @@ def _of_rotations(where: str, a: Use, b: Use, limit: int) -> Iterator[Difference
         ("trailing", False),
         ("d_head", 0),
     ):
-        mine, theirs = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
-        if mine != theirs and not (name == "layout" and _permuted(a, b)):
-            yield Difference(where, f"RoPE: {name} {mine} against {theirs}", 0 if name in ("d_head", "returns") else 1, 0)
-    if len(one) != len(two) or one.axes != two.axes:
-        yield Difference(where, f"RoPE: {_pairs(one)} against {_pairs(two)}", 1, min(len(one), len(two)))
+        in_a, in_b = dict(a.arguments).get(name, default), dict(b.arguments).get(name, default)
+        if in_a != in_b and not (name == "layout" and _permuted(a, b)):
+            yield Difference(where, f"RoPE: {name} {in_a} against {in_b}", 0 if name in ("d_head", "returns") else 1, 0)
+    if len(f_a) != len(f_b) or f_a.axes != f_b.axes:
+        yield Difference(where, f"RoPE: {_pairs(f_a)} against {_pairs(f_b)}", 1, min(len(f_a), len(f_b)))
         return
-    if one.softmax_scale != two.softmax_scale:
-        yield Difference(where, f"softmax scale × {one.softmax_scale:.7g} against × {two.softmax_scale:.7g}", 0)
+    if f_a.softmax_scale != f_b.softmax_scale:
+        yield Difference(where, f"softmax scale × {f_a.softmax_scale:.7g} against × {f_b.softmax_scale:.7g}", 0)
     same = _nearly if "configs.gguf.divided" in (a.rotation.kind, b.rotation.kind) else tuple.__eq__
-    if not same(one.values, two.values) or one.cos_sin_scale != two.cos_sin_scale:
-        position, pair = first_apart(one, two, limit)
+    if not same(f_a.values, f_b.values) or f_a.cos_sin_scale != f_b.cos_sin_scale:
+        position, pair = first_apart(f_a, f_b, limit)
         yield Difference(where, f"RoPE: {_unlike(a.rotation, b.rotation)}", position, pair)
 
 
@@ -204,9 +204,9 @@ def _permuted(a: Use, b: Use) -> bool:
     return PERMUTES in (dict(a.said_by).get("layout"), dict(b.said_by).get("layout"))
 
 
-def _nearly(one: tuple[float, ...], two: tuple[float, ...]) -> bool:
+def _nearly(first: tuple[float, ...], second: tuple[float, ...]) -> bool:
     """Equal up to the fp32 in which GGUF files have factors."""
-    return all(math.isclose(a, b, rel_tol=2.0**-22) for a, b in zip(one, two, strict=True))
+    return all(math.isclose(a, b, rel_tol=2.0**-22) for a, b in zip(first, second, strict=True))
 
 
 def _pairs(frequencies: Frequencies) -> str:
@@ -216,14 +216,14 @@ def _pairs(frequencies: Frequencies) -> str:
 
 def _unlike(a: Rotation, b: Rotation) -> str:
     """The parameters in which two rotations differ: "base 10,000 against 500,000; factor 8 against 32"."""
-    mine, theirs = (
+    settings_a, settings_b = (
         {"base": r.base, "scaling": scaling_name(r.kind).en, "width": r.width, **dict(r.parameters)} for r in (a, b)
     )
     return (
         "; ".join(
-            f"{name} {_short(mine.get(name))} against {_short(theirs.get(name))}"
-            for name in {**mine, **theirs}
-            if mine.get(name) != theirs.get(name)
+            f"{name} {_short(settings_a.get(name))} against {_short(settings_b.get(name))}"
+            for name in {**settings_a, **settings_b}
+            if settings_a.get(name) != settings_b.get(name)
         )
         or "other axes"
     )
@@ -243,17 +243,17 @@ def first_apart(a: Frequencies, b: Frequencies, limit: int) -> tuple[int | None,
     if scales > APART:
         return 0, 0
     best: tuple[int, int] | None = None
-    for pair, (one, two) in enumerate(zip(a, b, strict=True)):
-        position = _pair_apart(one, two, a.cos_sin_scale, b.cos_sin_scale, limit)
+    for pair, (frequency_a, frequency_b) in enumerate(zip(a, b, strict=True)):
+        position = _pair_apart(frequency_a, frequency_b, a.cos_sin_scale, b.cos_sin_scale, limit)
         if position is not None and (best is None or position < best[0]):
             best = position, pair
     return best if best is not None else (None, None)
 
 
-def _pair_apart(one: float, two: float, r: float, s: float, limit: int) -> int | None:
+def _pair_apart(frequency_a: float, frequency_b: float, r: float, s: float, limit: int) -> int | None:
     """The smallest whole p with |r·e^{iωp} - s·e^{iω'p}|² = (r-s)² + 4rs·sin²(p(ω-ω')/2) > 0.001²."""
     bound = (APART**2 - (r - s) ** 2) / (4 * r * s)
-    delta = abs(one - two)
+    delta = abs(frequency_a - frequency_b)
     if bound >= 1 or delta == 0:
         return None
     needed = 2 * math.asin(math.sqrt(max(bound, 0.0)))  # the angle between the two, p·Δω mod 2π, must exceed it
@@ -272,14 +272,16 @@ def _first_bias_apart(a: Use, b: Use, limit: int) -> tuple[int | None, int | Non
 
     from posenc.encoding import DistanceBias
 
-    one, two = a.build(), b.build()
-    if not (isinstance(one, DistanceBias) and isinstance(two, DistanceBias)) or any(True for _ in one.parameters()):
+    bias_a, bias_b = a.build(), b.build()
+    if not (isinstance(bias_a, DistanceBias) and isinstance(bias_b, DistanceBias)) or any(
+        True for _ in bias_a.parameters()
+    ):
         return None, None
     delta = torch.arange(min(limit, 2**15))
-    mine, theirs = one.at_distance(delta), two.at_distance(delta)
-    heads = min(len(mine), len(theirs))
-    apart = ((mine[:heads] - theirs[:heads]).abs() > APART).nonzero()
+    terms_a, terms_b = bias_a.at_distance(delta), bias_b.at_distance(delta)
+    heads = min(len(terms_a), len(terms_b))
+    apart = ((terms_a[:heads] - terms_b[:heads]).abs() > APART).nonzero()
     if not len(apart):
         return None, None
-    head, position = min(apart.tolist(), key=lambda found: (found[1], found[0]))
+    head, position = min(apart.tolist(), key=lambda index: (index[1], index[0]))
     return position, head

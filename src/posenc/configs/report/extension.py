@@ -80,8 +80,8 @@ def extend(
     if length <= (usable or trained):
         reached = f"{usable} positions that the file's settings are made for" if usable else f"trained {trained} positions"
         after = "; where the file gives the length after its linear scaling, write the one before it first"
-        said = f"--extend-to: expected more than the {reached}, got {length}"
-        raise ValueError(said + after if limit(spec).other else said)
+        message = f"--extend-to: expected more than the {reached}, got {length}"
+        raise ValueError(message + after if limit(spec).other else message)
     if useless := windows_suffice(spec, usable or trained):
         raise ValueError(f"--extend-to: {useless}")
     section: Mapping[str, Any] = config
@@ -94,15 +94,15 @@ def extend(
             "--extend-to: settings are written into the section of one part, and the file has none with the sizes of "
             f"{path or spec.family}"
         )
-    made = []
+    extensions = []
     for method in methods:
         try:
-            made.append(_extension(method, section, spec, rotation, trained, length / trained, length))
+            extensions.append(_extension(method, section, spec, rotation, trained, length / trained, length))
         except ConfigError as error:  # Phi-3's class reads "yarn" as "longrope"
             if len(methods) == 1:
                 raise ValueError(f"--method {method}: {spec.family}'s code does not support it: {error}") from None
             now = rotation.frequencies().at_length(trained)
-            made.append(
+            extensions.append(
                 Extension(
                     method,
                     length,
@@ -120,10 +120,10 @@ def extend(
                 )
             )
     return [
-        replace(one, fragment=_nested(spelled, one.fragment), standard=_nested(inside, one.standard))
-        if one.fragment
-        else one
-        for one in made
+        replace(extension, fragment=_nested(spelled, extension.fragment), standard=_nested(inside, extension.standard))
+        if extension.fragment
+        else extension
+        for extension in extensions
     ]
 
 
@@ -149,7 +149,7 @@ def windows_suffice(spec: PositionSpec, length: int) -> str:
 def _farthest(spec: PositionSpec) -> int | None:
     """The largest distance that a layer with RoPE sees; None for one that sees everything."""
     reaches = [layer.reach for layer in spec.layers if any(use.rotation is not None for use in layer.uses)]
-    return None if None in reaches else max(one for one in reaches if one is not None)
+    return None if None in reaches else max(reach for reach in reaches if reach is not None)
 
 
 def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
@@ -163,23 +163,23 @@ def _nested(path: list[str], fragment: dict[str, Any]) -> dict[str, Any]:
 def rotation_to_change(spec: PositionSpec) -> Rotation:
     """The rotary settings of the full-attention layers; layers with a window never look further."""
     wide = [layer for layer in spec.layers if layer.reach is None] or list(spec.layers)
-    found = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
-    if not found:
+    rotations = {use.rotation for layer in wide for use in layer.uses if use.rotation is not None}
+    if not rotations:
         rotates = any(use.rotation is not None for layer in spec.layers for use in layer.uses)
-        said = "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
-        raise ValueError(f"--extend-to: {spec.family} {said}")
-    if len(found) > 1:
+        why = "rotates only in layers with a window, which never look further" if rotates else "has no rotary frequencies"
+        raise ValueError(f"--extend-to: {spec.family} {why}")
+    if len(rotations) > 1:
         raise ValueError(
-            f"--extend-to: {spec.family} has {len(found)} sets of rotary frequencies in its full layers; "
+            f"--extend-to: {spec.family} has {len(rotations)} sets of rotary frequencies in its full layers; "
             "one method cannot set them all"
         )
-    return found.pop()
+    return rotations.pop()
 
 
 def pretrained_length(spec: PositionSpec, rotation: Rotation) -> int | None:
     """The length before any scaling: the one that the file's scaling names, otherwise the file's length."""
-    said = dict(rotation.parameters).get("trained_length")
-    return int(said) if said is not None else spec.trained_length
+    length_listed = dict(rotation.parameters).get("trained_length")
+    return int(length_listed) if length_listed is not None else spec.trained_length
 
 
 def _extension(

@@ -20,9 +20,9 @@ from posenc.support.languages import Words
 
 def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
     """What becomes of the scaling that the file has already."""
-    given = dict(rotation.parameters)
+    parameters = dict(rotation.parameters)
     kind = "longrope" if rotation.kind == SHORT_AT_ANY_LENGTH else rotation.kind
-    if kind == settings["rope_type"] == "yarn" and "attention_factor" in given:
+    if kind == settings["rope_type"] == "yarn" and "attention_factor" in parameters:
         return [say("The file's attention_factor was for its own factor and is left out.")]
     if kind in ("yarn", "llama3", "longrope") and kind != settings["rope_type"]:
         return [say("Replaces the file's {kind}, with which the model was trained: fine-tune.", kind=kind)]
@@ -31,11 +31,11 @@ def remarks(rotation: Rotation, settings: dict[str, Any]) -> list[Words]:
 
 def _divided(rotation: Rotation, factor: float) -> dict[str, Any]:
     """The settings of the file's own kind, linear or proportional, with all frequencies divided by `factor` more."""
-    given = dict(rotation.parameters)
-    divided = factor * float(given.get("factor", 1.0)) if rotation.kind in ("linear", "proportional") else factor
+    parameters = dict(rotation.parameters)
+    divided = factor * float(parameters.get("factor", 1.0)) if rotation.kind in ("linear", "proportional") else factor
     times = {} if divided == 1 else {"factor": divided}
     if rotation.kind == "proportional":
-        return {"rope_type": "proportional", "partial_rotary_factor": given["fraction"]} | times
+        return {"rope_type": "proportional", "partial_rotary_factor": parameters["fraction"]} | times
     return {"rope_type": "linear" if times else "default"} | times
 
 
@@ -92,8 +92,8 @@ def _yarn(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, An
 
 def _llama3(rotation: Rotation, trained: int, factor: float) -> tuple[dict[str, Any], Words]:
     _alone(rotation, "llama3")
-    given = dict(rotation.parameters)
-    low, high = given.get("low_freq_factor", 1.0), given.get("high_freq_factor", 4.0)
+    parameters = dict(rotation.parameters)
+    low, high = parameters.get("low_freq_factor", 1.0), parameters.get("high_freq_factor", 4.0)
     return {
         "rope_type": "llama3",
         "factor": factor,

@@ -24,24 +24,26 @@ def write(out: Path, data: dict[str, Any], extensions: list[Extension], language
     """Raises FileExistsError if `out` exists, FileNotFoundError if its parent does not."""
     if not out.parent.is_dir():
         raise FileNotFoundError(f"--out {out}: no folder {out.parent}")
-    made = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
+    folder = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}-"))
     try:
-        (made / "report.json").write_text(json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8")
-        (made / "report.txt").write_text(page(data, extensions, language), encoding="utf-8")
-        for extension in [one for one in extensions if one.fragment]:
+        (folder / "report.json").write_text(
+            json.dumps(data, ensure_ascii=False, indent=1, allow_nan=False), encoding="utf-8"
+        )
+        (folder / "report.txt").write_text(page(data, extensions, language), encoding="utf-8")
+        for extension in [extension for extension in extensions if extension.fragment]:
             text = json.dumps(extension.fragment, indent=2)
-            (made / f"config-{extension.method}.json").write_text(text + "\n", encoding="utf-8")
+            (folder / f"config-{extension.method}.json").write_text(text + "\n", encoding="utf-8")
         drawn = picture(data, extensions)
         if drawn is not None:
             from posenc.pictures.plots.figures import save
 
-            save(drawn, made / "frequencies.png")
-        made.chmod(0o755)
+            save(drawn, folder / "frequencies.png")
+        folder.chmod(0o755)
         if out.exists():
             raise FileExistsError(f"--out {out}: exists; give a new folder")
-        os.rename(made, out)
+        os.rename(folder, out)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def page(data: dict[str, Any], extensions: list[Extension], language: Language = "en") -> str:
@@ -64,10 +66,10 @@ def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | Non
         lines = [("now", list(first.before))] + [(e.method, list(e.after)) for e in extensions]
         title = f"Wavelengths for {first.length:,} positions"
     else:
-        found = [(group, use) for part in data["parts"] for group in part["groups"] for use in group["encodings"]]
+        uses = [(group, use) for part in data["parts"] for group in part["groups"] for use in group["encodings"]]
         lines = [
             (f"{kind(group['kind']).en}, base {use['rotation']['base']:,.10g}", use["rotation"]["frequencies"])
-            for group, use in found
+            for group, use in uses
             if "rotation" in use
         ]
         title = f"Wavelengths of {data['family']}"
@@ -76,16 +78,16 @@ def picture(data: dict[str, Any], extensions: list[Extension], wanted: int | Non
 
 def _across(data: dict[str, Any], extensions: list[Extension], wanted: int | None) -> dict[str, int]:
     """Lengths drawn across the curves, by their names: trained, usable, of every window or chunk, wanted."""
-    found: dict[str, int] = {}
-    part = next((one for one in data["parts"] if one["part"] == data["verdict"]["part"]), data["parts"][0])
+    lengths: dict[str, int] = {}
+    part = next((p for p in data["parts"] if p["part"] == data["verdict"]["part"]), data["parts"][0])
     trained = data["verdict"]["trained"]
     if extensions:
         trained, wanted = round(extensions[0].length / extensions[0].factor), extensions[0].length
     for name, length in (("trained", trained), ("usable", part["usable_length"]), ("wanted", wanted)):
-        if length and length not in found.values():
-            found[f"{name} length {length:,}"] = length
+        if length and length not in lengths.values():
+            lengths[f"{name} length {length:,}"] = length
     groups = [group for part in data["parts"] for group in part["groups"]]
-    return found | {
+    return lengths | {
         f"{name} {group[name]:,}": group[name] for group in groups for name in ("window", "chunk") if group[name]
     }
 

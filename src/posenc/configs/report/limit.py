@@ -71,13 +71,13 @@ def limit(spec: PositionSpec) -> Limit:
 def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
     """The length before scaling, the one it is made for, and the name of the scaling."""
     length = spec.trained_length
-    rotation = next((one for _, one in rotations(spec, everywhere=False)), None)
+    rotation = next((rotation for _, rotation in rotations(spec, everywhere=False)), None)
     if rotation is None:
         return length, None, UNSCALED
-    given = dict(rotation.parameters)
-    original, factor = int(given.get("trained_length", 0)), float(given.get("factor") or 1)
-    kind = "longrope" if "short_factor" in given else rotation.kind
-    times = f" ×{factor:g}" if given.get("factor") else ""
+    parameters = dict(rotation.parameters)
+    original, factor = int(parameters.get("trained_length", 0)), float(parameters.get("factor") or 1)
+    kind = "longrope" if "short_factor" in parameters else rotation.kind
+    times = f" ×{factor:g}" if parameters.get("factor") else ""
     by = Words("{kind}{times}").filled(kind=NAMES.get(kind, kind), times=times)
     if kind == "yarn":
         return original, _times(original, factor), by
@@ -90,7 +90,7 @@ def scaling(spec: PositionSpec) -> tuple[int | None, int | None, Words]:
         after = spec.family in LENGTH_AFTER_LINEAR
         return (None, length, by) if after else (length, _times(length, factor), by)
     if kind == "dynamic":
-        known = int(given["trained_length"])
+        known = int(parameters["trained_length"])
         return known, _times(known, factor) if factor > 1 else None, by
     return length, None, by if kind == "ntk_alpha" else UNSCALED
 
@@ -101,14 +101,14 @@ def _times(length: int, factor: float) -> int:
 
 def rotations(spec: PositionSpec, *, everywhere: bool) -> list[tuple[Layer, Rotation]]:
     """Layers with rotary frequencies, one of each kind; those without a window or chunk alone if there are any."""
-    found = {
+    pairs = {
         (layer, use.rotation): None
         for layer in spec.layers
         for use in layer.uses
         if use.rotation is not None and "d_head" in dict(use.arguments)
     }
-    wide = [one for one in found if one[0].reach is None]
-    return list(found) if everywhere or not wide else wide
+    wide = [pair for pair in pairs if pair[0].reach is None]
+    return list(pairs) if everywhere or not wide else wide
 
 
 def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tuple[int | None, Words, Words]:
@@ -121,7 +121,11 @@ def _failure(spec: PositionSpec, trained: int | None, scaled: int | None) -> tup
         )
     usable = trained if scaled is None else scaled
     every = rotations(spec, everywhere=True)
-    wide = [(one, rotation) for one, rotation in every if one.reach is None or (usable is not None and one.reach > usable)]
+    wide = [
+        (layer, rotation)
+        for layer, rotation in every
+        if layer.reach is None or (usable is not None and layer.reach > usable)
+    ]
     if wide and usable is not None:
         return _rotary_failure(spec, wide, trained, usable)
     if wide:
@@ -167,11 +171,11 @@ def _rotary_failure(
     first: int | None = None
     pairs = moving = layers = 0
     for layer, rotation in wide:
-        made = rotation.frequencies().at_length(usable)
-        at, new = new_angles(rotation, made, trained, usable)
+        values = rotation.frequencies().at_length(usable)
+        at, new = new_angles(rotation, values, trained, usable)
         if at is not None:
             first = at if first is None else min(first, at)
-            pairs, moving = max(pairs, new), max(moving, sum(1 for value in made if value))
+            pairs, moving = max(pairs, new), max(moving, sum(1 for value in values if value))
             layers += spec.layers.count(layer)
     if first is None:
         return None, *(say("every pair completes a turn in training: no new angle beyond"), EVALUATE)
@@ -197,15 +201,15 @@ def _settable(spec: PositionSpec) -> bool:
     return not has_attached(spec) and spec.config_class != "GGUF" and not all(from_code)
 
 
-def new_angles(rotation: Rotation, made: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:
+def new_angles(rotation: Rotation, f: Frequencies, trained: int | None, usable: int) -> tuple[int | None, int]:
     """The first length with an angle not seen in training, and how many pairs meet one past the usable length.
 
     YaRN and linear scaling extend a model that saw the unscaled frequencies to `trained`; with any other scaling, or where
     `trained` is not known, it was trained up to `usable`.
     """
     seen = Rotation(rotation.width, rotation.base).frequencies().at_length(1)
-    if rotation.kind in ("yarn", "linear") and trained is not None and len(made) == len(seen):
-        ends = [trained * was / now for was, now in zip(seen, made, strict=True) if now and 2 * math.pi / was > trained]
+    if rotation.kind in ("yarn", "linear") and trained is not None and len(f) == len(seen):
+        ends = [trained * was / now for was, now in zip(seen, f, strict=True) if now and 2 * math.pi / was > trained]
     else:
-        ends = [float(usable) for value in made if value and 2 * math.pi / abs(value) > usable]
+        ends = [float(usable) for value in f if value and 2 * math.pi / abs(value) > usable]
     return (math.floor(min(ends) + 0.5), len(ends)) if ends else (None, 0)

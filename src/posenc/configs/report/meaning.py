@@ -62,14 +62,13 @@ def meaning(frequencies: Frequencies, length: int) -> Meaning:
         unfinished=len(unfinished),
         first_unfinished=unfinished[0] if unfinished else None,
         largest_angle=max(moving, default=0.0) * last,
-        float32_error=max((abs(_cos_in_float32(v, last) - e) for v, e in zip(moving, exact, strict=True)), default=0.0),
+        float32_error=max(
+            (abs(math.cos(_float32(_float32(last) * _float32(v))) - e) for v, e in zip(moving, exact, strict=True)),
+            default=0.0,
+        ),
         bfloat16_error=max((abs(bfloat16(e) - e) for e in exact), default=0.0),
         bfloat16_positions=distinct_in_bfloat16(length),
     )
-
-
-def _cos_in_float32(frequency: float, position: int) -> float:
-    return math.cos(_float32(_float32(position) * _float32(frequency)))
 
 
 def _float32(value: float) -> float:

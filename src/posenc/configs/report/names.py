@@ -207,9 +207,9 @@ def kind(name: str) -> Words:
     return KINDS.get(name, Words(name.replace("_", " ")))
 
 
-def origin(said: str, language: Language) -> str:
+def origin(source: str, language: Language) -> str:
     """Where a value comes from: a key of the file stays as it is."""
     if language == "zh":
         for pattern, chinese in ORIGINS:
-            said = re.sub(pattern, chinese, said)
-    return said
+            source = re.sub(pattern, chinese, source)
+    return source

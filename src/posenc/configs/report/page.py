@@ -54,33 +54,33 @@ class Page:
 
     def verdict(self, data: dict[str, Any]) -> None:
         """Three lines: the usable length, what fails beyond it, what to do."""
-        found = data["verdict"]
+        verdict = data["verdict"]
         for number, line in enumerate(self.verdict_lines(data)):
-            failing = (number == 1 and found["fails"] is not None) or (found["errors"] and number == 2)
+            failing = (number == 1 and verdict["fails"] is not None) or (verdict["errors"] and number == 2)
             self.console.print(Wrapped(line, "bold" if number == 0 else "yellow" if failing else ""))
         self.console.print()
 
     def verdict_lines(self, data: dict[str, Any]) -> list[str]:
-        found = data["verdict"]
-        if "why" not in found:
+        verdict = data["verdict"]
+        if "why" not in verdict:
             return [f"{data['family']}: {self.say('nothing')}"]
         comma = self.say("comma")
-        lengths = [] if found["trained"] is None else [self.say("trained", found["trained"])]
-        if found["scaled"] is not None:
-            label = "scaled" if found["or_only"] is None else "scaled or"
-            lengths.append(self.say(label, found["scaled"], found["by"], found["or_only"]))
-        elif found["by"]:
-            lengths.append(self.say("by", found["by"]))
-        model = data["family"] + (f" · {found['part']}" if found["part"] else "")
-        fails = found["fails"]
-        errors = self.say("error") if found["errors"] == 1 else self.say("many errors", found["errors"])
-        longer = self.say("longer", found["why"]) if fails is None else self.say("beyond", fails, found["why"])
-        if found["or_fails"] is not None:
-            longer += self.say("or beyond", found["or_fails"])
+        lengths = [] if verdict["trained"] is None else [self.say("trained", verdict["trained"])]
+        if verdict["scaled"] is not None:
+            label = "scaled" if verdict["or_only"] is None else "scaled or"
+            lengths.append(self.say(label, verdict["scaled"], verdict["by"], verdict["or_only"]))
+        elif verdict["by"]:
+            lengths.append(self.say("by", verdict["by"]))
+        model = data["family"] + (f" · {verdict['part']}" if verdict["part"] else "")
+        fails = verdict["fails"]
+        errors = self.say("error") if verdict["errors"] == 1 else self.say("many errors", verdict["errors"])
+        longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
+        if verdict["or_fails"] is not None:
+            longer += self.say("or beyond", verdict["or_fails"])
         return [
             f"{model}: {comma.join(lengths) or self.say('not said')}",
             longer,
-            self.say("do", found["remedy"]) if not found["errors"] else self.say("errors", errors),
+            self.say("do", verdict["remedy"]) if not verdict["errors"] else self.say("errors", errors),
         ]
 
     def part(self, part: dict[str, Any]) -> None:
@@ -134,18 +134,22 @@ class Page:
                 self.console.print(_rows(rows))
 
     def does(self, encoding: dict[str, Any]) -> Iterator[Row]:
-        said, arguments = encoding["said_by"], encoding["arguments"]
+        said_by, arguments = encoding["said_by"], encoding["arguments"]
         rotation = encoding.get("rotation")
         if rotation:
-            yield self.say("pairs"), self.pairs(arguments, rotation), said.get("rotary_dim", "")
+            yield self.say("pairs"), self.pairs(arguments, rotation), said_by.get("rotary_dim", "")
             if rotation["kind"] == GIVEN:
-                yield self.say("given"), self.say("listed"), said.get("frequencies", "")
+                yield self.say("given"), self.say("listed"), said_by.get("frequencies", "")
             else:
-                yield self.say("base"), f"{rotation['base']:,.10g}", said.get("base", "")
+                yield self.say("base"), f"{rotation['base']:,.10g}", said_by.get("base", "")
             if rotation["kind"] not in UNSCALED:
                 numbers = ", ".join(f"{name} {_number(value)}" for name, value in rotation["parameters"].items())
                 keys = sorted(
-                    {said[name].rpartition(".")[0] or said[name] for name in rotation["parameters"] if name in said}
+                    {
+                        said_by[name].rpartition(".")[0] or said_by[name]
+                        for name in rotation["parameters"]
+                        if name in said_by
+                    }
                 )
                 yield (
                     self.say("scaling"),
@@ -160,7 +164,7 @@ class Page:
                     yield self.say(label), f"× {rotation[which]:.7g}", rotation[f"{which}_from"]
         for name, value in arguments.items():
             if not (rotation and name in ("d_head", "layout", "trailing", "returns", "reverse", "sides")):
-                yield name.replace("_", " "), _number(value), said.get(name, "")
+                yield name.replace("_", " "), _number(value), said_by.get(name, "")
         if encoding["note"]:
             yield self.say("note"), encoding["note"], ""
 
@@ -176,19 +180,19 @@ class Page:
         return text + (self.say("too", self.say("and").join(sides)) if sides else "")
 
     def means(self, encoding: dict[str, Any], group: dict[str, Any] | None) -> Iterator[Row]:
-        found = encoding.get("meaning")
-        if not found:
+        meaning = encoding.get("meaning")
+        if not meaning:
             return
-        yield self.say("wavelengths"), self.say("from to", _long(found["shortest"]), _long(found["longest"])), ""
-        if found["still"]:
-            yield "", self.say("still", found["still"], found["pairs"]), ""
-        text = self.say("unfinished are", found["unfinished"], found["pairs"] - found["still"], found["length"])
-        if group and found["length"] == (group["window"] or group["chunk"]):
+        yield self.say("wavelengths"), self.say("from to", _long(meaning["shortest"]), _long(meaning["longest"])), ""
+        if meaning["still"]:
+            yield "", self.say("still", meaning["still"], meaning["pairs"]), ""
+        text = self.say("unfinished are", meaning["unfinished"], meaning["pairs"] - meaning["still"], meaning["length"])
+        if group and meaning["length"] == (group["window"] or group["chunk"]):
             text += self.say("the window")
-        text += self.say("from pair", found["first_unfinished"]) if found["unfinished"] else ""
+        text += self.say("from pair", meaning["first_unfinished"]) if meaning["unfinished"] else ""
         yield self.say("unfinished"), text, ""
-        yield self.say("largest angle"), self.say("angle is", f"{found['largest_angle']:,.6g}", found["length"] - 1), ""
-        yield self.say("error there"), self.say("error is", found["float32_error"], found["bfloat16_error"]), ""
+        yield self.say("largest angle"), self.say("angle is", f"{meaning['largest_angle']:,.6g}", meaning["length"] - 1), ""
+        yield self.say("error there"), self.say("error is", meaning["float32_error"], meaning["bfloat16_error"]), ""
 
     def beyond(self, encoding: dict[str, Any]) -> Iterator[Row]:
         beyond = encoding.get("beyond")
@@ -228,16 +232,16 @@ class Page:
         table = Table(box=None, pad_edge=False, padding=(0, 2))
         for number, heading in enumerate(self.say("columns").split(",")):
             table.add_column(heading, justify="right" if number else "left", no_wrap=number > 0)
-        for one in measured:
-            alike = one["similarity"]
+        for row in measured:
+            alike = row["similarity"]
             lags = [f"{alike[lag]:.3f}" if lag in alike else "–" for lag in ("1", "8", "64")]
             table.add_row(
-                Wrapped(one["weight"]),
-                f"{one['rows']:,}",
+                Wrapped(row["weight"]),
+                f"{row['rows']:,}",
                 *lags,
-                f"{one['by_distance']:.0%}",
-                f"{one['offset_symmetry']:.3f}",
-                f"{len(one['dead_rows'])}",
+                f"{row['by_distance']:.0%}",
+                f"{row['offset_symmetry']:.3f}",
+                f"{len(row['dead_rows'])}",
             )
         self.console.print(table)
         self.console.print(Wrapped(self.say("explained"), "dim"))
@@ -250,18 +254,18 @@ class Page:
         for number, heading in enumerate(headings):
             table.add_column(heading, justify="right" if 0 < number < len(headings) - 1 else "left", overflow="fold")
         rows = [(self.say("now"), first.before, "")]
-        rows += [(one.method, one.after, one.note.in_language(self.language)) for one in extensions]
-        for name, found, note in rows:
+        rows += [(extension.method, extension.after, extension.note.in_language(self.language)) for extension in extensions]
+        for name, frequencies, note in rows:
             table.add_row(
                 name,
-                f"{found[0]:.4g}",
-                f"{found[len(found) // 2]:.4g}",
-                f"{found[-1]:.4g}",
-                f"{found.cos_sin_scale:.5g}",
+                f"{frequencies[0]:.4g}",
+                f"{frequencies[len(frequencies) // 2]:.4g}",
+                f"{frequencies[-1]:.4g}",
+                f"{frequencies.cos_sin_scale:.5g}",
                 Wrapped(note),
             )
         self.console.print(table)
-        for extension in [one for one in extensions if one.fragment]:
+        for extension in [extension for extension in extensions if extension.fragment]:
             self.console.print(f"\n[bold]{extension.method}[/bold]")
             self.console.print_json(json.dumps(_shortened(extension.fragment)), indent=None)
         self.runtimes(extensions)
@@ -270,16 +274,16 @@ class Page:
 
     def runtimes(self, extensions: list[Extension]) -> None:
         """How to run the first method that the family supports."""
-        chosen = next((one for one in extensions if one.fragment), None)
+        chosen = next((extension for extension in extensions if extension.fragment), None)
         if chosen is None:
             return
         others = self.say("other methods") if len(extensions) > 1 else ""
         self.console.print(f"\n[bold]{self.say('run', chosen.method)}[/bold]{others}")
-        for one in runtimes(chosen):
-            ignores = self.say("ignores", one.ignores.in_language(self.language))
-            self.console.print(_indented(f"{one.name} {one.version} ({one.date}){self.say('comma')}{ignores}"))
-            if one.command:
-                self.console.print(Text(f"    {one.command}", style="cyan"), soft_wrap=True)
+        for runtime in runtimes(chosen):
+            ignores = self.say("ignores", runtime.ignores.in_language(self.language))
+            self.console.print(_indented(f"{runtime.name} {runtime.version} ({runtime.date}){self.say('comma')}{ignores}"))
+            if runtime.command:
+                self.console.print(Text(f"    {runtime.command}", style="cyan"), soft_wrap=True)
 
 
 def _indented(text: str, style: str = "") -> Padding:

@@ -74,10 +74,10 @@ def listed(numbers: list[int], most: int = 8) -> str:
 
 
 def _rotary(use: Use, rotation: Rotation, spec: PositionSpec) -> Iterator[Remark]:
-    made, said = rotation.frequencies().at_length(1), dict(use.said_by)
-    yield from _layout(dict(use.arguments), rotation, made)
+    frequencies, said_by = rotation.frequencies().at_length(1), dict(use.said_by)
+    yield from _layout(dict(use.arguments), rotation, frequencies)
     if rotation.kind in SCALINGS:
-        yield from SCALINGS[rotation.kind](rotation, made, spec, said)
+        yield from SCALINGS[rotation.kind](rotation, frequencies, spec, said_by)
 
 
 def _precision(rotation: Rotation, spec: PositionSpec) -> Iterator[Words]:
@@ -111,7 +111,7 @@ def _layout_fact(options: dict[str, Any]) -> Words:
     )
 
 
-def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> Iterator[Remark]:
+def _layout(options: dict[str, Any], rotation: Rotation, frequencies: Frequencies) -> Iterator[Remark]:
     layout, d_head = options.get("layout", "interleaved"), options["d_head"]
     returns = options.get("returns", layout)
     if returns not in (None, layout):
@@ -125,7 +125,7 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
         )
     if options.get("reverse"):
         yield warning(say("rotates by R(-p): weights of this family fail in programs that rotate by R(p)"))
-    width = 2 * len(made)
+    width = 2 * len(frequencies)
     if width < d_head:
         last = bool(options.get("trailing"))
         yield note(
@@ -139,8 +139,8 @@ def _layout(options: dict[str, Any], rotation: Rotation, made: Frequencies) -> I
         )
 
 
-def _proportional(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
-    turning, pairs = sum(1 for value in made if value), len(made)
+def _proportional(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+    turning, pairs = sum(1 for value in f if value), len(f)
     yield warning(
         say(
             "proportional is not partial: {turning} of {pairs} pairs rotate, paired (i, i + {pairs}), with "
@@ -149,42 +149,42 @@ def _proportional(rotation: Rotation, made: Frequencies, spec: PositionSpec, sai
             pairs=pairs,
             channels=2 * pairs,
         ),
-        _in_file(said, "rotary_dim"),
+        _in_file(said_by, "rotary_dim"),
     )
 
 
-def _in_file(said: dict[str, str], argument: str) -> str:
+def _in_file(said_by: dict[str, str], argument: str) -> str:
     """The key of the file that gives an argument; "" for a default or a constant."""
-    key = said.get(argument, "")
+    key = said_by.get(argument, "")
     return "" if key.startswith(("default of", "constant of")) else key
 
 
-def _yarn(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
-    scale, given = made.cos_sin_scale, dict(rotation.parameters)
+def _yarn(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
+    scale, parameters = f.cos_sin_scale, dict(rotation.parameters)
     yield note(
         say(
             "yarn: cos and sin are multiplied by {scale:.6g}, so logits by {squared:.6g}; the softmax scale "
             "by {softmax_scale:.6g}. A program needs both",
             scale=scale,
             squared=scale**2,
-            softmax_scale=made.softmax_scale,
+            softmax_scale=f.softmax_scale,
         )
     )
-    if spec.trained_length is None or "factor" not in given:
+    if spec.trained_length is None or "factor" not in parameters:
         return
-    implied = spec.trained_length / given["trained_length"]
-    if implied not in (1.0, given["factor"]):
+    implied = spec.trained_length / parameters["trained_length"]
+    if implied not in (1.0, parameters["factor"]):
         yield note(  # AFM-4.5B and Yarn-Mistral are such files: transformers computes with the factor
             say(
                 "factor {factor:g} is used; max_position_embeddings / original_max_position_embeddings is {implied:g}",
-                factor=given["factor"],
+                factor=parameters["factor"],
                 implied=implied,
             ),
-            _in_file(said, "factor"),
+            _in_file(said_by, "factor"),
         )
 
 
-def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
+def _longrope(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["trained_length"]
     yield warning(
         say(
@@ -195,7 +195,7 @@ def _longrope(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: d
     )
 
 
-def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
+def _dynamic(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     length = dict(rotation.parameters)["trained_length"]
     yield warning(
         say(
@@ -206,7 +206,7 @@ def _dynamic(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: di
     )
 
 
-def _linear(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dict[str, str]) -> Iterator[Remark]:
+def _linear(rotation: Rotation, f: Frequencies, spec: PositionSpec, said_by: dict[str, str]) -> Iterator[Remark]:
     read = limit(spec)
     if read.or_only is not None:
         yield note(
@@ -217,7 +217,7 @@ def _linear(rotation: Rotation, made: Frequencies, spec: PositionSpec, said: dic
                 length=read.or_only,
                 longer=read.usable,
             ),
-            said.get("factor", ""),
+            said_by.get("factor", ""),
         )
 
 

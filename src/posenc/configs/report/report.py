@@ -25,60 +25,60 @@ def report(spec: PositionSpec, length: int | None = None, language: Language = "
     Its sentences are in `language`; keys and names are the same in both.
     """
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    found = [{"grade": one.grade, "key": one.key, "text": one.words.in_language(language)} for one in all_remarks(spec)]
+    listed = [{"grade": r.grade, "key": r.key, "text": r.words.in_language(language)} for r in all_remarks(spec)]
     return {
         "family": spec.family,
         "config_class": spec.config_class,
-        "verdict": verdict(spec, found, language),
+        "verdict": verdict(spec, listed, language),
         "parts": [described(path, part, length, language) for path, part in walked],
         "without_attention": [
             {"part": path, "family": part.family, "coordinates": part.coordinates.in_language(language)}
             for path, part in spec.walk()
             if not part.layers and not part.parts
         ],
-        "remarks": found,
-        "facts": list(dict.fromkeys(said.in_language(language) for _, part in walked for said in facts(part))),
+        "remarks": listed,
+        "facts": list(dict.fromkeys(fact.in_language(language) for _, part in walked for fact in facts(part))),
     }
 
 
 def main_part(spec: PositionSpec) -> tuple[str, PositionSpec] | None:
     """The part that the verdict is about: the first that generates text, otherwise the first that attends."""
     walked = [(path, part) for path, part in spec.walk() if part.layers]
-    generating = [one for one in walked if any(layer.causal for layer in one[1].layers)]
-    turning = [one for one in generating if any(layer.uses for layer in one[1].layers)]
+    generating = [entry for entry in walked if any(layer.causal for layer in entry[1].layers)]
+    turning = [entry for entry in generating if any(layer.uses for layer in entry[1].layers)]
     return next(iter(turning or generating or walked), None)
 
 
-def verdict(spec: PositionSpec, found: list[dict[str, str]], language: Language) -> dict[str, Any]:
+def verdict(spec: PositionSpec, remarks: list[dict[str, str]], language: Language) -> dict[str, Any]:
     """Trained and usable length of the main part, what fails first beyond it, what to do, and errors in the file."""
     part = main_part(spec)
-    errors = sum(remark["grade"] == "error" for remark in found)
+    errors = sum(remark["grade"] == "error" for remark in remarks)
     if part is None:
         return {"part": "", "errors": errors, "trained": None, "usable": None, "fails": None}
-    made = limit(part[1])
+    bound = limit(part[1])
     return {
         "part": part[0],
-        "trained": made.trained,
-        "scaled": made.scaled,
-        "by": made.by.in_language(language),
-        "usable": made.usable,
-        "or_only": made.or_only,
-        "fails": made.fails,
-        "why": made.why.in_language(language),
-        "or_fails": made.other.fails if made.other else None,
-        "or_why": made.other.why.in_language(language) if made.other else None,
-        "remedy": made.remedy.in_language(language),
+        "trained": bound.trained,
+        "scaled": bound.scaled,
+        "by": bound.by.in_language(language),
+        "usable": bound.usable,
+        "or_only": bound.or_only,
+        "fails": bound.fails,
+        "why": bound.why.in_language(language),
+        "or_fails": bound.other.fails if bound.other else None,
+        "or_why": bound.other.why.in_language(language) if bound.other else None,
+        "remedy": bound.remedy.in_language(language),
         "errors": errors,
     }
 
 
 def all_remarks(spec: PositionSpec) -> list[Remark]:
     """Remarks on the file's keys and on the encodings, errors first, without duplicates."""
-    found: list[Remark] = []
+    listed: list[Remark] = []
     for path, part in spec.walk():
-        found += part.remarks
-        found += [replace(one, key=_of_part(path, one.key)) for one in remarks(part)]
-    once = list(dict.fromkeys(found))
+        listed += part.remarks
+        listed += [replace(remark, key=_of_part(path, remark.key)) for remark in remarks(part)]
+    once = list(dict.fromkeys(listed))
     return sorted(once, key=lambda remark: GRADES.index(remark.grade))
 
 
@@ -88,7 +88,7 @@ def _of_part(path: str, key: str) -> str:
 
 
 def described(path: str, spec: PositionSpec, length: int | None, language: Language) -> dict[str, Any]:
-    made = limit(spec)
+    bound = limit(spec)
     return {
         "part": path,
         "family": spec.family,
@@ -97,10 +97,10 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
         "d_head": spec.d_head,
         "d_model": spec.d_model,
         "trained_length": spec.trained_length,
-        "usable_length": made.usable,
-        "or_only": made.or_only,
+        "usable_length": bound.usable,
+        "or_only": bound.or_only,
         "coordinates": spec.coordinates.in_language(language),
-        "input": [_use(use, made, spec.layers[0], length, language) for use in at_input(spec)],
+        "input": [_use(use, bound, spec.layers[0], length, language) for use in at_input(spec)],
         "groups": [
             {
                 "layers": numbers,
@@ -109,7 +109,7 @@ def described(path: str, spec: PositionSpec, length: int | None, language: Langu
                 "window": layer.window,
                 "chunk": layer.chunk,
                 "causal": layer.causal,
-                "encodings": [_use(use, made, layer, length, language) for use in layer.uses],
+                "encodings": [_use(use, bound, layer, length, language) for use in layer.uses],
             }
             for layer, numbers in grouped(inside(spec))
         ],
@@ -144,9 +144,9 @@ def acts(use: Use) -> tuple[tuple[str, ...], str]:
     from posenc.encoding import SEAMS as IN_ORDER
 
     with torch.device("meta"):  # sizes of a file cost nothing here
-        made = use.build()
-    idea = " ".join((type(made).__doc__ or "").split("\n\n")[0].split())
-    return tuple(seam for seam in IN_ORDER if seam in made.seams), idea
+        encoding = use.build()
+    idea = " ".join((type(encoding).__doc__ or "").split("\n\n")[0].split())
+    return tuple(seam for seam in IN_ORDER if seam in encoding.seams), idea
 
 
 def _in_range(arguments: dict[str, Any]) -> bool:
@@ -177,15 +177,15 @@ def _use(use: Use, of: Limit, layer: Layer, length: int | None, language: Langua
         "idea": sentence(use.name, idea).in_language(language),
         "seams": list(seams),
         "arguments": {name: _plain(value) for name, value in use.arguments if not isinstance(value, Rotation)},
-        "said_by": {name: origin(said, language) for name, said in use.said_by},
+        "said_by": {name: origin(source, language) for name, source in use.said_by},
         "note": use.note.in_language(language) if use.note else "",
     }
     if use.rotation is not None and "d_head" in dict(use.arguments):
-        made = use.rotation.frequencies().at_length(usable or 1)
-        about["rotation"] = _rotation(use.rotation, made, language)
+        frequencies = use.rotation.frequencies().at_length(usable or 1)
+        about["rotation"] = _rotation(use.rotation, frequencies, language)
         if usable:
             within = usable if layer.reach is None else min(usable, layer.reach)
-            about["meaning"] = _finite(asdict(meaning(made, within)))
+            about["meaning"] = _finite(asdict(meaning(frequencies, within)))
             if length is not None:
                 about["beyond"] = _there(use.rotation, usable, length, layer)
                 if of.or_only is not None:
@@ -220,19 +220,19 @@ def _beyond(use: Use, length: int) -> Words:
     return say("defined for any length")
 
 
-def _rotation(rotation: Rotation, made: Frequencies, language: Language) -> dict[str, Any]:
+def _rotation(rotation: Rotation, frequencies: Frequencies, language: Language) -> dict[str, Any]:
     return {
         "kind": rotation.kind,
         "base": rotation.base,
         "width": rotation.width,
         "parameters": {name: _plain(value) for name, value in rotation.parameters},
-        "frequencies": list(made),
-        "axes": list(made.axes),
-        "values_from": made.values_from,
-        "cos_sin_scale": made.cos_sin_scale,
-        "cos_sin_scale_from": origin(made.cos_sin_scale_from, language),
-        "softmax_scale": made.softmax_scale,
-        "softmax_scale_from": origin(made.softmax_scale_from, language),
+        "frequencies": list(frequencies),
+        "axes": list(frequencies.axes),
+        "values_from": frequencies.values_from,
+        "cos_sin_scale": frequencies.cos_sin_scale,
+        "cos_sin_scale_from": origin(frequencies.cos_sin_scale_from, language),
+        "softmax_scale": frequencies.softmax_scale,
+        "softmax_scale_from": origin(frequencies.softmax_scale_from, language),
     }
 
 

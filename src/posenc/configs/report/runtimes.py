@@ -55,8 +55,8 @@ class Runtime:
 def servers() -> dict[str, dict[str, Any]]:
     """For each program: version, date, and the families that it reads all settings of, or the base alone."""
     text = resources.files("posenc.configs.report").joinpath("servers.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, Any]] = json.loads(text)
-    return found
+    programs: dict[str, dict[str, Any]] = json.loads(text)
+    return programs
 
 
 def runtimes(extension: Extension) -> list[Runtime]:
@@ -74,25 +74,25 @@ def _settings(keys: dict[str, Any]) -> dict[str, Any]:
     inner = keys
     while "max_position_embeddings" not in inner:
         inner = next(iter(inner.values()))
-    found = dict(inner.get("rope_parameters") or inner.get("rope_scaling") or {"rope_type": "default"})
-    kinds = [label for label, one in found.items() if isinstance(one, dict)]
+    settings = dict(inner.get("rope_parameters") or inner.get("rope_scaling") or {"rope_type": "default"})
+    kinds = [label for label, value in settings.items() if isinstance(value, dict)]
     if kinds:
-        found = dict(found[next(label for label in (*WIDE, *kinds) if label in kinds)])
+        settings = dict(settings[next(label for label in (*WIDE, *kinds) if label in kinds)])
     if "rope_theta" in inner:
-        found["rope_theta"] = inner["rope_theta"]
-    return found
+        settings["rope_theta"] = inner["rope_theta"]
+    return settings
 
 
 def _transformers(extension: Extension) -> tuple[str, Words]:
-    given = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
+    arguments = ", ".join(f"{key}={value!r}" for key, value in extension.standard.items())
     if extension.remote:
         return "", OWN_CODE
     if extension.family.endswith("Model"):  # of diffusers
         return "", _unknown(extension.family)
-    if not given:
+    if not arguments:
         return "", FILE_ONLY
     every = say("{nothing}; every request gets the scaled angles, short ones too", nothing=NOTHING)
-    return f'AutoModelForCausalLM.from_pretrained("MODEL", {given})', every
+    return f'AutoModelForCausalLM.from_pretrained("MODEL", {arguments})', every
 
 
 def _unknown(family: str) -> Words:

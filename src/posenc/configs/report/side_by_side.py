@@ -52,8 +52,8 @@ def show(console: Console, reports: Mapping[str, dict[str, Any]], language: Lang
 
 def column(data: dict[str, Any], language: Language) -> dict[str, str]:
     """One model's cells: those of the part that its verdict is about."""
-    found = data["verdict"]
-    part = next((one for one in data["parts"] if one["part"] == found["part"]), None)
+    verdict = data["verdict"]
+    part = next((candidate for candidate in data["parts"] if candidate["part"] == verdict["part"]), None)
     if part is None:
         return dict.fromkeys(ROWS, "–") | {"family": data["family"]}
     uses = [*part["input"], *(use for group in part["groups"] for use in group["encodings"])]
@@ -68,12 +68,12 @@ def column(data: dict[str, Any], language: Language) -> dict[str, str]:
         "heads": f"{part['n_heads']} × {part['d_head']}" if part["n_heads"] and part["d_head"] else "–",
         "encoding": ", ".join(dict.fromkeys(use["encoding"] for use in uses)) or none,
         "base": ", ".join(dict.fromkeys(bases)) or "–",
-        "scaling": found["by"] or none,
+        "scaling": verdict["by"] or none,
         "windows": ", ".join(f"{window:,}" for window in windows) or none,
-        "trained": _length(found["trained"]),
-        "usable": _length(found["usable"]) + (f" / {found['or_only']:,}" if found.get("or_only") else ""),
-        "fails": none if found["fails"] is None else f"{found['fails']:,}",
-        "why": found["why"],
+        "trained": _length(verdict["trained"]),
+        "usable": _length(verdict["usable"]) + (f" / {verdict['or_only']:,}" if verdict.get("or_only") else ""),
+        "fails": none if verdict["fails"] is None else f"{verdict['fails']:,}",
+        "why": verdict["why"],
         "findings": ", ".join(counted_words(grade, count).in_language(language) for grade, count in counted.items())
         or none,
     }
@@ -83,9 +83,9 @@ GRADES = {"error": say("error"), "warning": say("warning"), "note": say("note")}
 
 
 def counted_words(grade: str, count: int) -> Words:
-    said = GRADES[grade]
+    noun = GRADES[grade]
     return (
-        say("{count} {grade}", count=count, grade=said) if count == 1 else say("{count} {grade}s", count=count, grade=said)
+        say("{count} {grade}", count=count, grade=noun) if count == 1 else say("{count} {grade}s", count=count, grade=noun)
     )
 
 
@@ -100,5 +100,5 @@ def _length(length: int | None) -> str:
 
 def _name(path: str) -> str:
     """The folder of a config.json, or the file."""
-    found = Path(path)
-    return found.parent.name if found.name == "config.json" and found.parent.name else found.name or path
+    location = Path(path)
+    return location.parent.name if location.name == "config.json" and location.parent.name else location.name or path

@@ -70,14 +70,14 @@ def standard(config: Mapping[str, Any], fragment: dict[str, Any], changed: Posit
     partial_rotary_factor there alone. {} where no such keys give the frequencies of `changed`.
     """
     always = {key: value for key, value in fragment.items() if key not in ("rope_theta", "rope_scaling", "rope_parameters")}
-    given = dict(fragment.get("rope_parameters") or fragment.get("rope_scaling") or {"rope_type": "default"})
+    settings = dict(fragment.get("rope_parameters") or fragment.get("rope_scaling") or {"rope_type": "default"})
     if "rope_theta" in fragment:
-        given["rope_theta"] = fragment["rope_theta"]
+        settings["rope_theta"] = fragment["rope_theta"]
     rest = {key: value for key, value in config.items() if key not in (*OUTSIDE, *fragment)}
-    for parameters in (given | _fraction(config, changed), _by_kind(given, changed)):
-        found = {**rest, **always, "model_type": changed.family, "rope_parameters": parameters}
+    for parameters in (settings | _fraction(config, changed), _by_kind(settings, changed)):
+        config_tried = {**rest, **always, "model_type": changed.family, "rope_parameters": parameters}
         try:
-            if _rotations(spec_of(found, defaults=True)) == _rotations(changed):
+            if _rotations(spec_of(config_tried, defaults=True)) == _rotations(changed):
                 return always | {"rope_parameters": parameters}
         except ConfigError:
             continue
@@ -90,7 +90,7 @@ def _rotations(spec: PositionSpec) -> list[Rotation | None]:
 
 def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, float]:
     """partial_rotary_factor where the family's code reads it; settings by kind of layer have it inside."""
-    if any(isinstance(one, Mapping) for one in (config.get("rope_parameters") or {}).values()):
+    if any(isinstance(value, Mapping) for value in (config.get("rope_parameters") or {}).values()):
         return {}
     for use in (use for layer in changed.layers for use in layer.uses):
         if use.rotation is None:
@@ -98,18 +98,20 @@ def _fraction(config: Mapping[str, Any], changed: PositionSpec) -> dict[str, flo
         width, d_head = use.rotation.width, dict(use.arguments).get("d_head")
         said_by = dict(use.said_by).get("rotary_dim", "")
         if d_head and width != d_head and said_by.endswith(("partial_rotary_factor", "rotary_pct", "Config", "code")):
-            said = [config.get(key) for key in OUTSIDE if config.get(key) is not None]
-            fits = [one for one in (*said, width / d_head) if isinstance(one, float) and int(d_head * one) == width]
+            fractions = [config.get(key) for key in OUTSIDE if config.get(key) is not None]
+            fits = [
+                share for share in (*fractions, width / d_head) if isinstance(share, float) and int(d_head * share) == width
+            ]
             return {"partial_rotary_factor": fits[0]} if fits else {}
     return {}
 
 
-def _by_kind(given: dict[str, Any], changed: PositionSpec) -> dict[str, Any]:
-    """`given` for the layers without a window, plain frequencies for the others."""
+def _by_kind(settings: dict[str, Any], changed: PositionSpec) -> dict[str, Any]:
+    """`settings` for the layers without a window, plain frequencies for the others."""
     kinds = {layer.kind: use.rotation for layer in changed.layers for use in layer.uses if use.rotation is not None}
     wide = next((label for label in WIDE if label in kinds), "")
     return {
-        kind: given if kind == wide else {"rope_type": "default", "rope_theta": rotation.base}
+        kind: settings if kind == wide else {"rope_type": "default", "rope_theta": rotation.base}
         for kind, rotation in kinds.items()
     }
 

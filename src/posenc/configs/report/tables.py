@@ -23,7 +23,7 @@ MOST = 4096  # rows compared with each other
 def measured(spec: PositionSpec, checkpoint: str | PathLike[str]) -> list[dict[str, Any]]:
     """The structure of every two-dimensional positional weight of the spec, in the order of its layers."""
     state = Checkpoint(checkpoint)
-    found = []
+    rows = []
     for path, part in spec.walk():
         seen = set()
         for number, layer in enumerate(part.layers):
@@ -44,8 +44,8 @@ def measured(spec: PositionSpec, checkpoint: str | PathLike[str]) -> list[dict[s
                             "weight": key,
                             "shape": list(table.shape),
                         }
-                        found.append(about | structure(table[offset:]))
-    return found
+                        rows.append(about | structure(table[offset:]))
+    return rows
 
 
 def structure(table: Tensor) -> dict[str, Any]:

@@ -119,12 +119,12 @@ def _export(path: Path, force: bool, at: str) -> None:
     typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
 
 
-def _serve(asked: int | None, no_browser: bool, at: str = "") -> None:
+def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:
     import uvicorn
 
     from posenc.explorer.server import configured
 
-    port, listening = _listening(asked)
+    port, listening = _listening(wanted_port)
     address = f"http://127.0.0.1:{port}/{'#/' * bool(at)}{at}"  # a row too: #/S8 is #S8
 
     class Server(uvicorn.Server):
@@ -138,20 +138,20 @@ def _serve(asked: int | None, no_browser: bool, at: str = "") -> None:
         Server(configured(port)).run(sockets=[listening])
 
 
-def _listening(asked: int | None) -> tuple[int, socket.socket]:
+def _listening(wanted_port: int | None) -> tuple[int, socket.socket]:
     """A listening socket on the port of --port, which must be free, or on the first free port from 8421."""
-    for port in [asked] if asked else range(PORT, PORT + 50):
-        one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    for port in [wanted_port] if wanted_port else range(PORT, PORT + 50):
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         if os.name == "posix":  # elsewhere it would share a port that is in use
-            one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            one.bind(("127.0.0.1", port))
-            one.listen()  # from here on it is taken
+            listening.bind(("127.0.0.1", port))
+            listening.listen()  # from here on it is taken
         except OSError as error:
-            one.close()
+            listening.close()
             if error.errno not in (errno.EADDRINUSE, errno.EACCES):
                 raise
         else:
-            return port, one
-    where = f"port {asked} is" if asked else f"ports {PORT} to {PORT + 49} are"
+            return port, listening
+    where = f"port {wanted_port} is" if wanted_port else f"ports {PORT} to {PORT + 49} are"
     raise OSError(f"{where} in use or not allowed; say another with --port")

@@ -60,8 +60,8 @@ def command(
     if as_json:
         from posenc.learn.printed import as_data
 
-        found = {"rows": [_row_as_data(one) for one in rows], "examples": [as_data(one) for one in examples]}
-        typer.echo(json.dumps(found, ensure_ascii=False, indent=1))
+        content = {"rows": [_row_as_data(row) for row in rows], "examples": [as_data(example) for example in examples]}
+        typer.echo(json.dumps(content, ensure_ascii=False, indent=1))
         return
     from rich.console import Console
 
@@ -125,7 +125,7 @@ def _rendered(row: Row, language: Language) -> list[RenderableType]:
         Wrapped(row.says.in_language(language)),
         "",
         *_drawn(figures, language),
-        *(part for one in figures.tables() for part in (Padding(_table(one, language), (0, 0, 0, 2), expand=False), "")),
+        *(part for rows in figures.tables() for part in (Padding(_table(rows, language), (0, 0, 0, 2), expand=False), "")),
         Text(f"{row.command}   ·   posenc explore {row.name}", style="cyan"),
     ]
 
@@ -162,7 +162,7 @@ def _table(figures: Figures, language: Language) -> RenderableType:
     lines = [
         heads,
         *(
-            [*(words(one).in_language(language) for one in (name, *cells)), *empty][: len(heads)]
+            [*(words(cell).in_language(language) for cell in (name, *cells)), *empty][: len(heads)]
             for name, cells in figures.rows
         ),
     ]

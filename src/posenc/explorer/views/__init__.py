@@ -27,11 +27,11 @@ HERE = Path(__file__).parent
 
 def _orders() -> dict[str, int | None]:
     """The line `ORDER = …` of every file, by its name; None without it."""
-    found = {}
+    orders = {}
     for file in sorted(HERE.glob("[a-z]*.py")):
         order = re.search(r"^ORDER = (\d+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
-        found[file.stem] = int(order[1]) if order else None
-    return found
+        orders[file.stem] = int(order[1]) if order else None
+    return orders
 
 
 ORDERS = _orders()
@@ -46,15 +46,15 @@ def view(name: str) -> ModuleType:
     return importlib.import_module(f"posenc.explorer.views.{name}")
 
 
-def data(name: str, given: object) -> Data:
+def data(name: str, values: object) -> Data:
     """The data of a view for unchecked parameters. Raises Refused if they are invalid."""
     module = view(name)
-    asked: Parameters = parse(module.Parameters, given)
+    parameters: Parameters = parse(module.Parameters, values)
     try:
-        found: Data = module.data(asked)
+        result: Data = module.data(parameters)
     except (ValueError, TypeError, ArithmeticError) as error:
         raise _refused(error) from error
-    return found
+    return result
 
 
 def uploaded(name: str, contents: bytes) -> Data:
@@ -63,10 +63,10 @@ def uploaded(name: str, contents: bytes) -> Data:
     if not hasattr(module, "uploaded"):
         raise Refused(f"view: {name} reads no file")
     try:
-        found: Data = module.uploaded(contents)
+        result: Data = module.uploaded(contents)
     except (ValueError, TypeError, ArithmeticError) as error:
         raise _refused(error) from error
-    return found
+    return result
 
 
 def _refused(error: Exception) -> Refused:

@@ -56,12 +56,12 @@ EXPORTED = (
 
 
 class Case(NamedTuple):
-    """`given`: the lines that make x [t, m] and w_q, w_k, w_v [h, m, d]."""
+    """`lines` make x [t, m] and w_q, w_k, w_v [h, m, d]."""
 
     words: tuple[str, ...]
     d_model: int
     d_head: int
-    given: str
+    lines: str
 
 
 PROJECTIONS = "w_q, w_k, w_v = (drawn({h}, {m}, {d}) for _ in range(3))"
@@ -86,8 +86,8 @@ x = vectors.mul(7).round() / 10
 {PROJECTIONS}"""
 # The translations word by word have the same numbers.
 CASES = {
-    words: Case(words, d_model, d_head, given)
-    for chinese, english, d_model, d_head, given in (
+    words: Case(words, d_model, d_head, lines)
+    for chinese, english, d_model, d_head, lines in (
         (walk.CAT_EATS_FISH, "cat eats fish", 4, 4, CAT_EATS_FISH),
         (walk.I_LIKE_CATS, "I like cats", 3, 3, I_LIKE_CATS),
         (("我", "爱", "你"), "I love you", 6, 4, I_LOVE_YOU),
@@ -150,59 +150,61 @@ ARRAYS = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    case = case_of(asked.sentence)
-    entry = BY_NAME[asked.encoding]
+def data(params: Parameters) -> Data:
+    case = case_of(params.sentence)
+    entry = BY_NAME[params.encoding]
     if case.d_head % 2 and entry.kind == "rotated" and "rotary_dim" not in arguments_of(entry.name):
-        said = say("{name} rotates channels in pairs, and this example has {d_head}", name=entry.title, d_head=case.d_head)
-        raise Refused(said)
-    options = _options(asked, case)
-    encoding = posenc.create(asked.encoding, **options)
-    causal = asked.causal or "causal_only" in encoding.traits
-    program = _program(asked, case, options, _acts(encoding, asked, case), causal)
-    made = run(program)
+        message = say(
+            "{name} rotates channels in pairs, and this example has {d_head}", name=entry.title, d_head=case.d_head
+        )
+        raise Refused(message)
+    options = _options(params, case)
+    encoding = posenc.create(params.encoding, **options)
+    causal = params.causal or "causal_only" in encoding.traits
+    program = _program(params, case, options, _acts(encoding, params, case), causal)
+    variables = run(program)
     facts = {
         "words": case.words,
         "d_head": case.d_head,
-        "encoding": asked.encoding,
+        "encoding": params.encoding,
         "formula": entry.formula,
-        "base": asked.base,
-        "n_heads": asked.n_heads,
-        "sites": _acts(encoding, asked, case),
+        "base": params.base,
+        "n_heads": params.n_heads,
+        "sites": _acts(encoding, params, case),
         "causal": causal,
-        "printed": _printed(asked, case, made),
-        "difference": float((made["out"] - made["library"]).abs().max()),
+        "printed": _printed(params, case, variables),
+        "difference": float((variables["out"] - variables["library"]).abs().max()),
     }
-    return Data({name: made[name] for name in ARRAYS if name in made}, program, facts)
+    return Data({name: variables[name] for name in ARRAYS if name in variables}, program, facts)
 
 
-def _acts(encoding: posenc.PositionalEncoding, asked: Parameters, case: Case) -> list[str]:
+def _acts(encoding: posenc.PositionalEncoding, params: Parameters, case: Case) -> list[str]:
     """Where the encoding acts, in capitals: its seams, and what its own finish does."""
-    own = own_finish(encoding, asked.n_heads, case.d_head)
+    finish = own_finish(encoding, params.n_heads, case.d_head)
     seams = [seam.upper() for seam in SEAMS if seam in encoding.seams and seam != "finish"]
-    return seams if own is None else [*seams, own.upper()]
+    return seams if finish is None else [*seams, finish.upper()]
 
 
-def _options(asked: Parameters, case: Case) -> dict[str, Any]:
+def _options(params: Parameters, case: Case) -> dict[str, Any]:
     """The arguments of posenc.create: sizes, and tables small enough to be shown."""
-    entry, t, m, d = BY_NAME[asked.encoding], len(case.words), case.d_model, case.d_head
+    entry, t, m, d = BY_NAME[params.encoding], len(case.words), case.d_model, case.d_head
     options = {
         "d_model": m if entry.kind == "added" else m + m % 2,
-        "n_heads": asked.n_heads,
+        "n_heads": params.n_heads,
         "d_head": d,
-        "base": asked.base,
+        "base": params.base,
         "max_positions": t,
         "n_positions": t + 1,
         "rotary_dim": d - d % 2,
         **entry.small,
-        **directed(entry.name, asked.causal),
+        **directed(entry.name, params.causal),
     }
     return {name: value for name, value in options.items() if name in arguments_of(entry.name)}
 
 
-def _program(asked: Parameters, case: Case, options: dict[str, Any], acts: list[str], causal: bool) -> str:
-    sizes = {"t": len(case.words), "h": asked.n_heads, "m": case.d_model, "d": case.d_head, "words": case.words}
-    create = ", ".join([f'"{asked.encoding}"', *(f"{name}={value!r}" for name, value in options.items())])
+def _program(params: Parameters, case: Case, options: dict[str, Any], acts: list[str], causal: bool) -> str:
+    sizes = {"t": len(case.words), "h": params.n_heads, "m": case.d_model, "d": case.d_head, "words": case.words}
+    create = ", ".join([f'"{params.encoding}"', *(f"{name}={value!r}" for name, value in options.items())])
     allowed = "torch.ones(1, 1, {t}, {t}).bool()".format(**sizes)
     lines = [
         f"""\
@@ -214,15 +216,15 @@ random = torch.Generator().manual_seed(0)
 def drawn(*shape):
     return torch.randn(shape, generator=random, dtype=torch.float64).mul(7).round() / 10  # one decimal
 
-{case.given.format(**sizes)}
-encoding = posenc.create({create}){requested(asked.encoding, len(case.words))}.double().requires_grad_(False)
+{case.lines.format(**sizes)}
+encoding = posenc.create({create}){requested(params.encoding, len(case.words))}.double().requires_grad_(False)
 for parameter in encoding.parameters():
     parameter.copy_(drawn(*parameter.shape))  # instead of trained numbers
 at = posenc.Positions.arange(1, {sizes["t"]})
 may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowed}
 """
     ]
-    if "EMBED" in acts and not turns_embeddings(posenc.create(asked.encoding, **options)):
+    if "EMBED" in acts and not turns_embeddings(posenc.create(params.encoding, **options)):
         lines += ["position = encoding.embed(torch.zeros_like(x)[None], at)[0]"]
     lines += ["embedded = encoding.embed(x[None], at)[0]"]
     lines += ["q, k, v = embedded @ w_q, embedded @ w_k, embedded @ w_v"]
@@ -240,22 +242,22 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
         ]
     else:
         lines += ["scores = products"]
-    own = {"CONTEXT", "WEIGHTS", "VALUE"} & set(acts)
-    if own:
+    finishes = {"CONTEXT", "WEIGHTS", "VALUE"} & set(acts)
+    if finishes:
         lines += [
-            f"given = posenc.Scores(scores[None], {query}[None], v[None], at, at, may_attend)",
-            "attended = encoding.finish(given)[0]",
+            f"state = posenc.Scores(scores[None], {query}[None], v[None], at, at, may_attend)",
+            "attended = encoding.finish(state)[0]",
         ]
     if "CONTEXT" in acts:
-        lines += ["scores = given.kept['logits'][0]", "added = scores - products"]
+        lines += ["scores = state.kept['logits'][0]", "added = scores - products"]
     lines += [
         "masked = scores.masked_fill(~may_attend[0], -torch.inf)",
-        "weights = given.kept['weights'][0]" if own else "weights = masked.softmax(-1)",
+        "weights = state.kept['weights'][0]" if finishes else "weights = masked.softmax(-1)",
         "mixed = weights @ v",
     ]
     if "VALUE" in acts:
         lines += ["value_added = attended - mixed"]
-    elif not own:
+    elif not finishes:
         lines += ["attended = mixed"]
     lines += [
         "out = attended.transpose(0, 1).flatten(1)  # the heads side by side",
@@ -265,22 +267,22 @@ may_attend = {allowed.replace(".bool()", ".tril().bool()") if causal else allowe
         "blind = blind[0].transpose(0, 1).flatten(1)  # without position",
         "changed = out - blind",
     ]
-    if asked.encoding in OWN_LINES:
-        lines += [OWN_LINES[asked.encoding].format(**sizes)]
+    if params.encoding in OWN_LINES:
+        lines += [OWN_LINES[params.encoding].format(**sizes)]
     return "\n".join(lines)
 
 
-def _printed(asked: Parameters, case: Case, made: dict[str, Any]) -> dict[str, list[list[tuple[str, str]]]]:
+def _printed(params: Parameters, case: Case, variables: dict[str, Any]) -> dict[str, list[list[tuple[str, str]]]]:
     """The numbers that note 004 prints for this example, each with whether it is correct."""
-    found: dict[str, walk.Printed] = {}
-    if case.given == CAT_EATS_FISH and asked.encoding == "sinusoidal" and asked.base == 100:
-        found = {"position": walk.PRINTED_TABLE, "embedded": walk.PRINTED_SUMS}
-    elif case.given == I_LIKE_CATS and asked.encoding == "nope":
-        found = {"q": walk.PRINTED_Q}
+    printed: dict[str, walk.Printed] = {}
+    if case.lines == CAT_EATS_FISH and params.encoding == "sinusoidal" and params.base == 100:
+        printed = {"position": walk.PRINTED_TABLE, "embedded": walk.PRINTED_SUMS}
+    elif case.lines == I_LIKE_CATS and params.encoding == "nope":
+        printed = {"q": walk.PRINTED_Q}
     return {
         name: [
             [(digits, compare(digits, float(value))) for digits, value in zip(*row, strict=True)]
-            for row in zip(rows, made[name].reshape(-1, len(rows[0]))[: len(rows)], strict=True)
+            for row in zip(rows, variables[name].reshape(-1, len(rows[0]))[: len(rows)], strict=True)
         ]
-        for name, rows in found.items()
+        for name, rows in printed.items()
     }

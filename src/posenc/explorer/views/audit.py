@@ -151,14 +151,14 @@ SAMPLES: dict[str, Callable[[], Any]] = {
 EXPORTED = (Parameters(), *(Parameters(sample=name) for name in SAMPLES if name != "bfloat16_positions"))  # type: ignore[arg-type]
 
 
-def data(asked: Parameters) -> Data:
-    make = SAMPLES[asked.sample]
+def data(params: Parameters) -> Data:
+    make = SAMPLES[params.sample]
     table = make()
     body = textwrap.dedent(inspect.getsource(make).split(":\n", 1)[1]).rstrip()
     body = body.removesuffix("\nreturn table").replace("return ", "table = ")
     imports = "import math\n\nimport torch" if "math." in body else "import torch"
     lines = (
-        f"{imports}\nimport posenc\nfrom posenc.checking.recognition import recognise\n\n{body}\nfound = recognise(table)"
+        f"{imports}\nimport posenc\nfrom posenc.checking.recognition import recognise\n\n{body}\nresult = recognise(table)"
     )
     return _shown(table, recognise(table), lines, uploaded=False)
 
@@ -170,31 +170,31 @@ def uploaded(contents: bytes) -> Data:
     return _shown(table, recognise(table), lines, uploaded=True)
 
 
-def _python(made: str) -> str:
+def _python(source: str) -> str:
     imports = "import torch\nimport posenc\nfrom posenc.checking.recognition import recognise"
-    return f"{imports}\n\n{made}\nfound = recognise(table)"
+    return f"{imports}\n\n{source}\nresult = recognise(table)"
 
 
-def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data:
-    table = matrix(given)
+def _shown(values: Any, recognised: Recognised, lines: str, *, uploaded: bool) -> Data:
+    table = matrix(values)
     window = np.s_[:MOST_SHOWN, :MOST_SHOWN]
     arrays = {"table": table[window]}
-    if found.table is not None:
-        arrays["recognised"] = found.table[window]
+    if recognised.table is not None:
+        arrays["recognised"] = recognised.table[window]
     finite = np.abs(table[np.isfinite(table)])
-    formula = found.formula
+    formula = recognised.formula
     facts: dict[str, Any] = {
         "uploaded": uploaded,
         "shape": list(table.shape),
         "limit": float(finite.max()) if finite.size else 1.0,
-        "dtype": found.dtype,
-        "residual": found.residual,
-        "allowed": found.allowed,
-        "at": found.at,
-        "arithmetic": found.arithmetic,
-        "transposed": found.transposed,
-        "silent": list(found.silent[:64]),
-        "findings": [{"level": one.level, "en": one.words.en, "zh": one.words.zh} for one in found.findings],
+        "dtype": recognised.dtype,
+        "residual": recognised.residual,
+        "allowed": recognised.allowed,
+        "at": recognised.at,
+        "arithmetic": recognised.arithmetic,
+        "transposed": recognised.transposed,
+        "silent": list(recognised.silent[:64]),
+        "findings": [{"level": f.level, "en": f.words.en, "zh": f.words.zh} for f in recognised.findings],
         "formula": formula
         and {
             "layout": formula.layout,
@@ -213,4 +213,4 @@ def _shown(given: Any, found: Recognised, lines: str, *, uploaded: bool) -> Data
         facts["channels"] = [[int(i), {SIN: "sin", COS: "cos"}.get(int(k), "0")] for i, k in zip(index, kind, strict=True)][
             :MOST_SHOWN
         ]
-    return Data(arrays, f"{lines}\n{found.python}" if found.python else lines, facts)
+    return Data(arrays, f"{lines}\n{recognised.python}" if recognised.python else lines, facts)

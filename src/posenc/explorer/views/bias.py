@@ -70,55 +70,55 @@ Found = tuple[str, dict[str, Any]]  # lines of the program, facts
 
 
 @torch.no_grad()
-def data(asked: Parameters) -> Data:
+def data(params: Parameters) -> Data:
     """The data. The fact `starts` holds the first distance of every bucket or row; beyond the last the bias is constant."""
-    start = 0 if asked.causal else 1 - asked.length
-    lines, facts = {"alibi": _alibi, "t5": _t5, "shaw": _shaw}.get(asked.method, _other)(asked)
+    start = 0 if params.causal else 1 - params.length
+    lines, facts = {"alibi": _alibi, "t5": _t5, "shaw": _shaw}.get(params.method, _other)(params)
     python = f"""import torch
 import posenc
 
-distance = torch.arange({start}, {asked.length})  # i - j, the query's position minus the key's
+distance = torch.arange({start}, {params.length})  # i - j, the query's position minus the key's
 {lines}
 weight = (bias - bias.amax(dim=1, keepdim=True)).exp()"""
-    slopes = ("slopes", "horizon") if asked.method == "alibi" else ()
-    return computed(python, ("distance", "index", "bias", "weight", *slopes), {"method": asked.method, **facts})
+    slopes = ("slopes", "horizon") if params.method == "alibi" else ()
+    return computed(python, ("distance", "index", "bias", "weight", *slopes), {"method": params.method, **facts})
 
 
-def _alibi(asked: Parameters) -> Found:
-    lines = f"""slopes = torch.tensor(posenc.alibi_slopes({asked.n_heads}), dtype=torch.float64)
+def _alibi(params: Parameters) -> Found:
+    lines = f"""slopes = torch.tensor(posenc.alibi_slopes({params.n_heads}), dtype=torch.float64)
 index = distance.abs()
-bias = posenc.create("alibi", n_heads={asked.n_heads}).at_distance(distance)  # -slope * |i - j|
+bias = posenc.create("alibi", n_heads={params.n_heads}).at_distance(distance)  # -slope * |i - j|
 horizon = torch.tensor(100).double().log() / slopes  # where exp(bias) is 1 %"""
     return lines, {}
 
 
-def _other(asked: Parameters) -> Found:
+def _other(params: Parameters) -> Found:
     """Any other bias that depends only on the distance, with its default options."""
-    sizes = {"n_heads": asked.n_heads, **directed(asked.method, asked.causal)}
-    said = ", ".join(f"{name}={value}" for name, value in sizes.items())
-    lines = f"""encoding = posenc.create("{asked.method}", {said})
-encoding = posenc.laws.draw_parameters(encoding.double(), seed={asked.seed})  # random: nothing is trained here
+    sizes = {"n_heads": params.n_heads, **directed(params.method, params.causal)}
+    arguments = ", ".join(f"{name}={value}" for name, value in sizes.items())
+    lines = f"""encoding = posenc.create("{params.method}", {arguments})
+encoding = posenc.laws.draw_parameters(encoding.double(), seed={params.seed})  # random: nothing is trained here
 index = distance.abs()
 bias = encoding.at_distance(distance).detach()"""
-    return lines, {"formula": BY_NAME[asked.method].formula}
+    return lines, {"formula": BY_NAME[params.method].formula}
 
 
-def _t5(asked: Parameters) -> Found:
-    options = {name: getattr(asked, name) for name in ("n_buckets", "max_distance", "bidirectional")}
-    buckets = T5(asked.n_heads, **options).buckets
-    said = ", ".join(f"{name}={value}" for name, value in options.items())
-    lines = f"""t5 = posenc.create("t5", n_heads={asked.n_heads}, {said})
-t5 = posenc.laws.draw_parameters(t5.double(), seed={asked.seed})  # random: nothing is trained here
+def _t5(params: Parameters) -> Found:
+    options = {name: getattr(params, name) for name in ("n_buckets", "max_distance", "bidirectional")}
+    buckets = T5(params.n_heads, **options).buckets
+    arguments = ", ".join(f"{name}={value}" for name, value in options.items())
+    lines = f"""t5 = posenc.create("t5", n_heads={params.n_heads}, {arguments})
+t5 = posenc.laws.draw_parameters(t5.double(), seed={params.seed})  # random: nothing is trained here
 index = t5.bucket(distance)
 bias = t5.at_distance(distance).detach()  # t5.table[index].T"""
     return lines, {"starts": [*range(buckets.exact + 1), *buckets.starts]}
 
 
-def _shaw(asked: Parameters) -> Found:
+def _shaw(params: Parameters) -> Found:
     """The bias for one query per head; it depends on that query."""
-    lines = f"""shaw = posenc.create("shaw", d_head={D_HEAD}, max_distance={asked.k})
-shaw = posenc.laws.draw_parameters(shaw.double(), seed={asked.seed})  # random: nothing is trained here
-q = torch.randn({asked.n_heads}, {D_HEAD}, generator=torch.Generator().manual_seed({asked.seed}), dtype=torch.float64)
-index = (-distance).clamp(-{asked.k}, {asked.k})  # c = clip(j - i, -k, k)
-bias = q @ shaw.keys.detach()[index + {asked.k}].T / {D_HEAD}**0.5"""
-    return lines, {"starts": list(range(asked.k + 1))}
+    lines = f"""shaw = posenc.create("shaw", d_head={D_HEAD}, max_distance={params.k})
+shaw = posenc.laws.draw_parameters(shaw.double(), seed={params.seed})  # random: nothing is trained here
+q = torch.randn({params.n_heads}, {D_HEAD}, generator=torch.Generator().manual_seed({params.seed}), dtype=torch.float64)
+index = (-distance).clamp(-{params.k}, {params.k})  # c = clip(j - i, -k, k)
+bias = q @ shaw.keys.detach()[index + {params.k}].T / {D_HEAD}**0.5"""
+    return lines, {"starts": list(range(params.k + 1))}

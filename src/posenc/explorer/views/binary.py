@@ -29,27 +29,27 @@ class Parameters(Base):
 EXPORTED = (*(Parameters(clocks=clocks) for clocks in (4, 1, 2, 8)), Parameters(clocks=12, base=4096.0))
 
 
-def data(asked: Parameters) -> Data:
-    d_model = 2 * asked.clocks
+def data(params: Parameters) -> Data:
+    d_model = 2 * params.clocks
     lags = torch.arange(LENGTH)
     arrays = {
-        "omega": frequencies.rotary(d_model, asked.base).values,
-        "table": sinusoidal_table(ROWS, d_model, asked.base, dtype=torch.float64),
-        "apart": measures.distances(lags, d_model, asked.base),
-        "one_apart": measures.distances(lags, 2, asked.base),
+        "omega": frequencies.rotary(d_model, params.base).values,
+        "table": sinusoidal_table(ROWS, d_model, params.base, dtype=torch.float64),
+        "apart": measures.distances(lags, d_model, params.base),
+        "one_apart": measures.distances(lags, 2, params.base),
         "widths": WIDTHS,
-        "closest": _closest(asked.base),
+        "closest": _closest(params.base),
     }
     python = f"""import torch
 import posenc
 
-omega = posenc.frequencies.rotary({d_model}, base={asked.base!r})
-table = posenc.sinusoidal_table({ROWS}, {d_model}, base={asked.base!r}, dtype=torch.float64)
+omega = posenc.frequencies.rotary({d_model}, base={params.base!r})
+table = posenc.sinusoidal_table({ROWS}, {d_model}, base={params.base!r}, dtype=torch.float64)
 lags = torch.arange({LENGTH})
-apart = posenc.measures.distances(lags, {d_model}, base={asked.base!r})
-one_apart = posenc.measures.distances(lags, 2, base={asked.base!r})
+apart = posenc.measures.distances(lags, {d_model}, base={params.base!r})
+one_apart = posenc.measures.distances(lags, 2, base={params.base!r})
 widths = {list(WIDTHS)}
-closest = [posenc.measures.uniqueness(d_model, {LENGTH}, base={asked.base!r}) for d_model in widths]"""
+closest = [posenc.measures.uniqueness(d_model, {LENGTH}, base={params.base!r}) for d_model in widths]"""
     return Data(arrays, python, {"length": LENGTH})
 
 

@@ -75,35 +75,35 @@ def logits(encoding, x, w_q, w_k, at, causal):  # type: ignore[no-untyped-def]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(b, h, i, j)
     seen = ((j <= i) | (not causal and "causal_only" not in encoding.traits))[:, :1]
-    given = posenc.Scores(scores, q, torch.zeros_like(q), at, at, seen)
-    encoding.finish(given)  # it keeps the logits of which it takes the softmax
-    return given.kept.get("logits", scores).masked_fill(~seen, float("nan"))[0]
+    state = posenc.Scores(scores, q, torch.zeros_like(q), at, at, seen)
+    encoding.finish(state)  # it keeps the logits of which it takes the softmax
+    return state.kept.get("logits", scores).masked_fill(~seen, float("nan"))[0]
 
 
-def data(asked: Parameters) -> Data:
+def data(params: Parameters) -> Data:
     """The data. The fact `methods` holds catalogue entries and the change of the scores when all positions are shifted."""
-    python = _python(asked)
+    python = _python(params)
     try:
-        made = run(python)
+        variables = run(python)
     except ModuleNotFoundError as error:
         raise ValueError(f"methods: {error}") from error
-    moved, facts = posenc.Positions.arange(1, asked.length, MOVED_BY), []
-    for name, encoding, before in zip(asked.methods, made["encodings"], made["scores"], strict=True):
-        after = logits(encoding, made["x"], made["w_q"], made["w_k"], moved, asked.causal)
+    moved, facts = posenc.Positions.arange(1, params.length, MOVED_BY), []
+    for name, encoding, before in zip(params.methods, variables["encodings"], variables["scores"], strict=True):
+        after = logits(encoding, variables["x"], variables["w_q"], variables["w_k"], moved, params.causal)
         facts.append(_facts(name, encoding) | {"moved": float((after - before).nan_to_num().abs().max())})
-    return Data({name: made[name] for name in ARRAYS}, python, {"methods": facts, "moved_by": MOVED_BY})
+    return Data({name: variables[name] for name in ARRAYS}, python, {"methods": facts, "moved_by": MOVED_BY})
 
 
-def _shapes(asked: Parameters) -> tuple[tuple[int, ...], ...]:
+def _shapes(params: Parameters) -> tuple[tuple[int, ...], ...]:
     """x [1, t, w], w_q and w_k [h, w, d]."""
-    heads = int(asked.n_heads)
-    projection = (heads, asked.d_model, asked.d_model // heads)
-    return (1, asked.length, asked.d_model), projection, projection
+    heads = int(params.n_heads)
+    projection = (heads, params.d_model, params.d_model // heads)
+    return (1, params.length, params.d_model), projection, projection
 
 
-def _options(name: str, asked: Parameters) -> dict[str, Any]:
-    sizes = {"d_model": asked.d_model, "n_heads": int(asked.n_heads)}
-    return sizes | directed(name, asked.causal)
+def _options(name: str, params: Parameters) -> dict[str, Any]:
+    sizes = {"d_model": params.d_model, "n_heads": int(params.n_heads)}
+    return sizes | directed(name, params.causal)
 
 
 def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
@@ -125,16 +125,16 @@ def _facts(name: str, encoding: posenc.PositionalEncoding) -> dict[str, Any]:
     }
 
 
-def _python(asked: Parameters) -> str:
+def _python(params: Parameters) -> str:
     def created(name: str) -> str:
         return ", ".join(
-            [f'    posenc.create("{name}"', *(f"{key}={value!r}" for key, value in _options(name, asked).items())]
+            [f'    posenc.create("{name}"', *(f"{key}={value!r}" for key, value in _options(name, params).items())]
         )
 
-    encodings = "\n".join(f"{created(name)}){requested(name, asked.length + MOVED_BY)}," for name in asked.methods)
+    encodings = "\n".join(f"{created(name)}){requested(name, params.length + MOVED_BY)}," for name in params.methods)
     source = inspect.getsource(logits).replace("  # type: ignore[no-untyped-def]", "")
-    x, projection, _ = _shapes(asked)
-    start = 0 if asked.causal else 1 - asked.length
+    x, projection, _ = _shapes(params)
+    start = 0 if params.causal else 1 - params.length
     one_word = "\nx, w_k = x[:, :1].expand_as(x), w_q  # one word everywhere, its key the same as its query"
     return f"""import torch
 import posenc
@@ -143,21 +143,21 @@ from posenc.structure import scale_of
 
 {source}
 
-random = torch.Generator().manual_seed({asked.seed})
+random = torch.Generator().manual_seed({params.seed})
 shapes = {x}, {projection}, {projection}
 x, w_q, w_k = (torch.randn(shape, generator=random, dtype=torch.float64) for shape in shapes)
-w_q, w_k = w_q / {asked.d_model}**0.5, w_k / {asked.d_model}**0.5{one_word if asked.words == "same" else ""}
-at = posenc.Positions.arange(1, {asked.length})
+w_q, w_k = w_q / {params.d_model}**0.5, w_k / {params.d_model}**0.5{one_word if params.words == "same" else ""}
+at = posenc.Positions.arange(1, {params.length})
 encodings = [
 {encodings}
 ]
 # Learned tables are random here: nothing is trained.
-encodings = [posenc.laws.draw_parameters(one.double(), seed={asked.seed}).requires_grad_(False) for one in encodings]
-plain = logits(posenc.create("nope"), x, w_q, w_k, at, causal={asked.causal})
-scores = torch.stack([logits(one, x, w_q, w_k, at, causal={asked.causal}) for one in encodings])
+encodings = [posenc.laws.draw_parameters(e.double(), seed={params.seed}).requires_grad_(False) for e in encodings]
+plain = logits(posenc.create("nope"), x, w_q, w_k, at, causal={params.causal})
+scores = torch.stack([logits(e, x, w_q, w_k, at, causal={params.causal}) for e in encodings])
 added = scores - plain
 
-distance = torch.arange({start}, {asked.length})  # i - j
+distance = torch.arange({start}, {params.length})  # i - j
 diagonals = [added.diagonal(-d, -2, -1) for d in distance.tolist()]
-mean = torch.stack([one.mean(-1) for one in diagonals], -1)
-lowest, highest = (torch.stack([f(one, -1) for one in diagonals], -1) for f in (torch.amin, torch.amax))"""
+mean = torch.stack([diagonal.mean(-1) for diagonal in diagonals], -1)
+lowest, highest = (torch.stack([f(diagonal, -1) for diagonal in diagonals], -1) for f in (torch.amin, torch.amax))"""

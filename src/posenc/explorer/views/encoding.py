@@ -32,16 +32,16 @@ class Parameters(Base):
 EXPORTED = (Parameters(), *(Parameters(name=entry.name) for entry in ENTRIES if entry.name != "rope"))
 
 
-def data(asked: Parameters) -> Data:
+def data(params: Parameters) -> Data:
     """What `describe` counts, and the entry's texts in both languages."""
-    entry = BY_NAME[asked.name]
+    entry = BY_NAME[params.name]
     python = f"""from posenc.catalogue import BY_NAME
 from posenc.catalogue.description import describe
 
-described = describe(BY_NAME["{asked.name}"])
+described = describe(BY_NAME["{params.name}"])
 parameters = described["parameters"]  # at {", ".join(f"{name} {size}" for name, size in SIZES.items())}"""
-    made = run(python)
-    return Data({"parameters": made["parameters"]}, python, facts(entry, made["described"]))
+    variables = run(python)
+    return Data({"parameters": variables["parameters"]}, python, facts(entry, variables["described"]))
 
 
 def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
@@ -67,9 +67,9 @@ def facts(entry: Entry, described: dict[str, Any]) -> dict[str, Any]:
             {
                 "name": name,
                 "default": repr(described["options"][name]) if name in described["options"] else None,
-                "means": said.as_dict(),
+                "means": meaning.as_dict(),
             }
-            for name, said in options_of(entry).items()
+            for name, meaning in options_of(entry).items()
         ],
         "costs": cost_of(entry.name),
         "conditions": conditions(),

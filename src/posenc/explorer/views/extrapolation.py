@@ -62,29 +62,31 @@ class Given(NamedTuple):
     family: str = ""
 
 
-def data(asked: Parameters) -> Data:
-    given = _of_file(asked) if asked.config.strip() else Given(frequencies.rotary(asked.d, asked.base), asked.trained)
+def data(params: Parameters) -> Data:
+    given_frequencies = (
+        _of_file(params) if params.config.strip() else Given(frequencies.rotary(params.d, params.base), params.trained)
+    )
     of = {
-        "none": given.plain,
-        "linear": frequencies.linear(given.plain, asked.factor),
-        "ntk": frequencies.ntk(given.plain, asked.factor),
-        "yarn": frequencies.yarn(given.plain, asked.factor, given.trained),
-        "llama3": frequencies.llama3(given.plain, asked.factor, LOW, HIGH, given.trained),
-        **({} if given.theirs is None else {"config": given.theirs}),
+        "none": given_frequencies.plain,
+        "linear": frequencies.linear(given_frequencies.plain, params.factor),
+        "ntk": frequencies.ntk(given_frequencies.plain, params.factor),
+        "yarn": frequencies.yarn(given_frequencies.plain, params.factor, given_frequencies.trained),
+        "llama3": frequencies.llama3(given_frequencies.plain, params.factor, LOW, HIGH, given_frequencies.trained),
+        **({} if given_frequencies.theirs is None else {"config": given_frequencies.theirs}),
     }
-    return computed(_python(asked, given), ARRAYS, _facts(asked, given, of))
+    return computed(_python(params, given_frequencies), ARRAYS, _facts(params, given_frequencies, of))
 
 
-def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[str, Any]:
-    assert given.plain.base is not None
-    assert given.plain.width is not None
-    low, high = frequencies.yarn_range(given.plain, given.trained)
+def _facts(params: Parameters, plan: Given, of: dict[str, Frequencies]) -> dict[str, Any]:
+    assert plan.plain.base is not None
+    assert plan.plain.width is not None
+    low, high = frequencies.yarn_range(plan.plain, plan.trained)
     return {
-        "d": given.plain.width,
-        "base": given.plain.base,
-        "trained": given.trained,
-        "family": given.family,
-        "unfinished": unfinished_pairs(given.plain.width, given.trained, given.plain.base),
+        "d": plan.plain.width,
+        "base": plan.plain.base,
+        "trained": plan.trained,
+        "family": plan.family,
+        "unfinished": unfinished_pairs(plan.plain.width, plan.trained, plan.plain.base),
         "ntk_base": of["ntk"].base,
         "ramp": [low, high],
         "llama3": [LOW, HIGH],
@@ -99,16 +101,16 @@ def _facts(asked: Parameters, given: Given, of: dict[str, Frequencies]) -> dict[
             }
             for name, f in of.items()
         ],
-        "task": measured.task(asked.task),
-        "measured": measured.experiment(asked.task),
+        "task": measured.task(params.task),
+        "measured": measured.experiment(params.task),
     }
 
 
-def _of_file(asked: Parameters) -> Given:
+def _of_file(params: Parameters) -> Given:
     """Reads a configuration. Raises ValueError unless it has plain rotary frequencies and a trained length."""
-    found = source.parsed(asked.config.encode(), "config")
+    config = source.parsed(params.config.encode(), "config")
     try:
-        spec = spec_of(found, defaults=True)
+        spec = spec_of(config, defaults=True)
         path, part = extensible(spec)
         rotation = rotation_to_change(part)
         trained = pretrained_length(part, rotation)
@@ -116,17 +118,17 @@ def _of_file(asked: Parameters) -> Given:
         raise ValueError(f"config: {str(error).removeprefix('--extend-to: ')}") from None
     assert trained is not None  # extensible asks for it
     plain = _plain(rotation)
-    theirs = rotation.frequencies().at_length(math.ceil(trained * asked.factor))
+    theirs = rotation.frequencies().at_length(math.ceil(trained * params.factor))
     if len(theirs) != len(plain) or plain.width is None or len(plain) > MOST_PAIRS:
         raise ValueError(f"config: {spec.family} turns by {rotation.kind} frequencies, which this view does not draw")
-    places = ((layer, use, one.rotation) for layer, its in enumerate(part.layers) for use, one in enumerate(its.uses))
+    places = ((layer, use, used.rotation) for layer, its in enumerate(part.layers) for use, used in enumerate(its.uses))
     layer, use = next((layer, use) for layer, use, found_there in places if found_there == rotation)
     inside = "".join(f"[{name!r}]" for name in path.split(".") if name)
-    rows = pformat(found, width=100, sort_dicts=False)
+    rows = pformat(config, width=100, sort_dicts=False)
     python = (
         f"spec = posenc.read_config({rows}, defaults=True)\n"
         f"rotation = spec{inside}.layers[{layer}].uses[{use}].rotation\n"
-        f"theirs = rotation.frequencies().at_length({math.ceil(trained * asked.factor)})\n"
+        f"theirs = rotation.frequencies().at_length({math.ceil(trained * params.factor)})\n"
     )
     return Given(plain, trained, theirs, python, spec.family)
 
@@ -139,14 +141,14 @@ def _plain(rotation: Rotation) -> Frequencies:
     return started
 
 
-def _python(asked: Parameters, given: Given) -> str:
-    f, s, n = "posenc.frequencies", repr(asked.factor), given.trained
-    theirs = ", theirs" if given.theirs is not None else ""
+def _python(params: Parameters, plan: Given) -> str:
+    f, s, n = "posenc.frequencies", repr(params.factor), plan.trained
+    theirs = ", theirs" if plan.theirs is not None else ""
     return f"""import torch
 import posenc
 from posenc.catalogue import measured
 
-{given.python}plain = {f}.rotary({given.plain.width}, {given.plain.base!r})
+{plan.python}plain = {f}.rotary({plan.plain.width}, {plan.plain.base!r})
 ways = [
     plain,
     {f}.linear(plain, {s}),
@@ -159,5 +161,5 @@ in_training, at_target = omega[0] * {n}, omega * ({n} * {s})
 covered = in_training.clamp(max=2 * torch.pi)
 new = (at_target.clamp(max=2 * torch.pi) - covered).clamp(min=0)
 
-mean, seeds, low, high = measured.curves("{asked.task}")
-changed, changed_seeds, *_ = measured.changed("{asked.task}")"""
+mean, seeds, low, high = measured.curves("{params.task}")
+changed, changed_seeds, *_ = measured.changed("{params.task}")"""

@@ -33,19 +33,19 @@ class Parameters(Base):
 
 
 EXPORTED = (
-    *(Parameters(sentence=one, encoding=name) for one in SENTENCES for name in ("rope", "sinusoidal", "alibi")),
-    *(Parameters(sentence=one) for one in MORE),
+    *(Parameters(sentence=sentence, encoding=name) for sentence in SENTENCES for name in ("rope", "sinusoidal", "alibi")),
+    *(Parameters(sentence=sentence) for sentence in MORE),
 )
 
 
-def data(asked: Parameters) -> Data:
-    task = trained_words.split(asked.sentence).task
-    python = _python(asked)
-    made = run(python)
+def data(params: Parameters) -> Data:
+    task = trained_words.split(params.sentence).task
+    python = _python(params)
+    variables = run(python)
     about = trained_words.about()
     facts = {
         "task": task,
-        "reads": [{"words": made[name].words, "answers": made[name].answers} for name in ("without", "with_")],
+        "reads": [{"words": variables[name].words, "answers": variables[name].answers} for name in ("without", "with_")],
         "links": trained_words.LINKS[task],
         "asked": about["tasks"][task]["asked"],
         "vocabulary": about["tasks"][task]["vocabulary"],
@@ -54,23 +54,23 @@ def data(asked: Parameters) -> Data:
         "date": about["tasks"][task]["date"],
         **{name: about[name] for name in ("steps", "size", "seed", "preset")},
     }
-    return Data({name: made[name] for name in (*WEIGHTS, *TRAINING)}, python, facts)
+    return Data({name: variables[name] for name in (*WEIGHTS, *TRAINING)}, python, facts)
 
 
-def _python(asked: Parameters) -> str:
+def _python(params: Parameters) -> str:
     return f"""import numpy as np
 from posenc.explorer import trained_words  # posenc lab run words; python -m posenc.explorer.train_words
 
-task, words = trained_words.split({asked.sentence!r})
+task, words = trained_words.split({params.sentence!r})
 without = trained_words.load(task, "nope").read(words)
-with_ = trained_words.load(task, "{asked.encoding}").read(words)
+with_ = trained_words.load(task, "{params.encoding}").read(words)
 weights_without, weights_with = without.weights, with_.weights  # [layer, head, query, key]
 chances_without, chances_with = without.chances, with_.chances
 
 # held-out sentences while training: attention by distance, to linked words, and the share that is all right
 record = trained_words.record()
-models = [f"{{task}}.nope", f"{{task}}.{asked.encoding}"]
-attention = np.stack([record[f"{{one}}.attention"] for one in models])
-linked = np.stack([record[f"{{one}}.linked"] for one in models])
-right = np.stack([record[f"{{one}}.right"] for one in models])
+models = [f"{{task}}.nope", f"{{task}}.{params.encoding}"]
+attention = np.stack([record[f"{{name}}.attention"] for name in models])
+linked = np.stack([record[f"{{name}}.linked"] for name in models])
+right = np.stack([record[f"{{name}}.right"] for name in models])
 uniform = record[f"{{task}}.uniform"]"""

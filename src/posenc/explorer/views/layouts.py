@@ -57,17 +57,17 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    other: Layout = "interleaved" if asked.weights == "half" else "half"
+def data(params: Parameters) -> Data:
+    other: Layout = "interleaved" if params.weights == "half" else "half"
     models = [[name, known_layout({"model_type": family})] for family, name in MODELS.items()]
-    return computed(_python(asked, other), ARRAYS, {"models": models})
+    return computed(_python(params, other), ARRAYS, {"models": models})
 
 
-def _python(asked: Parameters, other: Layout) -> str:
-    d, base, now = asked.d_head, asked.base, asked.weights
+def _python(params: Parameters, other: Layout) -> str:
+    d, base, now = params.d_head, params.base, params.weights
     taken = {
         name: f'posenc.convert_keys({name}, "{now}", "{other}")' if converted else name
-        for name, converted in (("q", asked.convert_q), ("k", asked.convert_k))
+        for name, converted in (("q", params.convert_q), ("k", params.convert_k))
     }
     return f"""import torch
 import posenc
@@ -91,7 +91,7 @@ random = torch.Generator().manual_seed(0)
 q, k = torch.randn(2, 1, {DRAWS}, {LENGTH}, {d}, dtype=torch.float64, generator=random)
 all_right = scores(q, k, "{now}")
 q_given, k_given = {taken["q"]}, {taken["k"]}
-all_got = scores(q_given, k_given, "{asked.code}")
+all_got = scores(q_given, k_given, "{params.code}")
 right, got, query = all_right[0], all_got[0], q[0, 0]
 difference = got - right
 turned = posenc.create("rope", d_head={d}, base={base!r}, layout="{now}").rotate(q, at, "query")[0, 0]

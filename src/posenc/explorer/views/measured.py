@@ -42,6 +42,6 @@ bits, seeds = mean[:, columns], each[:, :, columns]
 lowest, highest = np.fmin.reduce(seeds, axis=1), np.fmax.reduce(seeds, axis=1)"""
 
 
-def data(asked: Parameters) -> Data:
-    shown = [] if asked.also == "none" else [asked.also]
+def data(params: Parameters) -> Data:
+    shown = [] if params.also == "none" else [params.also]
     return computed(PROGRAM, ("bits", "seeds", "lowest", "highest"), {"measured": table(shown)})

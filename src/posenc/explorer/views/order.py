@@ -57,29 +57,29 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence)
-    return computed(_python(asked, words), ARRAYS, {"words": list(words)})
+def data(params: Parameters) -> Data:
+    words = words_of(params.sentence)
+    return computed(_python(params, words), ARRAYS, {"words": list(words)})
 
 
-def _some(asked: Parameters, count: int) -> list[tuple[int, ...]]:
+def _some(params: Parameters, count: int) -> list[tuple[int, ...]]:
     """Orders of a long sentence: as written, reversed, all but the last reversed, and the one that is asked for."""
     written = tuple(range(count))
-    typed = tuple(int(one) for one in asked.asked.split(",") if one)
-    given = [typed] if sorted(typed) == list(written) else []
-    return list(dict.fromkeys([written, written[::-1], (*written[-2::-1], count - 1), *given]))
+    typed = tuple(int(number) for number in params.asked.split(",") if number)
+    typed_order = [typed] if sorted(typed) == list(written) else []
+    return list(dict.fromkeys([written, written[::-1], (*written[-2::-1], count - 1), *typed_order]))
 
 
-def _python(asked: Parameters, words: tuple[str, ...]) -> str:
-    sided = "".join(f", {name}={value}" for name, value in directed(asked.encoding, asked.causal).items())
-    sided = (f", n_layers={asked.layers}" if "n_layers" in arguments_of(asked.encoding) else "") + sided
+def _python(params: Parameters, words: tuple[str, ...]) -> str:
+    sided = "".join(f", {name}={value}" for name, value in directed(params.encoding, params.causal).items())
+    sided = (f", n_layers={params.layers}" if "n_layers" in arguments_of(params.encoding) else "") + sided
     below = (
         ""
-        if asked.layers == 1
+        if params.layers == 1
         else ("\nhidden = hidden + Layers(attention.weights[:1], attention.d_head)(sentences, drawn, at, causal)")
     )
-    length = requested(asked.encoding, len(words))
-    orders = f"{_some(asked, len(words))}" if len(words) > MOST_AT_ONCE else "itertools.permutations(range(len(words)))"
+    length = requested(params.encoding, len(words))
+    orders = f"{_some(params, len(words))}" if len(words) > MOST_AT_ONCE else "itertools.permutations(range(len(words)))"
     return f"""import itertools
 import torch
 import posenc
@@ -87,8 +87,8 @@ from posenc import measures
 from posenc.attention.backends.reference import probabilities
 from posenc.pictures.measures.layers import Layers, redrawn, seeded
 
-words, causal, layers = {words!r}, {asked.causal}, {asked.layers}
-encoding = posenc.create("{asked.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided}){length}
+words, causal, layers = {words!r}, {params.causal}, {params.layers}
+encoding = posenc.create("{params.encoding}", d_model={D_MODEL}, n_heads={HEADS}{sided}){length}
 x = measures.order.word_vectors(words, {D_MODEL})
 read = {{}}  # of orders that read the same, the first
 for one in {orders}:

@@ -32,9 +32,9 @@ class Parameters(Base):
 EXPORTED = (Parameters(), Parameters(encoding="learned"), Parameters(encoding="floater"), Parameters(base=100.0))
 
 
-def data(asked: Parameters) -> Data:
-    tables = _tables(asked)
-    rows = tables[:, : trained.LENGTH] if asked.encoding != "sinusoidal" else tables
+def data(params: Parameters) -> Data:
+    tables = _tables(params)
+    rows = tables[:, : trained.LENGTH] if params.encoding != "sinusoidal" else tables
     unit = F.normalize(rows, dim=-1)
     similarity = unit @ unit.mT
     middle = rows.mean(1, keepdim=True)
@@ -54,16 +54,17 @@ def data(asked: Parameters) -> Data:
         "far": far,
         "moved": moved,
     }
-    if asked.encoding == "sinusoidal":
-        return Data(arrays, _python(asked), {"trained": None})
-    return Data(arrays | _watched(asked.encoding), _python(asked), _facts())
+    if params.encoding == "sinusoidal":
+        return Data(arrays, _python(params), {"trained": None})
+    facts = {"trained": trained.LENGTH, "steps": trained.STEPS, "from": trained.FROM, "step": STEP, **trained.about()}
+    return Data(arrays | _watched(params.encoding), _python(params), facts)
 
 
-def _tables(asked: Parameters) -> Tensor:
+def _tables(params: Parameters) -> Tensor:
     """The rows, [snapshot, position, channel]. Those of FLOATER (first layer) continue beyond the trained length."""
-    if asked.encoding == "sinusoidal":
-        return sinusoidal_table(asked.length, asked.d_model, asked.base, dtype=torch.float64)[None]
-    if asked.encoding == "learned":
+    if params.encoding == "sinusoidal":
+        return sinusoidal_table(params.length, params.d_model, params.base, dtype=torch.float64)[None]
+    if params.encoding == "learned":
         return trained.learned()
     try:
         return _solved()
@@ -84,34 +85,30 @@ def _watched(encoding: str) -> dict[str, Any]:
     return {**recorded, "even": by_distance, "even_first": torch.tensor([first], dtype=torch.float64)}
 
 
-def _facts() -> dict[str, Any]:
-    return {"trained": trained.LENGTH, "steps": trained.STEPS, "from": trained.FROM, "step": STEP, **trained.about()}
-
-
-def _python(asked: Parameters) -> str:
-    if asked.encoding == "sinusoidal":
-        sizes = f"{asked.length}, {asked.d_model}, {asked.base!r}"
-        made = f"tables = posenc.sinusoidal_table({sizes}, dtype=torch.float64)[None]"
-    elif asked.encoding == "learned":
-        made = "tables = trained.learned()  # snapshot, position, channel"
+def _python(params: Parameters) -> str:
+    if params.encoding == "sinusoidal":
+        sizes = f"{params.length}, {params.d_model}, {params.base!r}"
+        line = f"tables = posenc.sinusoidal_table({sizes}, dtype=torch.float64)[None]"
+    elif params.encoding == "learned":
+        line = "tables = trained.learned()  # snapshot, position, channel"
     else:
-        made = f"""with torch.no_grad():  # an ODE solved at every snapshot; the first layer's path
+        line = f"""with torch.no_grad():  # an ODE solved at every snapshot; the first layer's path
     times = torch.arange({BEYOND * trained.LENGTH})
     tables = torch.stack([trained.floater(n).path(times, torch.float64)[:, 0] for n in range({len(trained.STEPS)})])"""
     watched = (
         ""
-        if asked.encoding == "sinusoidal"
+        if params.encoding == "sinusoidal"
         else f"""
 record = trained.record()
-attention, first, bits = (record["{asked.encoding}." + name] for name in ("attention", "first", "bits"))
+attention, first, bits = (record["{params.encoding}." + name] for name in ("attention", "first", "bits"))
 even, even_first = trained.even()"""
     )
-    rows = f"tables[:, :{trained.LENGTH}]" if asked.encoding == "floater" else "tables"
+    rows = f"tables[:, :{trained.LENGTH}]" if params.encoding == "floater" else "tables"
     return f"""import torch
 import posenc
 from posenc.explorer import trained
 
-{made}
+{line}
 rows = {rows}
 unit = torch.nn.functional.normalize(rows, dim=-1)
 similarity = unit @ unit.mT

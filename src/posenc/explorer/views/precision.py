@@ -89,20 +89,20 @@ RECIPES: dict[str, Make] = {
 SAMPLED = sorted({*range(1, 321), *(round(320 * 3125 ** (k / 160)) for k in range(161))})
 
 
-def data(asked: Parameters) -> Data:
-    channel = min(asked.channel, asked.d_model - 1)
-    errors, failed = _errors(asked.d_model, asked.base)
-    integers = torch.arange(STRIP) + max(asked.position - STRIP // 3, 0)
+def data(params: Parameters) -> Data:
+    channel = min(params.channel, params.d_model - 1)
+    errors, failed = _errors(params.d_model, params.base)
+    integers = torch.arange(STRIP) + max(params.position - STRIP // 3, 0)
     arrays = {
         "positions": np.array(SAMPLED),
         "errors": errors,
-        "steps": _steps(asked.position, channel, asked.d_model, asked.base),
+        "steps": _steps(params.position, channel, params.d_model, params.base),
         "integers": integers,
         "as_bfloat16": integers.to(torch.bfloat16),
         "as_float16": integers.to(torch.float16),
     }
     facts = {"recipes": list(RECIPES), "failed": failed, "channel": channel}
-    return Data(arrays, _python(asked), facts)
+    return Data(arrays, _python(params), facts)
 
 
 def _exact(positions: Tensor, d_model: int, base: float) -> Tensor:
@@ -148,8 +148,8 @@ def _steps(position: int, channel: int, d_model: int, base: float) -> np.ndarray
     return np.array(rows)
 
 
-def _python(asked: Parameters) -> str:
-    functions = "\n\n\n".join(inspect.getsource(one).rstrip() for one in (rounded_once, textbook, power, angle_in))
+def _python(params: Parameters) -> str:
+    functions = "\n\n\n".join(inspect.getsource(f).rstrip() for f in (rounded_once, textbook, power, angle_in))
     functions = re.sub(r": (?:Tensor|int|float|torch\.dtype)\b|(?: -> Tensor)", "", functions)
     return f"""import math
 
@@ -161,7 +161,7 @@ import posenc
 {functions}
 
 
-d_model, base = {asked.d_model}, {asked.base!r}
+d_model, base = {params.d_model}, {params.base!r}
 positions = torch.tensor(sorted({{*range(1, 321), *(round(320 * 3125 ** (k / 160)) for k in range(161))}}))
 exact = rounded_once(positions, d_model, base, torch.float64)
 tables = [
@@ -179,5 +179,5 @@ for row, table in enumerate(tables):
     if d_model % 2 == 0 or row not in (1, 3):  # the tutorials' codes fail on an odd width
         errors[row] = (table().double() - exact).abs().amax(1).cummax(0).values
 
-integers = torch.arange({STRIP}) + {max(asked.position - STRIP // 3, 0)}
+integers = torch.arange({STRIP}) + {max(params.position - STRIP // 3, 0)}
 as_bfloat16, as_float16 = integers.bfloat16(), integers.half()"""

@@ -43,14 +43,14 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence)
-    asking, word = min(asked.asking, len(words) - 1), min(asked.word, len(words) - 1)
-    return computed(_python(asked, words, asking, word), ARRAYS, {"words": words, "asking": asking, "word": word})
+def data(params: Parameters) -> Data:
+    words = words_of(params.sentence)
+    asking, word = min(params.asking, len(words) - 1), min(params.word, len(words) - 1)
+    return computed(_python(params, words, asking, word), ARRAYS, {"words": words, "asking": asking, "word": word})
 
 
-def _python(asked: Parameters, words: tuple[str, ...], asking: int, word: int) -> str:
-    d, base = asked.d_head, asked.base
+def _python(params: Parameters, words: tuple[str, ...], asking: int, word: int) -> str:
+    d, base = params.d_head, params.base
     of_the_note = asking == ASKING and words in [words_of(sentence) for sentence in SENTENCES]
     if of_the_note and d == len(walk.QUERY):
         vectors = """q = torch.tensor(posenc.learn.walk.QUERY, dtype=torch.float64)

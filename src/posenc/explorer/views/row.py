@@ -22,8 +22,8 @@ class Parameters(Base):
 EXPORTED = tuple(Parameters(name=name) for name in ROWS)
 
 
-def data(asked: Parameters) -> Data:
-    row = ROWS[asked.name]
+def data(params: Parameters) -> Data:
+    row = ROWS[params.name]
     python = f'from posenc.explorer.rows import ROWS\n\nfigures = ROWS["{row.name}"].figures()'
     facts = {
         "name": row.name,

@@ -29,19 +29,19 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    python = _python(asked)
-    made = run(python)
-    facts = {"p": asked.p, "k": asked.k, "error": float(made["error"])}
-    return Data({name: made[name] for name in ARRAYS}, python, facts)
+def data(params: Parameters) -> Data:
+    python = _python(params)
+    variables = run(python)
+    facts = {"p": params.p, "k": params.k, "error": float(variables["error"])}
+    return Data({name: variables[name] for name in ARRAYS}, python, facts)
 
 
-def _python(asked: Parameters) -> str:
-    d_model = 2 * asked.pairs
+def _python(params: Parameters) -> str:
+    d_model = 2 * params.pairs
     return f"""import torch
 import posenc
 
-p, k, d_model, base = {asked.p}, {asked.k}, {d_model}, {asked.base!r}
+p, k, d_model, base = {params.p}, {params.k}, {d_model}, {params.base!r}
 omega = posenc.frequencies.rotary(d_model, base)
 encoding = posenc.create("sinusoidal", d_model=d_model, base=base)
 

@@ -43,33 +43,33 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    found = computed(_python(asked), ("lags", "omega", "vectors", *CURVES[asked.kind]))
-    falling = [name for name in ("similarity", "score", "bound") if name in found.arrays]
-    rises = {name: measures.first_rise(found.arrays[name][asked.reach :]) for name in falling}
-    return replace(found, facts={"rises": rises, "rows": ROWS})
+def data(params: Parameters) -> Data:
+    curves = computed(_python(params), ("lags", "omega", "vectors", *CURVES[params.kind]))
+    falling = [name for name in ("similarity", "score", "bound") if name in curves.arrays]
+    rises = {name: measures.first_rise(curves.arrays[name][params.reach :]) for name in falling}
+    return replace(curves, facts={"rises": rises, "rows": ROWS})
 
 
-def _python(asked: Parameters) -> str:
-    sizes = f"{asked.d}, lags, base={asked.base!r}"
+def _python(params: Parameters) -> str:
+    sizes = f"{params.d}, lags, base={params.base!r}"
     lines = {
         "sinusoidal": f"similarity = measures.sinusoidal_similarity({sizes})  # PE(p)·PE(p+k), for every p\n"
-        f"vectors = torch.tensor([1.0, 0.0]).repeat({asked.d // 2}).expand(2, -1)  # turned by p·ω: PE(p)\n"
+        f"vectors = torch.tensor([1.0, 0.0]).repeat({params.d // 2}).expand(2, -1)  # turned by p·ω: PE(p)\n"
         "measures.first_rise(similarity[lags >= 0])",
-        "rope": f"vectors = torch.ones(2, {asked.d})  # a query and a key\n"
+        "rope": f"vectors = torch.ones(2, {params.d})  # a query and a key\n"
         f"score = measures.rope_score({sizes})\nbound = measures.rope_bound({sizes})\n"
         "measures.first_rise(score[lags >= 0]), measures.first_rise(bound[lags >= 0])",
         "random": f"random = torch.Generator().manual_seed(0)\n"
-        f"q, k = (torch.randn({ROWS}, {asked.d}, generator=random, dtype=torch.float64) for _ in range(2))\n"
-        f"scores = measures.rope_score_of(q, k, lags, base={asked.base!r})\n"
+        f"q, k = (torch.randn({ROWS}, {params.d}, generator=random, dtype=torch.float64) for _ in range(2))\n"
+        f"scores = measures.rope_score_of(q, k, lags, base={params.base!r})\n"
         "independent, spread, one = scores.mean(dim=0), scores.std(dim=0), scores[0]\n"
-        f"equal = measures.rope_score_of(q, q, lags, base={asked.base!r}).mean(dim=0)\n"
+        f"equal = measures.rope_score_of(q, q, lags, base={params.base!r}).mean(dim=0)\n"
         "vectors = torch.stack([q[0], k[0]])",
-    }[asked.kind]
+    }[params.kind]
     return f"""import torch
 import posenc
 from posenc import measures
 
-lags = torch.arange({-asked.reach}, {asked.reach + 1})
-omega = torch.tensor(posenc.frequencies.rotary({asked.d}, {asked.base!r}), dtype=torch.float64)
+lags = torch.arange({-params.reach}, {params.reach + 1})
+omega = torch.tensor(posenc.frequencies.rotary({params.d}, {params.base!r}), dtype=torch.float64)
 {lines}"""

@@ -32,8 +32,8 @@ class Parameters(Base):
 EXPORTED = tuple(Parameters(sentence=sentence) for pair in SENTENCES for sentence in pair)
 
 
-def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence)
+def data(params: Parameters) -> Data:
+    words = words_of(params.sentence)
     return computed(_python(words), ARRAYS, {"words": list(words)})
 
 

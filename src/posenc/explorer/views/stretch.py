@@ -25,34 +25,34 @@ class Parameters(Base):
 
 
 EXPORTED = tuple(
-    Parameters(prompt=one, length=times * TRAINED) for one in stretch.PROMPTS.values() for times in (1, 2, 4, 8)
+    Parameters(prompt=prompt, length=times * TRAINED) for prompt in stretch.PROMPTS.values() for times in (1, 2, 4, 8)
 )
 
 
-def data(asked: Parameters) -> Data:
-    python = program(asked)
-    made, about = run(python), stretch.about()
+def data(params: Parameters) -> Data:
+    python = program(params)
+    variables, about = run(python), stretch.about()
     facts = {
         "models": MODELS,
-        "prompt": stretch.readable(made["prompt"]),
-        "texts": [stretch.readable(bytes(row)) for row in made["written"].tolist()],
+        "prompt": stretch.readable(variables["prompt"]),
+        "texts": [stretch.readable(bytes(row)) for row in variables["written"].tolist()],
         "trained": TRAINED,
         "longest": LONGEST,
         "near": NEAR,
         "keys": {name: key[:16] for name, key in about["keys"].items()},
         **{name: about[name] for name in ("size", "seed", "training", "training_loss", "preset", "command", "date")},
     }
-    return Data({name: made[name] for name in ("bits", "loss", "written")}, python, facts)
+    return Data({name: variables[name] for name in ("bits", "loss", "written")}, python, facts)
 
 
-def program(asked: Parameters) -> str:
+def program(params: Parameters) -> str:
     """The program that the page shows."""
-    factor = asked.length / TRAINED
+    factor = params.length / TRAINED
     return f"""import posenc
 import torch
 from posenc.explorer import stretch  # python -m posenc.explorer.train_stretch trains the two models
 
-prompt = stretch.prompt({asked.prompt!r}, {asked.length - stretch.WRITTEN})  # bytes
+prompt = stretch.prompt({params.prompt!r}, {params.length - stretch.WRITTEN})  # bytes
 alibi, rope, yarn = stretch.load("alibi"), stretch.load("rope"), stretch.load("rope")
 scaled = posenc.create("yarn", d_head=32, factor={factor!r}, trained_length={TRAINED}, layout="interleaved")  # as trained
 posenc.replace_encoding(yarn, scaled)

@@ -36,20 +36,20 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    omega = frequencies.rotary(asked.d_model + asked.d_model % 2, asked.base).values
-    python = _python(asked)
+def data(params: Parameters) -> Data:
+    omega = frequencies.rotary(params.d_model + params.d_model % 2, params.base).values
+    python = _python(params)
     return Data({"table": run(python)["table"], "omega": omega}, python)
 
 
-def _python(asked: Parameters) -> str:
-    sizes = f"{asked.length}, {asked.d_model}"
-    if asked.layout == "interleaved":
-        line = f"table = posenc.sinusoidal_table({sizes}, base={asked.base!r}, dtype=torch.{asked.dtype})"
+def _python(params: Parameters) -> str:
+    sizes = f"{params.length}, {params.d_model}"
+    if params.layout == "interleaved":
+        line = f"table = posenc.sinusoidal_table({sizes}, base={params.base!r}, dtype=torch.{params.dtype})"
         return f"import torch\nimport posenc\n\n{line}"
     return f"""import torch
 import posenc
 
-encoding = posenc.create("sinusoidal", d_model={asked.d_model}, base={asked.base!r}, layout="{asked.layout}")
-x = torch.zeros(1, {sizes}, dtype=torch.{asked.dtype})
-table = encoding.embed(x, posenc.Positions.arange(1, {asked.length}))[0]"""
+encoding = posenc.create("sinusoidal", d_model={params.d_model}, base={params.base!r}, layout="{params.layout}")
+x = torch.zeros(1, {sizes}, dtype=torch.{params.dtype})
+table = encoding.embed(x, posenc.Positions.arange(1, {params.length}))[0]"""

@@ -34,18 +34,18 @@ EXPORTED = tuple(
 ARRAYS = ("orders", "score", "epsilon", "left_out")
 
 
-def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence)
-    program = _program(asked, words)
+def data(params: Parameters) -> Data:
+    words = words_of(params.sentence)
+    program = _program(params, words)
     here = run(program)
     facts: dict[str, Any] = {"words": words, "output_difference": float((here["exact"][-1] - here["library"]).abs().max())}
     return Data({name: here[name] for name in ARRAYS}, program, facts)
 
 
-def _program(asked: Parameters, words: tuple[str, ...]) -> str:
+def _program(params: Parameters, words: tuple[str, ...]) -> str:
     d = D_MODEL
     return f"""\
-{terms.setup(asked, words)}
+{terms.setup(params, words)}
 def score_of(a, b):
     return (a @ w_q) @ (b @ w_k).T / {d} ** 0.5
 

@@ -68,11 +68,11 @@ ARRAYS = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    words = words_of(asked.sentence)
-    program = _program(asked, words)
+def data(params: Parameters) -> Data:
+    words = words_of(params.sentence)
+    program = _program(params, words)
     here = run(program)
-    unmoved = run(_program(asked.model_copy(update={"shift": 0}), words)) if asked.shift else here
+    unmoved = run(_program(params.model_copy(update={"shift": 0}), words)) if params.shift else here
     stages: list[dict[str, Any]] = [
         {
             "moved": (terms - before).abs().amax(dim=(1, 2)).tolist(),
@@ -92,15 +92,15 @@ def along_diagonals(term: torch.Tensor) -> float:
     return max(float(diagonal.max() - diagonal.min()) for diagonal in diagonals)
 
 
-def setup(asked: Parameters, words: tuple[str, ...]) -> str:
+def setup(params: Parameters, words: tuple[str, ...]) -> str:
     """The lines that make words, positions and projections, and what is projected."""
     d = D_MODEL
-    weights = f"drawn(3, {d}, {d})" if asked.projection == "drawn" else f"torch.eye({d}).double().expand(3, {d}, {d})"
+    weights = f"drawn(3, {d}, {d})" if params.projection == "drawn" else f"torch.eye({d}).double().expand(3, {d}, {d})"
     return f"""\
 import torch
 import posenc
 
-random = torch.Generator().manual_seed({asked.seed})
+random = torch.Generator().manual_seed({params.seed})
 
 def drawn(*shape):
     return torch.randn(shape, generator=random, dtype=torch.float64).mul(7).round() / 10  # one decimal
@@ -110,19 +110,19 @@ vector = {{word: drawn({d}) for word in dict.fromkeys(words)}}
 x = torch.stack([vector[word] for word in words])
 u, v = drawn(2, {d})
 w_q, w_k, w_r = {weights}
-at = posenc.Positions.arange(1, {len(words)}, start={asked.shift})
+at = posenc.Positions.arange(1, {len(words)}, start={params.shift})
 
 # sinusoidal positions, added to the words
-p = posenc.sinusoidal_table({len(words)}, {d}, base={asked.base!r}, start={asked.shift}, dtype=torch.float64)
+p = posenc.sinusoidal_table({len(words)}, {d}, base={params.base!r}, start={params.shift}, dtype=torch.float64)
 q_x, q_p, k_x, k_p = x @ w_q, p @ w_q, x @ w_k, p @ w_k
-both = posenc.create("sinusoidal", d_model={d}, base={asked.base!r}).embed(x[None], at)[0]
+both = posenc.create("sinusoidal", d_model={d}, base={params.base!r}).embed(x[None], at)[0]
 """
 
 
-def _program(asked: Parameters, words: tuple[str, ...]) -> str:
-    d, t, base = D_MODEL, len(words), asked.base
+def _program(params: Parameters, words: tuple[str, ...]) -> str:
+    d, t, base = D_MODEL, len(words), params.base
     return f"""\
-{setup(asked, words)}absolute = torch.stack([q_x @ k_x.T, q_x @ k_p.T, q_p @ k_x.T, q_p @ k_p.T]) / {d} ** 0.5
+{setup(params, words)}absolute = torch.stack([q_x @ k_x.T, q_x @ k_p.T, q_p @ k_x.T, q_p @ k_p.T]) / {d} ** 0.5
 
 # Transformer-XL: distances instead of positions
 encoding = posenc.create("transformer_xl", d_model={d}, n_heads=1, base={base!r}).double().requires_grad_(False)

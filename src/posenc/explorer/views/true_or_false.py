@@ -25,11 +25,11 @@ class Parameters(Base):
     claim: Id = next(iter(LEDGER))
 
 
-EXPORTED = tuple(Parameters(claim=one) for one in LEDGER)
+EXPORTED = tuple(Parameters(claim=identifier) for identifier in LEDGER)
 
 
-def data(asked: Parameters) -> Data:
-    claim = LEDGER[asked.claim]
+def data(params: Parameters) -> Data:
+    claim = LEDGER[params.claim]
     evidence = claim.check()
     about = {
         "words": claim.words.as_dict(),
@@ -37,13 +37,13 @@ def data(asked: Parameters) -> Data:
         "verdict_words": evidence.verdict.words.as_dict(),
         "value": evidence.value.as_dict(),
     }
-    return Data({"numbers": evidence.flat()}, _python(asked), {"claim": about, "ids": list(LEDGER)})
+    return Data({"numbers": evidence.flat()}, _python(params), {"claim": about, "ids": list(LEDGER)})
 
 
-def _python(asked: Parameters) -> str:
+def _python(params: Parameters) -> str:
     return f"""from posenc.learn.claims import LEDGER
 
-claim = LEDGER["{asked.claim}"]
+claim = LEDGER["{params.claim}"]
 evidence = claim.check()
 numbers = evidence.flat()
 print(claim.words.en, evidence.verdict, evidence.value.en, sep="\\n")"""

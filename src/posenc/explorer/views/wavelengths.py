@@ -86,31 +86,31 @@ EXPORTED = (
 )
 
 
-def data(asked: Parameters) -> Data:
-    if asked.config.strip():
-        return _of_model(asked)
-    made = frequencies.rotary(asked.d_model, asked.base)
-    sizes = f"{asked.d_model}, {asked.length}, base={asked.base!r}"
+def data(params: Parameters) -> Data:
+    if params.config.strip():
+        return _of_model(params)
+    rotary = frequencies.rotary(params.d_model, params.base)
+    sizes = f"{params.d_model}, {params.length}, base={params.base!r}"
     python = f"""import math
 import torch
 import posenc
 
-omega = torch.tensor(posenc.frequencies.rotary({asked.d_model}, base={asked.base!r}), dtype=torch.float64)
+omega = torch.tensor(posenc.frequencies.rotary({params.d_model}, base={params.base!r}), dtype=torch.float64)
 wavelength = 2 * math.pi / omega
-sine_at_end = (omega * {asked.length}).sin()
+sine_at_end = (omega * {params.length}).sin()
 unfinished = posenc.measures.unfinished_pairs({sizes})"""
-    return _answer(made, asked.length, python, {})
+    return _answer(rotary, params.length, python, {})
 
 
-def _of_model(asked: Parameters) -> Data:
+def _of_model(params: Parameters) -> Data:
     """Reads the configuration. Any error of a family's reader becomes Refused with a readable message."""
     try:
-        config = source.parsed(asked.config.encode(), "config")
-        path, spec, number, rotation = _turning(spec_of(config), asked.layer)
-        length = min(spec.trained_length or asked.length, LONGEST)
+        config = source.parsed(params.config.encode(), "config")
+        path, spec, number, rotation = _turning(spec_of(config), params.layer)
+        length = min(spec.trained_length or params.length, LONGEST)
         if rotation.width > 2 * MOST_PAIRS:
             raise Refused(f"config: {rotation.width} channels that turn are more than the {2 * MOST_PAIRS} drawn here")
-        made = rotation.frequencies().at_length(length)
+        turning = rotation.frequencies().at_length(length)
     except ValueError:
         raise
     except Exception as error:
@@ -122,42 +122,42 @@ import torch
 import posenc
 
 config = json.loads(r"""
-{asked.config.strip()}
+{params.config.strip()}
 """)
 spec = posenc.read_config(config){part}
-rotation = spec.layer({asked.layer}).uses[{number}].rotation
-made = rotation.frequencies().at_length({length})
-print(made)  # with where they came from
-omega = torch.tensor(made, dtype=torch.float64)
+rotation = spec.layer({params.layer}).uses[{number}].rotation
+turning = rotation.frequencies().at_length({length})
+print(turning)  # with where they came from
+omega = torch.tensor(turning, dtype=torch.float64)
 wavelength = 2 * math.pi / omega.abs()
 sine_at_end = (omega * {length}).sin()
 unfinished = (wavelength > {length}).sum()'''
     more = {}
     plain = frequencies.rotary(rotation.width, rotation.base)
-    if len(plain) == len(made) and plain.values != made.values:
+    if len(plain) == len(turning) and plain.values != turning.values:
         more["original"] = torch.tensor(plain, dtype=torch.float64)
         python += "\noriginal = torch.tensor(posenc.frequencies.rotary(rotation.width, rotation.base), dtype=torch.float64)"
-    layer = spec.layers[asked.layer]
+    layer = spec.layers[params.layer]
     model = {
         "family": spec.family,
         "part": path,
-        "layer": asked.layer,
+        "layer": params.layer,
         "n_layers": len(spec.layers),
         "kind": layer.kind,
         "window": layer.window,
         "trained": spec.trained_length,
         "base": rotation.base,
         "width": rotation.width,
-        "values_from": made.values_from,
-        "cos_sin_scale": made.cos_sin_scale,
+        "values_from": turning.values_from,
+        "cos_sin_scale": turning.cos_sin_scale,
         "trained_length": dict(rotation.parameters).get("trained_length"),
     }
-    return _answer(made, length, python, {"model": model}, **more)
+    return _answer(turning, length, python, {"model": model}, **more)
 
 
 def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, Rotation]:
     """The rotary encoding of that layer, in the text part if there is one. Raises Refused if there is none."""
-    parts = sorted(((path, part) for path, part in whole.walk() if part.layers), key=lambda one: "text" not in one[0])
+    parts = sorted(((path, part) for path, part in whole.walk() if part.layers), key=lambda pair: "text" not in pair[0])
     if not parts:
         raise Refused(f"config: {whole.family} has no attention layers")
     for path, part in parts:
@@ -174,8 +174,8 @@ def _turning(whole: PositionSpec, layer: int) -> tuple[str, PositionSpec, int, R
     )
 
 
-def _answer(made: Frequencies, length: int, python: str, facts: dict[str, Any], **more: Tensor) -> Data:
-    omega = torch.tensor(made, dtype=torch.float64)
+def _answer(omegas: Frequencies, length: int, python: str, facts: dict[str, Any], **more: Tensor) -> Data:
+    omega = torch.tensor(omegas, dtype=torch.float64)
     wavelength = 2 * math.pi / omega.abs()
     about = {"length": length, "unfinished": int(((wavelength > length) & (omega != 0)).sum()), "examples": EXAMPLES}
     return Data(

@@ -224,12 +224,12 @@ EXPORTED = tuple(Parameters(bug=name) for name in BUGS)
 ARRAYS = ("right", "wrong", "right_hands", "wrong_hands")
 
 
-def data(asked: Parameters) -> Data:
-    bug = BUGS[asked.bug]
+def data(params: Parameters) -> Data:
+    bug = BUGS[params.bug]
     python = (SETUP + bug.python).rstrip() + "\n"
-    made = run(python)
-    right, wrong = made["right"].nan_to_num(), made["wrong"].nan_to_num()
-    seen = ~made["wrong"].isnan()
+    variables = run(python)
+    right, wrong = variables["right"].nan_to_num(), variables["wrong"].nan_to_num()
+    seen = ~variables["wrong"].isnan()
     apart = (right - wrong)[seen].abs()
     facts = {
         **{name: getattr(bug, name).as_dict() for name in ("head", "hands", "what", "mend")},
@@ -238,4 +238,4 @@ def data(asked: Parameters) -> Data:
         "largest": float(apart.max()),
         "moved": float(((right - wrong).abs().sum(-1) / 2)[seen.any(-1)].mean()),  # of each row's attention
     }
-    return Data({name: made[name] for name in ARRAYS}, python, facts)
+    return Data({name: variables[name] for name in ARRAYS}, python, facts)

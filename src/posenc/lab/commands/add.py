@@ -132,22 +132,22 @@ def usual_folder(command: str) -> str:
     return f"lab-{Path(words[3]).stem}" if words[1:3] == ["lab", "run"] and len(words) > 3 else "posenc-compare"
 
 
-def read_user_file(given: str) -> tuple[str, str]:
+def read_user_file(reference: str) -> tuple[str, str]:
     """The name of the encoding or task in the comparison, without folders, and the text of its file."""
     from posenc.lab import user_file
     from posenc.lab.experiment.arm import RANDOMIZED
     from posenc.lab.tasks import LINES
 
-    file, _, name = (given, "", "") if given.endswith(LINES) else given.rpartition(":")
+    file, _, name = (reference, "", "") if reference.endswith(LINES) else reference.rpartition(":")
     path = Path(file)
-    if not given.endswith(LINES) and not (file.endswith(".py") and name.removesuffix(RANDOMIZED).isidentifier()):
+    if not reference.endswith(LINES) and not (file.endswith(".py") and name.removesuffix(RANDOMIZED).isidentifier()):
         raise typer.BadParameter(
-            f"expected a file and a class such as my_encoding.py:MyEncoding, or a file of JSON lines, got {given!r}",
+            f"expected a file and a class such as my_encoding.py:MyEncoding, or a file of JSON lines, got {reference!r}",
             param_hint="FILE.py:CLASS|FILE.jsonl",
         )
     if not path.is_file():
-        raise FileNotFoundError(f"{given}: there is no file {path}")
-    return f"{path.name}:{name}" if name else path.name, user_file.text_of(path, given)
+        raise FileNotFoundError(f"{reference}: there is no file {path}")
+    return f"{path.name}:{name}" if name else path.name, user_file.text_of(path, reference)
 
 
 def is_task(word: str, source: str, timeout: float) -> bool:
@@ -180,18 +180,18 @@ def asked_task(word: str, source: str, lengths: str) -> dict[str, Any]:
     """The settings of a task. Raises BadParameter for lengths that are no numbers."""
     from posenc.lab.tasks import LINES
 
-    given: dict[str, Any] = {"name": word, "source": source}
+    settings: dict[str, Any] = {"name": word, "source": source}
     if not lengths and word.endswith(LINES):
         raise typer.BadParameter(
             "is needed: the bytes of prompts, such as 16,32,64, the trained one first", param_hint="--lengths"
         )
     if not lengths:
-        return given
+        return settings
     try:
-        numbers = tuple(int(one) for one in lengths.split(","))
+        numbers = tuple(int(number) for number in lengths.split(","))
     except ValueError:
         raise typer.BadParameter(f"expected numbers such as 16,32,64, got {lengths!r}", param_hint="--lengths") from None
-    return {**given, "length": numbers[0], "lengths": numbers}
+    return {**settings, "length": numbers[0], "lengths": numbers}
 
 
 def add_task(
@@ -244,7 +244,7 @@ def with_one_task_more(experiment: Experiment, task: Task, steps: int | None) ->
 
     training = experiment.tasks[0].training
     plan = TaskPlan(task=task, training=training.model_copy(update={"steps": steps or training.steps}))
-    others = [one for one in experiment.tasks if one.task.name != task.name]
+    others = [other for other in experiment.tasks if other.task.name != task.name]
     return Experiment.model_validate(experiment.model_copy(update={"tasks": (*others, plan)}).model_dump(mode="json"))
 
 

@@ -30,9 +30,9 @@ INTERVAL, MORE = say("95 % interval"), say("and {more} more, in the report")
 STYLES = {"stays": COLOURS["flat"], "fades": COLOURS["fades"], "breaks": COLOURS["breaks"]}
 
 
-def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
-    task, said = main_task(found), found["answer"]
-    rows = said["rows"]
+def show(findings: Mapping[str, Any], console: Console, language: Language) -> None:
+    task, verdict = main_task(findings), findings["answer"]
+    rows = verdict["rows"]
     values = [mean for row in rows for mean in row["means"] if mean is not None]
     low, high = (0.0, 1.0) if task["measure"] == "exact" else (min(values, default=0.0), max(values, default=1.0))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
@@ -46,11 +46,11 @@ def show(found: Mapping[str, Any], console: Console, language: Language) -> None
         near, far = (written(task["measure"], row["means"][n]) for n in (home, -1))
         between = "–".join(written(task["measure"], end) for end in row["interval"] or ())
         table.add_row(row["name"][language], sparkline(row["means"], low, high), near, far, between, word)
-    console.print(Wrapped(caption(found, task).in_language(language), "bold"))
+    console.print(Wrapped(caption(findings, task).in_language(language), "bold"))
     console.print(Group(table, *(Text(line, "dim") for line in _below(task, rows, language))))
     console.print()
     for sentence in ("can", "cannot", "next"):
-        console.print(Wrapped(said[sentence][language]))
+        console.print(Wrapped(verdict[sentence][language]))
 
 
 def _below(task: Mapping[str, Any], rows: Sequence[Any], language: Language) -> list[str]:
@@ -58,14 +58,14 @@ def _below(task: Mapping[str, Any], rows: Sequence[Any], language: Language) -> 
     return [*more, *reasons(task)]
 
 
-def caption(found: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
+def caption(findings: Mapping[str, Any], task: Mapping[str, Any]) -> Words:
     """What was measured: the task, the unit of the scores, the lengths and the seeds."""
     return TITLE.filled(
         task=Words(**task["title"]),
         unit=UNITS[task["measure"]],
         home=task["length"],
         of=Words(**task["unit"]),
-        seeds=seeds_to_rank(found),
+        seeds=seeds_to_rank(findings),
     )
 
 

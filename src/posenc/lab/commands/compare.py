@@ -114,7 +114,7 @@ def chosen(preset: Experiment, encodings: str | None, seed: int, budget: float |
     if budget is not None or steps is not None:
         changes["budget"], count = budget, steps or STEPS
         trained = (plan.training.model_copy(update={"steps": count}) for plan in tasks)
-        tasks = tuple(plan.model_copy(update={"training": one}) for plan, one in zip(tasks, trained, strict=True))
+        tasks = tuple(plan.model_copy(update={"training": training}) for plan, training in zip(tasks, trained, strict=True))
     changes["tasks"] = tasks
     return Experiment.model_validate(preset.model_copy(update=changes).model_dump())
 
@@ -134,6 +134,6 @@ def source(word: str) -> str:
 
 def repeat(encodings: str | None, seed: int, text: Path | None) -> str:
     """The command that repeats the training on any machine. It gives steps, because the time depends on the machine."""
-    given = ["--encodings", encodings] if encodings else []
+    options = ["--encodings", encodings] if encodings else []
     read = ["--text", text.resolve().name] if text else []
-    return shlex.join(["posenc", "compare", *given]) + " --steps {steps} " + shlex.join(["--seed", str(seed), *read])
+    return shlex.join(["posenc", "compare", *options]) + " --steps {steps} " + shlex.join(["--seed", str(seed), *read])

@@ -89,19 +89,19 @@ def lines(folder: Folder, manifest: dict[str, Any]) -> list[Line]:
     database, scores = folder.connect(), dict[tuple[str, str], dict[int, float]]()
     for key, kind, length, value in database.sql(SCORES).fetchall():
         scores.setdefault((key, kind), {})[length] = value
-    asked = database.sql("SELECT key, task, encoding, seed, oracle, failed, seconds_training FROM trials").fetchall()
+    rows = database.sql("SELECT key, task, encoding, seed, oracle, failed, seconds_training FROM trials").fetchall()
     measures = {plan["task"]["name"]: tasks.class_of(plan["task"]).measure for plan in manifest["experiment"]["tasks"]}
-    found = {
+    lines_of_trials = {
         (task, encoding, seed, oracle): Line(
             key, task, encoding, seed, oracle, failed, seconds, scores.get((key, measures[task]), {})
         )
-        for key, task, encoding, seed, oracle, failed, seconds in asked
+        for key, task, encoding, seed, oracle, failed, seconds in rows
     }
     wanted = {
         (trial.task.name, trial.encoding, trial.seed, trial.oracle): key
         for key, trial in expected(Experiment.model_validate(manifest["experiment"]), manifest).items()
     }
-    return [found.get(one) or _missing(folder, key, one) for one, key in wanted.items()]
+    return [lines_of_trials.get(words) or _missing(folder, key, words) for words, key in wanted.items()]
 
 
 def _missing(folder: Folder, key: str, named: tuple[str, str, int, bool]) -> Line:

@@ -107,8 +107,8 @@ def trials(path: Path) -> list[dict[str, Any]]:
 
 
 def as_data(line: Line) -> dict[str, Any]:
-    said = {name: getattr(line, name) for name in ("key", "task", "encoding", "seed", "oracle", "state", "seconds")}
-    return {**said, "scores": {str(length): value for length, value in line.scores.items()}}
+    fields = {name: getattr(line, name) for name in ("key", "task", "encoding", "seed", "oracle", "state", "seconds")}
+    return {**fields, "scores": {str(length): value for length, value in line.scores.items()}}
 
 
 def _show_choice(described: dict[str, Any], language: Language, console: Console) -> None:
@@ -116,24 +116,24 @@ def _show_choice(described: dict[str, Any], language: Language, console: Console
     from posenc.terminal.wrapped import Wrapped
 
     table = _table(PRESETS, language, range(1, 6))
-    for one in described["presets"]:
+    for preset in described["presets"]:
         table.add_row(
-            f"[bold]{one['name']}[/bold]",
-            str(len(one["encodings"])),
-            str(len(one["tasks"])),
-            str(one["seeds"]),
-            str(one["trials"]),
-            amount(one["tokens"]) if one["budget"] is None else f"{one['budget']:g} s",
-            Wrapped(one["about"][language]),
+            f"[bold]{preset['name']}[/bold]",
+            str(len(preset["encodings"])),
+            str(len(preset["tasks"])),
+            str(preset["seeds"]),
+            str(preset["trials"]),
+            amount(preset["tokens"]) if preset["budget"] is None else f"{preset['budget']:g} s",
+            Wrapped(preset["about"][language]),
         )
     console.print(table)
     table = _table(TASKS, language)
-    for one in described["tasks"]:
+    for preset in described["tasks"]:
         table.add_row(
-            f"[bold]{one['name']}[/bold]",
-            Wrapped(one["title"][language]),
-            Wrapped(UNIT[one["measure"]].in_language(language)),
-            Wrapped(one["unit"][language]),
+            f"[bold]{preset['name']}[/bold]",
+            Wrapped(preset["title"][language]),
+            Wrapped(UNIT[preset["measure"]].in_language(language)),
+            Wrapped(preset["unit"][language]),
         )
     console.print(table)
 
@@ -142,11 +142,11 @@ def _show_trials(described: dict[str, Any], language: Language, console: Console
     from posenc.terminal.wrapped import Wrapped
 
     table = _table(TRIALS, language, [2], fixed=[2, 3])
-    for one in described["trials"]:
-        words = f"{one['task']} {one['encoding']} seed\u00a0{one['seed']}{' oracle' * one['oracle']}"
-        scores = "  ".join(f"{length}:\u00a0{value:.2f}" for length, value in one["scores"].items())
-        minutes = "" if one["seconds"] is None else f"{one['seconds'] / 60:.1f}"
-        table.add_row(Wrapped(words), Wrapped(scores if one["scores"] else one["state"]), minutes, (one["key"] or "")[:8])
+    for t in described["trials"]:
+        words = f"{t['task']} {t['encoding']} seed\u00a0{t['seed']}{' oracle' * t['oracle']}"
+        scores = "  ".join(f"{length}:\u00a0{value:.2f}" for length, value in t["scores"].items())
+        minutes = "" if t["seconds"] is None else f"{t['seconds'] / 60:.1f}"
+        table.add_row(Wrapped(words), Wrapped(scores if t["scores"] else t["state"]), minutes, (t["key"] or "")[:8])
     console.print(table)
 
 

@@ -49,7 +49,7 @@ class State:
     """The state of the sweep, updated by every message."""
 
     def __init__(self, experiment: Experiment) -> None:
-        self.total, self.done, self.found = 0, 0, 0
+        self.total, self.done, self.reused = 0, 0, 0
         self.left: float | None = None
         self.tasks = [plan.task.name for plan in experiment.tasks]
         self.wanted, self.ended = dict.fromkeys(self.tasks, 0), dict.fromkeys(self.tasks, 0)
@@ -78,22 +78,22 @@ class State:
         self.running.pop(trial, None)
         self.ended[trial.task.name] += 1
         if update.what == "found":
-            self.found += 1
+            self.reused += 1
             return ""
-        said = f"{'failed' if update.what == 'failed' else 'diverged'}: {update.line}" if update.line else scored(update)
-        self.last[trial.task.name] = f"{short(trial)}{said and ': ' + said}"
-        return f"{self.done} of {self.total}  {name}{said and ': ' + said}" + f"  {self.clock()}".rstrip()
+        outcome = f"{'failed' if update.what == 'failed' else 'diverged'}: {update.line}" if update.line else scored(update)
+        self.last[trial.task.name] = f"{short(trial)}{outcome and ': ' + outcome}"
+        return f"{self.done} of {self.total}  {name}{outcome and ': ' + outcome}" + f"  {self.clock()}".rstrip()
 
     def beginning(self) -> str:
         """The first line: how many trials were found."""
         if self.began:
             return ""
         self.began = True
-        return f"{self.found} of {self.total} trials found, {self.total - self.found} to run"
+        return f"{self.reused} of {self.total} trials found, {self.total - self.reused} to run"
 
     def once(self, what: str) -> str:
-        said, self.stage = self.stage == what, what
-        return "" if said else what
+        repeated, self.stage = self.stage == what, what
+        return "" if repeated else what
 
     def clock(self) -> str:
         return "" if self.left is None else clock(self.left)

@@ -28,14 +28,14 @@ class Column(NamedTuple):
     cell: Callable[[str], Text]
 
 
-def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
+def show(findings: Mapping[str, Any], console: Console, language: Language) -> None:
     """One table if it fits the width, otherwise several."""
-    names = list(dict.fromkeys(arm["name"] for task in found["tasks"] for arm in task["arms"]))
+    names = list(dict.fromkeys(arm["name"] for task in findings["tasks"] for arm in task["arms"]))
     groups = []
-    if found["properties"]:
-        groups += [_order(found["properties"], language), _exact(found["properties"]["rows"], language)]
-    if found["cost"]:
-        groups.append(_cost(found["cost"]["rows"], language))
+    if findings["properties"]:
+        groups += [_order(findings["properties"], language), _exact(findings["properties"]["rows"], language)]
+    if findings["cost"]:
+        groups.append(_cost(findings["cost"]["rows"], language))
     for columns in _fitting(groups, console.width):
         console.print(_table(columns, names, language))
         console.print()
@@ -107,8 +107,8 @@ def _holds(difference: float, language: Language) -> Text:
 def largest(row: Row, language: Language) -> str:
     """The largest position, prefixed by 0 if positions may not be negative."""
     top = row["largest_position"]
-    said = say("any").in_language(language) if top is None else str(top)
-    return f"0…{said}" if row["from_zero"] else said
+    largest_position = say("any").in_language(language) if top is None else str(top)
+    return f"0…{largest_position}" if row["from_zero"] else largest_position
 
 
 def _cost(rows: Mapping[str, Row], language: Language) -> list[Column]:

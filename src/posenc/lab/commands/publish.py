@@ -34,9 +34,9 @@ def command(
 
         results, manifest = opened(folder, "DIR")
         with new_folder(out, folder) as place:
-            found = findings(folder)
-            names = publish(results, found, place, author)
-            write(found, place / "report")
-            write_paper(found, next(reversed(manifest["experiment"]["sources"]), None), place / "report")
+            data = findings(folder)
+            names = publish(results, data, place, author)
+            write(data, place / "report")
+            write_paper(data, next(reversed(manifest["experiment"]["sources"]), None), place / "report")
     typer.echo(f"{out}: {', '.join([*names, 'report'])}")
-    typer.echo(f"posenc lab repeat {first_trial(found)} --in {out}")
+    typer.echo(f"posenc lab repeat {first_trial(data)} --in {out}")

@@ -56,12 +56,12 @@ def command(
         from posenc.lab.run.verify import Kept
 
         results, line, record = stored(trial, folder)
-        asked = Trial.model_validate(record.about["trial"])
-        kept = Kept(asked, record, fingerprint(asked))
+        repeated = Trial.model_validate(record.about["trial"])
+        kept = Kept(repeated, record, fingerprint(repeated))
         rerun = run_again(results.path, kept, text)
         if rerun.record is None:
             raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
-        measure = asked.task.measure
+        measure = repeated.task.measure
         if tolerance is None:
             allowed = as_the_seeds_differ([record, *other_seeds(results, line)], measure)
         else:
@@ -75,22 +75,22 @@ def command(
     remedy = how_to_decide(rerun, same_code, again) if verdict == "undecided" else None
     if as_json:
         described = [{**score._asdict(), "within": rerun.equal or score.within} for score in scores]
-        found = {
+        report = {
             "key": kept.key,
             "measure": measure,
             "verdict": verdict,
             "bit_for_bit": rerun.equal,
             "same": verdict in ("same bits", "within tolerance"),
             "same_code": same_code,
-            "surroundings": [one._asdict() for one in rerun.around],
+            "surroundings": [surrounding._asdict() for surrounding in rerun.around],
             "to_decide": remedy,
         }
-        finite = json.loads(json.dumps({**found, "scores": described}), parse_constant=lambda _: None)
+        finite = json.loads(json.dumps({**report, "scores": described}), parse_constant=lambda _: None)
         typer.echo(json.dumps(finite, indent=1, allow_nan=False))
     else:
         show(str(line), scores, measure)
         show_surroundings(rerun, same_code)
-    typer.echo(f"posenc: {line}: {said(verdict, scores, measure, rerun, same_code)}", err=True)
+    typer.echo(f"posenc: {line}: {verdict_line(verdict, scores, measure, rerun, same_code)}", err=True)
     if remedy is not None:
         typer.echo(f"posenc: to decide, {remedy}", err=True)
     raise typer.Exit(EXIT_CODES[verdict])
@@ -117,7 +117,7 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
     with bar(Console(stderr=True, highlight=False, emoji=False)) as progress:
         number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
 
-        def share(one: Any, done: float) -> None:
+        def share(kept_trial: Any, done: float) -> None:
             if progress is not None and number is not None:
                 progress.update(number, completed=done)
 
@@ -126,11 +126,11 @@ def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
     return rerun
 
 
-def said(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun, same_code: bool) -> str:
+def verdict_line(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun, same_code: bool) -> str:
     """The verdict in one line, with its reason."""
     if verdict == "same bits":
         return "equal bit for bit to the record, or to a reference of this folder"
-    other = "; ".join(str(one) for one in rerun.around if one.rounds)
+    other = "; ".join(str(surrounding) for surrounding in rerun.around if surrounding.rounds)
     rounding = f"may be rounding: {other}" if other else f"is no rounding: {WHAT_ROUNDS} are those of the record"
     code = "" if same_code else "; the code has changed since"
     if verdict == "within tolerance":
@@ -145,12 +145,12 @@ def largest(scores: list[Score], measure: str) -> str:
     if not scores:
         return ""
     unit = " bits" if measure == "bits" else " of the exact match"
-    one = max(scores, key=lambda score: (not score.within, abs(score.difference)))
-    if math.isnan(one.difference):
-        return f"one of the two trainings has no score at length {one.length}"
-    where = f"at length {one.length}{f' ({one.change})' if one.change else ''}"
-    size = f"{abs(one.difference):.2g}{unit} {where}, where {one.allowed:.2g} is allowed"
-    return f"the largest difference is {size}" if one.within else f"differs by {size}"
+    score = max(scores, key=lambda score: (not score.within, abs(score.difference)))
+    if math.isnan(score.difference):
+        return f"one of the two trainings has no score at length {score.length}"
+    where = f"at length {score.length}{f' ({score.change})' if score.change else ''}"
+    size = f"{abs(score.difference):.2g}{unit} {where}, where {score.allowed:.2g} is allowed"
+    return f"the largest difference is {size}" if score.within else f"differs by {size}"
 
 
 def how_to_decide(rerun: Rerun, same_code: bool, again: str) -> str:
@@ -200,9 +200,7 @@ def show_surroundings(rerun: Rerun, same_code: bool) -> None:
 
     code, today = rerun.kept.old, rerun.kept.today
     today += " (the same numbers)" * (same_code and code != today)
-    rows = [
-        (one.name, one.stored or "not recorded", one.here or "", one.stored is None or one.alike) for one in rerun.around
-    ]
+    rows = [(s.name, s.stored or "not recorded", s.here or "", s.stored is None or s.alike) for s in rerun.around]
     rows.append(("code", code, today, same_code))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("decides the bits", "stored", "here"):

@@ -54,15 +54,15 @@ def conclude_ladder(path: Path, language: Language) -> None:
     if len(folders) < 2:
         raise ValueError(f"{path}: expected a folder of posenc lab for every rung, found {len(folders)}")
     scales = [Scale(folder.name, findings(folder)) for folder in folders]
-    found = ladder(sorted(scales, key=lambda scale: (scale.found["size"]["d_model"], scale.task["training"]["steps"])))
+    digest = ladder(sorted(scales, key=lambda scale: (scale.findings["size"]["d_model"], scale.task["training"]["steps"])))
     out = path / "report"
     out.mkdir(exist_ok=True)
-    files.write(out / "ladder.json", json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False))
-    for name, drawn in ladder_pictures(found).items():
+    files.write(out / "ladder.json", json.dumps(digest, ensure_ascii=False, indent=1, allow_nan=False))
+    for name, drawn in ladder_pictures(digest).items():
         files.write(out / name, drawn)
-    for name, one in (("ladder.md", "en"), ("ladder.zh-CN.md", "zh")):
-        files.write(out / name, ladder_report(found, one))  # type: ignore[arg-type]
-    typer.echo(ladder_report(found, language))
+    for name, report_language in (("ladder.md", "en"), ("ladder.zh-CN.md", "zh")):
+        files.write(out / name, ladder_report(digest, report_language))  # type: ignore[arg-type]
+    typer.echo(ladder_report(digest, language))
 
 
 def conclude(
@@ -81,26 +81,26 @@ def conclude(
     folder, _ = opened(path, "DIR")
     warn_of_damage(folder)
     page = out / "index.html"
-    found = None if anew or not page.exists() else findings_cache.recall(folder.path)
-    if found is None:
+    data = None if anew or not page.exists() else findings_cache.recall(folder.path)
+    if data is None:
         from posenc.lab.findings.assemble import findings  # importing takes about a second
         from posenc.lab.report import write
 
-        found = findings(folder.path)
-        write(found, out)
+        data = findings(folder.path)
+        write(data, out)
         if out.parent == folder.path:
-            findings_cache.remember(folder.path, found)
+            findings_cache.remember(folder.path, data)
     if as_json:
-        json.dump(found, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
+        json.dump(data, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
         print()
     else:
         console = Console(highlight=False, emoji=False)
-        (show or table.show)(found, console, language)
+        (show or table.show)(data, console, language)
         others = say("and {others} other files", others=len(list(out.iterdir())) - 1)
         console.print(f"{page} {others.in_language(language)}", style="bold", soft_wrap=True, markup=False)
-    absent = list(table.missing(found, language))
+    absent = list(table.missing(data, language))
     if absent:
-        typer.echo(f"posenc: {len(absent)} of {found['trials']['expected']} trials gave no result:", err=True)
+        typer.echo(f"posenc: {len(absent)} of {data['trials']['expected']} trials gave no result:", err=True)
         for line in [*absent[:MOST_LISTED], *["…"] * (len(absent) > MOST_LISTED)]:
             typer.echo(f"  {line}", err=True)
-    return found
+    return data

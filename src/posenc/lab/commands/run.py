@@ -167,7 +167,7 @@ def command(
         raise typer.BadParameter(f"is for --engine ray; got --engine {engine.value}", param_hint="--address")
     if resume and preset is not None:
         raise typer.BadParameter(f"takes the experiment from --out; leave {preset!r} out", param_hint="--resume")
-    wanted = resumed(out) if resume else asked(preset, out)
+    wanted = resumed(out) if resume else new_run(preset, out)
     carry_out(
         replace(
             wanted,
@@ -185,7 +185,7 @@ def command(
     )
 
 
-def asked(preset: str | None, out: Path | None) -> Wanted:
+def new_run(preset: str | None, out: Path | None) -> Wanted:
     from posenc.lab.experiment import PRESETS, read_experiment
 
     if preset is None:
@@ -311,10 +311,10 @@ def enter(wanted: Wanted) -> Folder:
     if manifest is None:
         return folder
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
-    asked = experiment.model_dump(mode="json")
-    differing = differences(manifest["experiment"], asked)
+    settings = experiment.model_dump(mode="json")
+    differing = differences(manifest["experiment"], settings)
     keys = list(expected(experiment, manifest)) if differing else manifest["keys"]
-    grows = set(manifest["keys"]) <= set(keys) and grown_alone(manifest["experiment"], asked)
+    grows = set(manifest["keys"]) <= set(keys) and grown_alone(manifest["experiment"], settings)
     if differing and not wanted.command and not grows:
         raise ValueError(
             f"--out: {wanted.out} holds another experiment, {manifest['experiment']['name']!r}: {', '.join(differing)}; "
@@ -327,7 +327,7 @@ def enter(wanted: Wanted) -> Folder:
             f"is {ours.source!r} ({ours.sha256[:12]}…); give the same text, or another --out"
         )
     if differing:
-        folder.put_experiment({**manifest, "experiment": asked, "keys": keys})
+        folder.put_experiment({**manifest, "experiment": settings, "keys": keys})
     return folder
 
 
@@ -338,28 +338,28 @@ def grown_alone(theirs: dict[str, Any], ours: dict[str, Any]) -> bool:
 
 def differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """Which settings of two experiments differ: `steps 12 instead of 13`, `other encodings`."""
-    said = list[str]()
+    lines = list[str]()
     for name in {**theirs, **ours}:
-        one, other = (given.get(name, DEFAULTS.get(name)) for given in (theirs, ours))
-        if one != other and name != "about":  # which the others imply
-            said += within(name, one, other) or [difference(name, one, other)]
-    return list(dict.fromkeys(said)) or ["other about"] * (theirs != ours)
+        ours_value, other = (settings.get(name, DEFAULTS.get(name)) for settings in (theirs, ours))
+        if ours_value != other and name != "about":  # which the others imply
+            lines += within(name, ours_value, other) or [difference(name, ours_value, other)]
+    return list(dict.fromkeys(lines)) or ["other about"] * (theirs != ours)
 
 
-def within(name: str, one: Any, other: Any) -> list[str]:
+def within(name: str, first: Any, other: Any) -> list[str]:
     """The settings that differ within one; empty if it is to be named as a whole."""
     if name in ("size", "task", "training"):
-        return differences(one, other)
-    if name != "tasks" or [plan["task"]["name"] for plan in one] != [plan["task"]["name"] for plan in other]:
+        return differences(first, other)
+    if name != "tasks" or [plan["task"]["name"] for plan in first] != [plan["task"]["name"] for plan in other]:
         return []
-    return [said for plan, plan_of_other in zip(one, other, strict=True) for said in differences(plan, plan_of_other)]
+    return [line for plan, plan_of_other in zip(first, other, strict=True) for line in differences(plan, plan_of_other)]
 
 
-def difference(name: str, one: Any, other: Any) -> str:
+def difference(name: str, first: Any, other: Any) -> str:
     """A setting that differs, with its two values if they are short."""
-    if isinstance(one, (dict, list)) or isinstance(other, (dict, list)) or len(f"{one}{other}") > 60:
+    if isinstance(first, (dict, list)) or isinstance(other, (dict, list)) or len(f"{first}{other}") > 60:
         return f"other {name}"
-    return f"{name} {shown(one)} instead of {shown(other)}"
+    return f"{name} {shown(first)} instead of {shown(other)}"
 
 
 def shown(value: Any) -> str:
@@ -438,7 +438,7 @@ def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
     others = others if outcome.others else ""
     diverged = f", {len(outcome.diverged)} diverged" if outcome.diverged else ""
     console.print(
-        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.found} found, {len(outcome.failed)} failed{diverged}, "
+        f"{called}: {number(outcome.ran, 'trial')} run, {outcome.reused} found, {len(outcome.failed)} failed{diverged}, "
         f"{outcome.seconds:.0f} s{others}",
         soft_wrap=True,
         markup=False,

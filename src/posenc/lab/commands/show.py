@@ -153,28 +153,28 @@ def _show(line: Line, described: dict[str, Any], console: Console) -> None:
             grid.add_row(f"[dim]{label}[/dim]", Wrapped(text))
     console.print(grid)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    kinds = [kind for kind in ("bits", "right", "exact") if any(kind in one for one in described["scores"])]
-    if tasks.class_of(trial["task"]).measure == "bits" and not any(one.get("exact") for one in described["scores"]):
+    kinds = [kind for kind in ("bits", "right", "exact") if any(kind in score for score in described["scores"])]
+    if tasks.class_of(trial["task"]).measure == "bits" and not any(score.get("exact") for score in described["scores"]):
         kinds = [kind for kind in kinds if kind != "exact"]
     for heading in ("frequencies", "targets", "length", "chance", *kinds, "items"):
         words = heading in ("frequencies", "targets")  # they wrap in a narrow terminal, numbers do not
         table.add_column(heading, justify="left" if words else "right", no_wrap=not words, min_width=len(heading))
-    for one in described["scores"]:
-        chance = described["chance"].get(str(one["length"]), math.nan)
-        values = ["" if one.get(kind) is None else f"{one[kind]:.3f}" for kind in kinds]
+    for row in described["scores"]:
+        chance = described["chance"].get(str(row["length"]), math.nan)
+        values = ["" if row.get(kind) is None else f"{row[kind]:.3f}" for kind in kinds]
         table.add_row(
-            one["change"] or "as trained", one["mode"], str(one["length"]), f"{chance:.3g}", *values, str(one["items"])
+            row["change"] or "as trained", row["mode"], str(row["length"]), f"{chance:.3g}", *values, str(row["items"])
         )
     if described["scores"]:
         console.print(table)
 
 
-def _ending(found: dict[str, Any]) -> str:
-    if found["fell"] is None:
+def _ending(ending: dict[str, Any]) -> str:
+    if ending["fell"] is None:
         return ""
-    change = f"the loss {'fell' if found['fell'] >= 0 else 'rose'} by {abs(found['fell']):.2f} bits"
-    return f"{change}: {'still improving' if found['still_improving'] else 'finished improving'}"
+    change = f"the loss {'fell' if ending['fell'] >= 0 else 'rose'} by {abs(ending['fell']):.2f} bits"
+    return f"{change}: {'still improving' if ending['still_improving'] else 'finished improving'}"
 
 
-def _settings(given: dict[str, Any]) -> str:
-    return "  ".join(f"{name} {value}" for name, value in given.items() if value is not None)
+def _settings(settings: dict[str, Any]) -> str:
+    return "  ".join(f"{name} {value}" for name, value in settings.items() if value is not None)

@@ -47,10 +47,10 @@ def command(
             )
         laws = held(encoding, sources[encoding], manifest, timeout)
         with new_folder(out, folder) as place:
-            found = findings(folder)
-            publish(results, found, place, author)
-            write(found, place / "report")
-            submission.sign(place, encoding, author, laws, found)
+            data = findings(folder)
+            publish(results, data, place, author)
+            write(data, place / "report")
+            submission.sign(place, encoding, author, laws, data)
     typer.echo(f"{out}: {encoding}, {len(laws)} laws, signed by {', '.join(author)}")
     typer.echo(f"posenc lab board {out} --out board.md")
 
@@ -65,6 +65,6 @@ def held(word: str, source: str, manifest: dict[str, Any], timeout: float) -> li
     experiment = Experiment.model_validate(manifest["experiment"])
     laws = partial(examined, word, source, experiment.size, tuple(plan.task for plan in experiment.tasks))
     results = list(judged(word, laws, timeout, "Nothing was written"))
-    if broken := [one for one in results if not one.held]:
+    if broken := [law for law in results if not law.held]:
         raise ValueError(f"{word} breaks {counted(broken, results)}; nothing was written")
-    return [as_data(one) for one in results]
+    return [as_data(law) for law in results]

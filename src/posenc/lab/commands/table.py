@@ -29,23 +29,23 @@ NEED = say("→ {need}: {pick} ({why})")
 FIRST = 15  # width of the names, as long as rope+randomized
 
 
-def show(found: Mapping[str, Any], console: Console, language: Language) -> None:
-    lab_properties_table.show(found, console, language)
-    for task in found["tasks"]:
+def show(findings: Mapping[str, Any], console: Console, language: Language) -> None:
+    lab_properties_table.show(findings, console, language)
+    for task in findings["tasks"]:
         console.print(Text(task["title"][language], style="bold"))
-        console.print(Wrapped(caption(task, found["seeds"], language), "dim"))
-        console.print(_of_task(task, len(found["seeds"]), language, console.width))
+        console.print(Wrapped(caption(task, findings["seeds"], language), "dim"))
+        console.print(_of_task(task, len(findings["seeds"]), language, console.width))
         for line in (*reasons(task), *legend(task, language)):
             console.print(Wrapped(line, "dim"))
         if task["after"]:
             console.print(_after(task, language, console.width))
         console.print()
-    console.print(Text(seeds_to_rank(found).in_language(language), style="dim"))
-    for sentence in found["summary"]:
+    console.print(Text(seeds_to_rank(findings).in_language(language), style="dim"))
+    for sentence in findings["summary"]:
         console.print(Wrapped("· " + sentence[language]))
-    for need in found["needs"]:
-        said = {part: words[language] for part, words in need.items()}
-        console.print(Wrapped(NEED.in_language(language).format(**said)))
+    for need in findings["needs"]:
+        words = {part: words[language] for part, words in need.items()}
+        console.print(Wrapped(NEED.in_language(language).format(**words)))
 
 
 def caption(task: Mapping[str, Any], seeds: Sequence[int], language: Language) -> str:
@@ -103,9 +103,9 @@ def _of_arm(arm: Mapping[str, Any], length: int, trained: int, language: Languag
 def _after(task: Mapping[str, Any], language: Language, room: int) -> Table:
     lengths = [str(length) for length in task["lengths"]]
     table = _table(CHANGED.in_language(language), lengths, _widths(lengths, room), None)
-    for one in task["after"]:
-        cells = [_cell(None, one["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
-        table.add_row(one["change"] or UNCHANGED.in_language(language), *cells)
+    for changed in task["after"]:
+        cells = [_cell(None, changed["cells"].get(str(length), {}), None, language) for length in task["lengths"]]
+        table.add_row(changed["change"] or UNCHANGED.in_language(language), *cells)
     return table
 
 
@@ -152,12 +152,12 @@ def word_for(state: str | None, language: Language) -> str | None:
     return state
 
 
-def factor(found: Mapping[str, Any] | None) -> str:
+def factor(factor_found: Mapping[str, Any] | None) -> str:
     """2× or, where it was still valid at the longest scored length, >8×."""
-    return "–" if found is None else f"{'>' * found['censored']}{found['value']:.3g}×"
+    return "–" if factor_found is None else f"{'>' * factor_found['censored']}{factor_found['value']:.3g}×"
 
 
-def missing(found: Mapping[str, Any], language: Language) -> Iterator[str]:
+def missing(findings: Mapping[str, Any], language: Language) -> Iterator[str]:
     """One line per missing trial."""
-    for one in found["missing"]:
-        yield f"{one['task']} {one['arm']} seed {one['seed']}: {one['why'] or MISSING.in_language(language)}"
+    for trial in findings["missing"]:
+        yield f"{trial['task']} {trial['arm']} seed {trial['seed']}: {trial['why'] or MISSING.in_language(language)}"

@@ -37,7 +37,7 @@ def stored(words: list[str], folder: Path | None) -> tuple[Folder, Line, Record]
     from posenc.lab.commands.folder import lines, opened
 
     results, manifest = opened(the_only() if folder is None else folder, "--in")
-    line = chosen([word for given in words for word in given.split()], lines(results, manifest))
+    line = chosen([word for argument in words for word in argument.split()], lines(results, manifest))
     record = results.get(line.key or "")
     if record is None:
         why = "not run yet" if line.damaged is None else f"its file is damaged: {line.damaged}"
@@ -54,29 +54,29 @@ def other_seeds(results: Folder, line: Line) -> list[Record]:
         for other in lines(*opened(results.path, "--in"))
         if other.words[:2] == line.words[:2] and (other.oracle, other.failed) == (line.oracle, None)
     )
-    found = (results.get(other.key or "") for other in alike if other.seed != line.seed)
-    return [record for record in found if record is not None]
+    records = (results.get(other.key or "") for other in alike if other.seed != line.seed)
+    return [record for record in records if record is not None]
 
 
 def the_only() -> Path:
     """The one results folder below the working directory."""
-    found = sorted(path.parent for path in Path().glob("lab-*/experiment.json"))
-    if len(found) == 1:
-        return found[0]
-    names = ", ".join(map(str, found)) or "none"
+    folders = sorted(path.parent for path in Path().glob("lab-*/experiment.json"))
+    if len(folders) == 1:
+        return folders[0]
+    names = ", ".join(map(str, folders)) or "none"
     raise typer.BadParameter(f"expected the folder of the trial; here are: {names}", param_hint="--in")
 
 
 def chosen(words: list[str], there: list[Line]) -> Line:
     """The one trial that matches every word or whose key begins with it. Raises BadParameter if not exactly one does."""
-    found = [line for line in there if all(fits(word, line) for word in words)]
-    exactly = [line for line in found if all(word in (*words, "seed") or title(word) in words for word in line.words)]
-    if len(found) == 1 or len(exactly) == 1:
-        return (exactly or found)[0]
-    listed = [f"{(line.key or 'not run')[:8]}  {line}" for line in (found or there)[:MOST_LISTED]]
-    if (more := len(found or there) - len(listed)) > 0:
+    matches = [line for line in there if all(fits(word, line) for word in words)]
+    exactly = [line for line in matches if all(word in (*words, "seed") or title(word) in words for word in line.words)]
+    if len(matches) == 1 or len(exactly) == 1:
+        return (exactly or matches)[0]
+    listed = [f"{(line.key or 'not run')[:8]}  {line}" for line in (matches or there)[:MOST_LISTED]]
+    if (more := len(matches or there) - len(listed)) > 0:
         listed.append(f"and {more} more; posenc lab list DIR shows all")
-    problem = f"{' '.join(words)!r} is more than one trial" if found else unknown(words, there)
+    problem = f"{' '.join(words)!r} is more than one trial" if matches else unknown(words, there)
     raise typer.BadParameter(
         "\n".join([f"{problem}{'' if problem.endswith('?') else '.'} Trials:", *listed]), param_hint="TRIAL"
     )
@@ -103,7 +103,7 @@ def unknown(words: list[str], there: list[Line]) -> str:
             continue
         if any(begins(line, word) for line in there):
             return f"{word!r} is too short for a key; expected at least {FEWEST_DIGITS} of its digits"
-        known = dict.fromkeys(one for line in there for one in (*line.words, title(line.encoding)))
+        known = dict.fromkeys(known_word for line in there for known_word in (*line.words, title(line.encoding)))
         close = [] if word.isdigit() else difflib.get_close_matches(word, known, n=1)
         return f"{word!r} is in no trial here{f'; did you mean {close[0]}?' if close else ''}"
     return f"no trial here has all of {' '.join(words)!r}"

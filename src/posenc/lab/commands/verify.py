@@ -86,14 +86,14 @@ def command(
             )
         wanted = kept if all_ or keep_references else other
         if not wanted:
-            said(results, kept, [], [], 0, as_json)
+            print_report(results, kept, [], [], 0, as_json)
             typer.echo(f"posenc: all {len(kept)} trials are of this code, or of code known to be equal", err=True)
             return
         size = len(wanted) if all_ else sample
         reruns = run(results, manifest, wanted, size, text, workers, console)
         equal = all(rerun.equal for rerun in reruns)
         recorded = record(results, manifest, other, reruns, keep_references) if equal or keep_references else 0
-        said(results, kept, other, reruns, recorded, as_json)
+        print_report(results, kept, other, reruns, recorded, as_json)
         conclude(results, reruns, other, recorded, keep_references)
     if not equal and not keep_references:
         changed = any(rerun.decided for rerun in reruns if not rerun.equal)
@@ -121,8 +121,8 @@ def run(
     before = replace(resumed(results.path), text=text, workers=workers)
     enter(before)  # raises if the text differs
     chosen = sample(wanted, size, frozenset(references(results.path)))
-    tasks, encodings = ({name(one) for one in wanted} for name in (task_of, encoding_of))
-    seconds = sum(sum(one.record.about["seconds"].values()) for one in chosen)
+    tasks, encodings = ({name(of_trial) for of_trial in wanted} for name in (task_of, encoding_of))
+    seconds = sum(sum(kept_trial.record.about["seconds"].values()) for kept_trial in chosen)
     console.print(
         f"posenc lab: {len(wanted)} trials to check: {len(tasks)} tasks, {len(encodings)} encodings. Running {len(chosen)} "
         f"of them again; they took {duration(seconds)} of one core",
@@ -131,12 +131,12 @@ def run(
     )
     with bar(console) as progress:
         number = None if progress is None else progress.add_task("", total=len(chosen))
-        shares = dict.fromkeys((one.key for one in chosen), 0.0)
+        shares = dict.fromkeys((kept_trial.key for kept_trial in chosen), 0.0)
 
-        def share(one: Kept, done: float) -> None:
-            shares[one.key] = done
+        def share(kept_trial: Kept, done: float) -> None:
+            shares[kept_trial.key] = done
             if progress is not None and number is not None:
-                progress.update(number, completed=sum(shares.values()), description=str(one.trial))
+                progress.update(number, completed=sum(shares.values()), description=str(kept_trial.trial))
 
         def ended(rerun: Rerun) -> None:
             share(rerun.kept, 1.0)
@@ -180,23 +180,25 @@ def duration(seconds: float) -> str:
     return f"{seconds:.0f} seconds" if seconds < 60 else f"{seconds / 60:.1f} minutes"
 
 
-def task_of(one: Kept) -> str:
-    return one.trial.task.name
+def task_of(kept_trial: Kept) -> str:
+    return kept_trial.trial.task.name
 
 
-def encoding_of(one: Kept) -> str:
-    return one.trial.encoding
+def encoding_of(kept_trial: Kept) -> str:
+    return kept_trial.trial.encoding
 
 
 def line(rerun: Rerun) -> str:
     """`✓ copy rope seed 0: equal`, or `✗` with the differences."""
     if rerun.equal:
         return f"✓ {rerun.kept.trial}: equal bit for bit"
-    other = "; ".join(str(one) for one in rerun.around if one.rounds)
+    other = "; ".join(str(surrounding) for surrounding in rerun.around if surrounding.rounds)
     return f"✗ {rerun.kept.trial}: {'; '.join(rerun.differences)}{f' (may be rounding: {other})' if other else ''}"
 
 
-def said(results: Folder, kept: list[Kept], other: list[Kept], reruns: list[Rerun], recorded: int, as_json: bool) -> None:
+def print_report(
+    results: Folder, kept: list[Kept], other: list[Kept], reruns: list[Rerun], recorded: int, as_json: bool
+) -> None:
     from posenc.lab.run.verify import as_data
 
     if as_json:

@@ -40,8 +40,8 @@ class Slurm:
         self.workers, self._cluster = workers or AT_A_TIME, cluster
 
     def run(self, trials: Sequence[Trial], context: Context) -> Generator[Event, None, None]:
-        mine = [(number, trial) for number, trial in enumerate(trials) if context.reserve(number)]
-        if not mine:
+        reserved = [(number, trial) for number, trial in enumerate(trials) if context.reserve(number)]
+        if not reserved:
             return
         folder = context.folder / FOLDER
         folder.mkdir(exist_ok=True)
@@ -56,9 +56,9 @@ class Slurm:
             slurm_array_parallelism=self.workers,
         )
         job = _Job(context.folder, _kept(context, folder), context.hardware, context.train)
-        origins = [context.provenance[number] for number, _ in mine]
-        jobs = executor.map_array(job, [trial for _, trial in mine], origins)
-        running = {number: job for (number, _), job in zip(mine, jobs, strict=True)}
+        origins = [context.provenance[number] for number, _ in reserved]
+        jobs = executor.map_array(job, [trial for _, trial in reserved], origins)
+        running = {number: job for (number, _), job in zip(reserved, jobs, strict=True)}
         try:
             while running:
                 for number in [number for number, job in running.items() if job.done()]:

@@ -61,12 +61,12 @@ Options = tuple[tuple[str, POSITIVE], ...]
 NAME = r"^[\w-]+$"  # of a folder
 
 
-def _number(given: Any, read: ValidatorFunctionWrapHandler) -> Any:
+def _number(value: Any, read: ValidatorFunctionWrapHandler) -> Any:
     """One error for what is neither a whole number nor another positive one."""
     try:
-        return read(given)
+        return read(value)
     except ValueError:
-        raise ValueError(f"expected a positive number, got {given!r}") from None
+        raise ValueError(f"expected a positive number, got {value!r}") from None
 
 
 def _different(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -141,8 +141,8 @@ class Trial(Strict):
 
     @field_validator("task", mode="before")
     @classmethod
-    def _task_by_name(cls, given: Any) -> Any:
-        return task_of(given)
+    def _task_by_name(cls, task: Any) -> Any:
+        return task_of(task)
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -174,18 +174,18 @@ class Trial(Strict):
 
         The longest length decides the weights of a model that is trained there, or at positions up to there.
         """
-        given = self.model_dump(mode="json")
+        settings = self.model_dump(mode="json")
         reads_longest = self.oracle or self.arm.randomized or self.arm.abacus
-        given["task"] = {name: value for name, value in given["task"].items() if name not in self.task.scoring}
-        given["task"]["longest"] = self.task.lengths[-1] if reads_longest else None
+        settings["task"] = {name: value for name, value in settings["task"].items() if name not in self.task.scoring}
+        settings["task"]["longest"] = self.task.lengths[-1] if reads_longest else None
         return key_of(
-            {name: value for name, value in given.items() if name not in SCORING}, self.text(text), NUMERICS_VERSION
+            {name: value for name, value in settings.items() if name not in SCORING}, self.text(text), NUMERICS_VERSION
         )
 
     @property
     def all_steps(self) -> int:
         """Training steps, those after a change among them."""
-        return self.training.steps + sum(one.steps for one in self.then)
+        return self.training.steps + sum(then.steps for then in self.then)
 
     @property
     def most_tokens(self) -> int:
@@ -244,8 +244,8 @@ class TaskPlan(Strict):
 
     @field_validator("task", mode="before")
     @classmethod
-    def _task_by_name(cls, given: Any) -> Any:
-        return task_of(given)
+    def _task_by_name(cls, task: Any) -> Any:
+        return task_of(task)
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -353,7 +353,7 @@ class Experiment(Strict):
             words = self.of(plan)
             for word in words:
                 check_numbers(plan.task, word)
-            if wrong := [one.length for one in plan.then if one.length not in plan.task.lengths]:
+            if wrong := [then.length for then in plan.then if then.length not in plan.task.lengths]:
                 raise ValueError(f"then: expected a length among {plan.task.lengths}, got {wrong[0]}")
             if (plan.after or plan.then) and "rope" not in words:
                 raise ValueError(
@@ -478,13 +478,13 @@ def check_numbers(task: Task, word: str) -> None:
         raise ValueError(f"{word}: counts the digits of numbers, and the task {task.name} has none; addition has")
 
 
-def task_of(given: Any) -> Any:
+def task_of(settings: Any) -> Any:
     """A task from its settings, by name."""
-    if isinstance(given, dict) and not isinstance(given.get("name"), str):
+    if isinstance(settings, dict) and not isinstance(settings.get("name"), str):
         raise ValueError("expected the name of a task, such as {name: copy}; posenc lab list names them")
-    if isinstance(given, dict):
-        return tasks.read(given)
-    return given
+    if isinstance(settings, dict):
+        return tasks.read(settings)
+    return settings
 
 
 def read_experiment(word: str) -> Experiment:
@@ -522,32 +522,32 @@ def parse(text: str, folder: Path) -> Experiment:
 
     Among the encodings, `foundation` means those of the founding notes and `all` everything that a trial can train.
     """
-    given = strict_yaml.loads(text)
-    if not isinstance(given, dict):
+    settings = strict_yaml.loads(text)
+    if not isinstance(settings, dict):
         raise ValueError("expected settings, name: value")
-    _refuse_booleans(given)
+    _refuse_booleans(settings)
     sets = {"foundation": lookup.FOUNDATION, "all": trainable()}
-    if given.get("encodings") in ("foundation", "all"):
-        given["encodings"] = [given["encodings"]]
-    if isinstance(words := given.get("encodings"), list):
-        given["encodings"] = [
+    if settings.get("encodings") in ("foundation", "all"):
+        settings["encodings"] = [settings["encodings"]]
+    if isinstance(words := settings.get("encodings"), list):
+        settings["encodings"] = [
             name for word in words for name in (sets.get(word, (word,)) if isinstance(word, str) else (word,))
         ]
-    plans = [plan for plan in _listed(given.get("tasks")) if isinstance(plan, dict)]
-    words = [word for one in (given, *plans) for word in _listed(one.get("encodings"))]
-    own = {word for word in words if isinstance(word, str) and ".py:" in word}
-    given["sources"] = {word: source_of(word, folder) for word in own}
-    user_encoding.check({encoding_of(word): source for word, source in given["sources"].items()})
+    plans = [plan for plan in _listed(settings.get("tasks")) if isinstance(plan, dict)]
+    words = [word for section in (settings, *plans) for word in _listed(section.get("encodings"))]
+    user_words = {word for word in words if isinstance(word, str) and ".py:" in word}
+    settings["sources"] = {word: source_of(word, folder) for word in user_words}
+    user_encoding.check({encoding_of(word): source for word, source in settings["sources"].items()})
     own_tasks = [task for plan in plans if isinstance(task := plan.get("task"), dict) and _is_from_file(task)]
     for task in own_tasks:
         task["source"] = source_of(task["name"], folder)
     user_file.check({task["name"]: task["source"] for task in own_tasks}, tasks.load)
-    return Experiment(**given)
+    return Experiment(**settings)
 
 
-def _refuse_booleans(given: Any, where: str = "") -> None:
+def _refuse_booleans(settings: Any, where: str = "") -> None:
     """Raises ValueError for true and false where they would count as 1 and 0."""
-    named: Iterable[tuple[Any, Any]] = given.items() if isinstance(given, dict) else enumerate(given)
+    named: Iterable[tuple[Any, Any]] = settings.items() if isinstance(settings, dict) else enumerate(settings)
     for name, value in named:
         if isinstance(value, bool) and name not in FLAGS:
             raise ValueError(f"{where}{name}: expected a number or text, got {str(value).lower()}")
@@ -564,6 +564,6 @@ def source_of(word: str, folder: Path) -> str:
     return user_file.text_of(folder / word.partition(":")[0], word)
 
 
-def _listed(given: Any) -> list[Any]:
+def _listed(value: Any) -> list[Any]:
     """A list as it is; other types are refused later, by name."""
-    return given if isinstance(given, list) else []
+    return value if isinstance(value, list) else []

@@ -97,8 +97,8 @@ class Arm:
                 f"{arm.encoding} numbers tokens and is no encoding; two such ways train: NAME{RANDOMIZED}, NAME{ABACUS}"
             )
         if source is None and arm.encoding not in lookup.names():
-            said = f"unknown encoding {arm.encoding!r}{meant(arm.encoding)}"
-            raise ValueError(f"{said}{' See' if said.endswith('?') else '; see'} posenc list")
+            message = f"unknown encoding {arm.encoding!r}{meant(arm.encoding)}"
+            raise ValueError(f"{message}{' See' if message.endswith('?') else '; see'} posenc list")
         if source is None and arm.encoding not in trainable():
             axes = lookup.BY_NAME[arm.encoding].axes
             if axes == 1:
@@ -112,7 +112,7 @@ class Arm:
     def create(self, *, d_model: int, n_heads: int, n_layers: int, positions: int, causal: bool = True) -> nn.ModuleList:
         """One module, or one per layer as in its paper. Learned tables have the positions 0 … positions-1."""
 
-        def one() -> PositionalEncoding:
+        def create_one() -> PositionalEncoding:
             sizes = {"d_model": d_model, "n_heads": n_heads, "n_layers": n_layers, "max_positions": positions}
             if self.source is not None:
                 return user_encoding.create(self.encoding, self.source, sizes)
@@ -120,7 +120,7 @@ class Arm:
             return lookup.create(self.encoding, **sizes, **lookup.directed(self.encoding, causal), **options)
 
         per_layer = self.source is None and lookup.BY_NAME[self.encoding].per_layer
-        return nn.ModuleList(one() for _ in range(n_layers if per_layer else 1))
+        return nn.ModuleList(create_one() for _ in range(n_layers if per_layer else 1))
 
     def table_std(self, default: float) -> float:
         """The standard deviation of the initial rows of a learned table."""

@@ -32,7 +32,7 @@ class Change(NamedTuple):
     def parse(cls, word: str) -> Change:
         """Raises ValueError for an unknown method, and for a factor that is no number above 1."""
         changed, _, trained = word.partition(TRAINED)
-        method, at, given = changed.partition(AT)
+        method, at, factor_text = changed.partition(AT)
         if trained and changed == DROP:
             return cls(DROP, None, trained)
         if method not in METHODS:
@@ -40,7 +40,7 @@ class Change(NamedTuple):
         if not at:
             return cls(method, None, trained)
         try:
-            factor = float(given)
+            factor = float(factor_text)
         except ValueError:
             factor = math.nan
         if not 1 < factor < math.inf:

@@ -29,32 +29,32 @@ def line(error: Exception, model: type[BaseModel]) -> str:
     """`model` is what the file was to be."""
     if not isinstance(error, ValidationError):
         return " ".join(str(error).split())
-    where, said = _first(error, model)
-    return f"{'.'.join(map(str, where))}: {said}" if where else said
+    where, message = _first(error, model)
+    return f"{'.'.join(map(str, where))}: {message}" if where else message
 
 
 def _first(error: ValidationError, model: type[BaseModel] | None) -> tuple[list[Any], str]:
     """Where, and what is wrong there. A misspelt name comes before the name that is then missing."""
     errors = error.errors()
-    one = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
-    where = [part for part in one["loc"] if part != "[key]"]
-    cause = one.get("ctx", {}).get("error")
+    first = next((entry for entry in errors if entry["type"] == "extra_forbidden"), errors[0])
+    where = [part for part in first["loc"] if part != "[key]"]
+    cause = first.get("ctx", {}).get("error")
     if isinstance(cause, ValidationError):  # of a task, which is read by its own class
-        inner, said = _first(cause, _task(one["input"]))
-        return [*where, *inner], said
+        inner, message = _first(cause, _task(first["input"]))
+        return [*where, *inner], message
     if cause is not None:
         return where, " ".join(str(cause).split())
-    if one["type"] == "missing":
+    if first["type"] == "missing":
         return where, "is needed and not given; add it"
-    if one["type"] == "extra_forbidden":
+    if first["type"] == "extra_forbidden":
         return where, f"unknown setting{_meant(str(where[-1]), _names(model, where[:-1]))}"
-    expected = EXPECTED.get(one["type"], one["msg"]).format(**one.get("ctx", {}))
-    return where, f"{expected}, got {_shortened(one['input'])}"
+    expected = EXPECTED.get(first["type"], first["msg"]).format(**first.get("ctx", {}))
+    return where, f"{expected}, got {_shortened(first['input'])}"
 
 
-def _shortened(given: object) -> str:
-    said = " ".join(repr(given).split())
-    return said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+def _shortened(value: object) -> str:
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
 
 
 def _meant(word: str, names: list[str]) -> str:
@@ -79,11 +79,11 @@ def _model_in(annotation: Any) -> type[BaseModel] | None:
     """Size, of `Size | None`; TaskPlan, of `tuple[TaskPlan, ...]`."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((found for one in get_args(annotation) if (found := _model_in(one)) is not None), None)
+    return next((model for argument in get_args(annotation) if (model := _model_in(argument)) is not None), None)
 
 
-def _task(given: object) -> type[BaseModel] | None:
+def _task(settings: object) -> type[BaseModel] | None:
     from posenc.lab import tasks
 
-    name = given.get("name") if isinstance(given, dict) else None
+    name = settings.get("name") if isinstance(settings, dict) else None
     return tasks.load(name) if isinstance(name, str) and name in tasks.names() else None

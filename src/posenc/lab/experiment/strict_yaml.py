@@ -52,8 +52,8 @@ def loads(text: str) -> Any:
         raise ValueError(f"nested deeper than {DEEPEST} levels") from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        said = " ".join(str(error.problem or error.context).split())
-        raise ValueError(f"not YAML: line {mark.line + 1 if mark else 1}: {said}") from None
+        message = " ".join(str(error.problem or error.context).split())
+        raise ValueError(f"not YAML: line {mark.line + 1 if mark else 1}: {message}") from None
     except yaml.reader.ReaderError as error:
         raise ValueError(
             f"not YAML: the character #x{error.character:04x}, number {error.position + 1}, is not allowed"
@@ -87,17 +87,17 @@ class _Values:
         if node.tag not in (f"{TAG}map", f"{TAG}seq"):
             _refuse(node, f"the tag {_short(node.tag)} is not read; leave it out", *where)
         if isinstance(node, yaml.SequenceNode):
-            return [self.value(one, *where, str(n)) for n, one in enumerate(node.value)]
-        found: dict[str, Any] = {}
-        for key, one in node.value:
+            return [self.value(item, *where, str(n)) for n, item in enumerate(node.value)]
+        result: dict[str, Any] = {}
+        for key, child in node.value:
             name = _scalar(key, *where) if isinstance(key, yaml.ScalarNode) else None
             if not isinstance(name, str):
-                said = _short(key.value) if isinstance(key, yaml.ScalarNode) else "a list or names"
-                _refuse(key, f"expected a name before the colon, got {said}", *where)
-            if name in found:
+                shown = _short(key.value) if isinstance(key, yaml.ScalarNode) else "a list or names"
+                _refuse(key, f"expected a name before the colon, got {shown}", *where)
+            if name in result:
                 _refuse(key, f"the name {name[:SHOWN]!r} occurs twice; keep one", *where)
-            found[name] = self.value(one, *where, name)
-        return found
+            result[name] = self.value(child, *where, name)
+        return result
 
 
 def _scalar(node: yaml.ScalarNode, *where: str) -> Any:
@@ -128,9 +128,9 @@ def _plain(text: str) -> tuple[str, Any]:
     return "str", text
 
 
-def _refuse(node: yaml.Node, said: str, *where: str) -> NoReturn:
+def _refuse(node: yaml.Node, message: str, *where: str) -> NoReturn:
     place = f"{_short('.'.join(where))}: " if where else ""
-    raise ValueError(f"line {node.start_mark.line + 1}: {place}{said}")
+    raise ValueError(f"line {node.start_mark.line + 1}: {place}{message}")
 
 
 def _short(value: object) -> str:

@@ -29,9 +29,9 @@ def create(word: str, source: str, sizes: dict[str, int]) -> PositionalEncoding:
     """One built from those of the sizes that its constructor asks for by name: d_model, n_heads, d_head, n_layers,
     max_positions. Raises ValueError where it needs anything else.
     """
-    given = {**sizes, "d_head": sizes["d_model"] // sizes["n_heads"]}
-    parameters = inspect.signature(made := load(word, source)).parameters
+    arguments = {**sizes, "d_head": sizes["d_model"] // sizes["n_heads"]}
+    parameters = inspect.signature(cls := load(word, source)).parameters
     required = {name for name, about in parameters.items() if about.default is about.empty and about.kind not in REST}
-    if unknown := sorted(required - given.keys()):
-        raise ValueError(f"{word}: its constructor needs {', '.join(unknown)}; the lab knows {', '.join(given)}")
-    return made(**{name: size for name, size in given.items() if name in parameters})
+    if unknown := sorted(required - arguments.keys()):
+        raise ValueError(f"{word}: its constructor needs {', '.join(unknown)}; the lab knows {', '.join(arguments)}")
+    return cls(**{name: size for name, size in arguments.items() if name in parameters})

@@ -47,33 +47,32 @@ class Row(NamedTuple):
     arm: str
 
 
-def answer(found: Json) -> dict[str, Any]:
+def answer(findings: Json) -> dict[str, Any]:
     """The rows, those that may be ranked first and the best of them first; then the sentences, in both languages."""
-    task = main_task(found)
+    task = main_task(findings)
     rows = sorted(_rows(task), key=lambda row: _order(task, row))
     ranked = [n for n, row in enumerate(rows) if row.seeds]
     pairs = told_apart(task, [rows[n].seeds for n in ranked])
     apart = {(ranked[better], ranked[other]) for better, other in pairs}
-    said = {"can": _can(task, rows, apart), "cannot": _cannot(found, task, rows, apart), "next": _next(found, task)}
+    told = {"can": _can(task, rows, apart), "cannot": _cannot(findings, task, rows, apart), "next": _next(findings, task)}
     return {
         "task": task["name"],
-        "rows": [_as_data(row) for row in rows],
-        **{name: words.as_dict() for name, words in said.items()},
+        "rows": [
+            {**row._asdict(), "name": row.name.as_dict(), "word": row.word.as_dict(), "ranked": bool(row.seeds)}
+            for row in rows
+        ],
+        **{name: words.as_dict() for name, words in told.items()},
     }
-
-
-def _as_data(row: Row) -> dict[str, Any]:
-    return {**row._asdict(), "name": row.name.as_dict(), "word": row.word.as_dict(), "ranked": bool(row.seeds)}
 
 
 def _rows(task: Json) -> Iterator[Row]:
     for arm in task["arms"]:
         yield _row(task, arm, title(arm["name"]), arm["cells"], "")
     rope = next((arm for arm in task["arms"] if arm["name"] == "rope"), None)
-    for one in task["after"]:
-        if rope is not None and one["change"] and Change.parse(one["change"]).factor is None:
-            name = say("RoPE + {change}", change=change_title(one["change"]))
-            yield _row(task, rope, name, one["cells"], one["change"])
+    for changed in task["after"]:
+        if rope is not None and changed["change"] and Change.parse(changed["change"]).factor is None:
+            name = say("RoPE + {change}", change=change_title(changed["change"]))
+            yield _row(task, rope, name, changed["cells"], changed["change"])
 
 
 def _row(task: Json, arm: Json, name: Words, cells: Json, change: str) -> Row:
@@ -85,7 +84,7 @@ def _row(task: Json, arm: Json, name: Words, cells: Json, change: str) -> Row:
     interval = over_seeds(task["measure"], list(seeds.values()))
     if not arm["learnt"]:
         states = {"cannot": ENDS, "failed": FAILED, MISSING: NOT_RUN}
-        word = next((said for start, said in states.items() if (arm["state"] or "").startswith(start)), NOT_LEARNT)
+        word = next((ending for start, ending in states.items() if (arm["state"] or "").startswith(start)), NOT_LEARNT)
     elif not there:
         word = FAILED if (far.get("state") or "").startswith("failed") else ENDS
     elif not ranked:
@@ -141,8 +140,11 @@ def _can(task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
     )
 
 
-def _cannot(found: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
-    ranked, layers = [n for n, row in enumerate(rows) if row.seeds], numbered(found["size"]["n_layers"], "layer", "layers")
+def _cannot(findings: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, int]]) -> Words:
+    ranked, layers = (
+        [n for n, row in enumerate(rows) if row.seeds],
+        numbered(findings["size"]["n_layers"], "layer", "layers"),
+    )
     general = say(
         "other tasks or larger models: this is one task ({called}), in models of {layers}",
         called=task_title(task),
@@ -159,13 +161,13 @@ def _cannot(found: Json, task: Json, rows: Sequence[Row], apart: set[tuple[int, 
     return say("This cannot tell {general}.", general=general)
 
 
-def _next(found: Json, task: Json) -> Words:
+def _next(findings: Json, task: Json) -> Words:
     """More training where it was too short, more seeds where they are few, or the user's own text."""
     short = [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]
     none = not any(arm["learnt"] for arm in task["arms"])
     if short or none:
         return say("Next: longer training; {steps:,} steps were too few.", steps=task["training"]["steps"])
-    if len(found["seeds"]) < ENOUGH:
+    if len(findings["seeds"]) < ENOUGH:
         return say("Next: more seeds: posenc lab run study")
     return say("Next: your own text: posenc compare --text FOLDER --budget 1h")
 

@@ -56,8 +56,8 @@ class TaskResults:
         arm, trials = Arm(encoding_of(word), dropped=word.endswith(DROPPED)), self.trials(word)
         starts = {seed: arm.phases(about["trial"]["training"]["steps"])[-1][0] for seed, about in trials.items()}
         curves = _curves(self.results.training_curves[self.name], word)
-        found = {str(seed): learning_curve.slope(curve, starts[seed]) for seed, curve in curves.items()}
-        return {seed: slope for seed, slope in found.items() if slope is not None}
+        slopes = {str(seed): learning_curve.slope(curve, starts[seed]) for seed, curve in curves.items()}
+        return {seed: slope for seed, slope in slopes.items() if slope is not None}
 
     def far_changes(self, word: str) -> dict[str, float]:
         """Bits by which the loss at the longest length rose in the last fifth of the steps, by seed; maybe empty."""
@@ -130,8 +130,8 @@ def converged_arm(of: TaskResults, scored: Json, slopes: dict[str, float], far_c
 
 def cells(of: TaskResults, word: str, *, oracle: bool = False, change: str = "", mode: str = SAME_TARGETS) -> Json:
     """The cells by length."""
-    asked = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": of.measure}
-    rows = [row for row in of.results.cells[of.name] if asked.items() <= row.items()]
+    wanted = {"encoding": word, "oracle": oracle, "change": change, "mode": mode, "kind": of.measure}
+    rows = [row for row in of.results.cells[of.name] if wanted.items() <= row.items()]
     abouts = of.trials(word, oracle).values()
     if not abouts and (crash := of.crash(word, oracle)) is not None:
         return {str(length): _empty(crash, {}) for length in of.lengths}
@@ -195,8 +195,8 @@ def _windows(of: TaskResults, word: str) -> Json:
     if not ("cut_up" in of.plan["task"] and of.task.causal):
         return {}
     widths = {round(of.length * times) for times in criteria.PRESS} | set(of.from_trained)
-    found = of.results.windows(of.name, word, of.lengths[-1], sorted(width for width in widths if width <= of.lengths[-1]))
-    return {str(width): {"mean": mean(list(seeds.values())), "seeds": seeds} for width, seeds in found.items()}
+    windows = of.results.windows(of.name, word, of.lengths[-1], sorted(n for n in widths if n <= of.lengths[-1]))
+    return {str(width): {"mean": mean(list(seeds.values())), "seeds": seeds} for width, seeds in windows.items()}
 
 
 def _by_position(of: TaskResults, word: str) -> dict[str, Any] | None:

@@ -42,7 +42,7 @@ def findings(folder: Path) -> Json:
         ]
     origin = summary(results.about.values())
     there = results.about.keys() & set(wanted)
-    found = {
+    result = {
         "format": FORMAT,
         "name": experiment["name"],
         "about": experiment["about"],
@@ -67,14 +67,14 @@ def findings(folder: Path) -> Json:
         "missing": _missing(wanted, results, crashed),
     }
     if manifest["tuning"]:
-        found["tuning"] = tuning(kept, manifest)
-    if experiment["name"] in COMPARED and (main := main_task(found))["measure"] == "bits":
-        found["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
-    found["answer"] = answer.answer(found)
-    found["published"] = worth_telling(published_claims(found)) if holds_claims(experiment["name"]) else []
-    found["needs"] = needs.as_data(found)
-    found["summary"] = [words.as_dict() for words in sentences.sentences(found)]
-    return found
+        result["tuning"] = tuning(kept, manifest)
+    if experiment["name"] in COMPARED and (main := main_task(result))["measure"] == "bits":
+        result["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
+    result["answer"] = answer.answer(result)
+    result["published"] = worth_telling(published_claims(result)) if holds_claims(experiment["name"]) else []
+    result["needs"] = needs.as_data(result)
+    result["summary"] = [words.as_dict() for words in sentences.sentences(result)]
+    return result
 
 
 def _words(plan: Json, experiment: Json) -> list[str]:
@@ -139,8 +139,8 @@ def _missing(
 def _measured(kept: Folder, manifest: Json, name: str) -> Json | None:
     """A measurement of the last sweep."""
     key = manifest.get(name)
-    found: Json | None = kept.measurement(name, key) if key else None
-    return found
+    data: Json | None = kept.measurement(name, key) if key else None
+    return data
 
 
 def _cost(measured: Json | None, results: Results, origin: Mapping[str, str]) -> Json | None:

@@ -56,8 +56,8 @@ class Verdicts(NamedTuple):
 def shipped() -> Json | None:
     """The findings of the ladder that this posenc brings; None if it brings none."""
     path = resources.files("posenc.lab.findings").joinpath(DIGEST)
-    found: Json | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
-    return found
+    data: Json | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
+    return data
 
 
 def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]
     lengths = list(dict.fromkeys((task["length"], task["lengths"][-1])))
     if number is None or ladder is None:
         scores = [{arm["name"]: arm["cells"][str(n)]["seeds"] for arm in task["arms"]} for n in lengths]
-        each = [_verdicts(n / task["length"], names, [one], seeds) for n, one in zip(lengths, scores, strict=True)]
+        each = [_verdicts(n / task["length"], names, [score], seeds) for n, score in zip(lengths, scores, strict=True)]
         scale, trained, unknown = None, None, list[str]()
     else:
         home, far = str(ladder["task"]["length"]), str(ladder["task"]["lengths"][-1])
@@ -85,7 +85,7 @@ def budget_limits(task: Json, seeds: int, ladder: Json | None) -> dict[str, Any]
         "unknown": unknown,
         "shipped": ladder is not None,
         "seeds": seeds,
-        "lengths": [one._asdict() for one in each],
+        "lengths": [verdicts._asdict() for verdicts in each],
     }
 
 
@@ -104,19 +104,19 @@ def _verdicts(times: float, names: Sequence[str], rungs: Sequence[Scores], seeds
         (a, b): [here[a][seed] - here[b][seed] for seed in here[a].keys() & here[b].keys()]
         for a, b in combinations(known, 2)
     }
-    found = Verdicts(times, [], [], [])
+    verdicts = Verdicts(times, [], [], [])
     for (a, b), differences in pairs.items():
         if not _one_way(differences) or not _shown(differences, seeds):
-            found.unsettled.append((a, b))
+            verdicts.unsettled.append((a, b))
             continue
         better, worse = (a, b) if _mean(differences) < 0 else (b, a)
         later = [rung for rung in rungs[1:] if rung.get(a) and rung.get(b)]
         if all(_mean(list(rung[better].values())) < _mean(list(rung[worse].values())) for rung in later):
-            found.separates.append((better, worse, abs(_mean(differences))))
+            verdicts.separates.append((better, worse, abs(_mean(differences))))
         else:
-            found.changes.append((better, worse))
-    found.separates.sort(key=lambda pair: -pair[2])
-    return found
+            verdicts.changes.append((better, worse))
+    verdicts.separates.sort(key=lambda pair: -pair[2])
+    return verdicts
 
 
 def _shown(differences: Sequence[float], seeds: int) -> bool:
@@ -132,7 +132,7 @@ def _shown(differences: Sequence[float], seeds: int) -> bool:
 
 
 def _one_way(differences: Sequence[float]) -> bool:
-    return all(one > 0 for one in differences) or all(one < 0 for one in differences)
+    return all(difference > 0 for difference in differences) or all(difference < 0 for difference in differences)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -145,7 +145,7 @@ def _mean(values: Sequence[float]) -> float:
 def sentences(limits: Json) -> list[Words]:
     """What this budget can separate, what it cannot rank, and where the evidence comes from."""
     seen = say("here") if limits["scale"] is None else say("in the ladder")
-    told = [words for one in limits["lengths"] for words in _at_length(one, limits["seeds"], seen)]
+    told = [words for verdicts in limits["lengths"] for words in _at_length(verdicts, limits["seeds"], seen)]
     if limits["unknown"]:
         told.append(_not_in_the_ladder(limits["unknown"]))
     return [_evidence(limits), *told] if told else [NOTHING_TO_COMPARE]
@@ -181,21 +181,21 @@ def _evidence(limits: Json) -> Words:
     )
 
 
-def _at_length(one: Json, seeds: int, seen: Words) -> list[Words]:
-    at = say("At {times:g} times the trained length", times=one["times"])
-    if one["times"] == 1:
+def _at_length(verdicts: Json, seeds: int, seen: Words) -> list[Words]:
+    at = say("At {times:g} times the trained length", times=verdicts["times"])
+    if verdicts["times"] == 1:
         at = say("At the trained length")
-    if not (one["separates"] or one["changes"] or one["unsettled"]):
+    if not (verdicts["separates"] or verdicts["changes"] or verdicts["unsettled"]):
         return []  # no two encodings have a score
     told = list[Words]()
-    if one["separates"]:
-        apart = [say(" ({by:.2f} bits)", by=by) for _, _, by in one["separates"]]
-        rows = _listed([say("{a} from {b}", a=title(a), b=title(b)) for a, b, _ in one["separates"]], apart)
+    if verdicts["separates"]:
+        apart = [say(" ({by:.2f} bits)", by=by) for _, _, by in verdicts["separates"]]
+        rows = _listed([say("{a} from {b}", a=title(a), b=title(b)) for a, b, _ in verdicts["separates"]], apart)
         told.append(say("{at}, it can separate {rows}.", at=at, rows=rows))
     else:
         told.append(say("{at}, it can separate no pair of encodings.", at=at))
-    if one["unsettled"]:
-        rows = _listed([say("{a} and {b}", a=title(a), b=title(b)) for a, b in one["unsettled"]])
+    if verdicts["unsettled"]:
+        rows = _listed([say("{a} and {b}", a=title(a), b=title(b)) for a, b in verdicts["unsettled"]])
         told.append(
             say(
                 "{at}, it cannot rank {rows}: {seen}, their seeds have both orders, or they are so close that "
@@ -206,8 +206,8 @@ def _at_length(one: Json, seeds: int, seen: Words) -> list[Words]:
                 seeds=numbered(seeds, "seed", "seeds"),
             )
         )
-    if one["changes"]:
-        rows = _listed([say("{a} before {b}", a=title(a), b=title(b)) for a, b in one["changes"]])
+    if verdicts["changes"]:
+        rows = _listed([say("{a} before {b}", a=title(a), b=title(b)) for a, b in verdicts["changes"]])
         told.append(say("{at}, an order changes with more training or a larger model: {rows}.", at=at, rows=rows))
     return told
 

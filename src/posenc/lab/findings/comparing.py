@@ -67,10 +67,10 @@ def told_apart(task: Json, scores: Sequence[Mapping[str, float]]) -> set[tuple[i
     """
     pairs = list(combinations(range(len(scores)), 2))
     ahead = [behind(task, scores[a], scores[b]) for a, b in pairs]
-    corrected = statistics.holm([statistics.paired_p(one) if len(one) >= FEWEST else 1.0 for one in ahead])
+    corrected = statistics.holm([statistics.paired_p(d) if len(d) >= FEWEST else 1.0 for d in ahead])
     return {
-        (a, b) if math.fsum(one) > 0 else (b, a)
-        for (a, b), one, p in zip(pairs, ahead, corrected, strict=True)
+        (a, b) if math.fsum(differences) > 0 else (b, a)
+        for (a, b), differences, p in zip(pairs, ahead, corrected, strict=True)
         if p < 1 - statistics.LEVEL
     }
 
@@ -80,11 +80,11 @@ def behind(task: Json, better: Mapping[str, float], other: Mapping[str, float]) 
     return [worse(task, other[seed]) - worse(task, better[seed]) for seed in sorted(better.keys() & other.keys(), key=int)]
 
 
-def fastest(found: Json, kind: str, names: Sequence[str]) -> list[str]:
+def fastest(findings: Json, kind: str, names: Sequence[str]) -> list[str]:
     """The one of `names` with the lowest median time, then those whose median lies within its quartiles. Times are relative
     to NoPE, which is left out.
     """
-    rows = (found["cost"] or {}).get("rows") or {}
+    rows = (findings["cost"] or {}).get("rows") or {}
     times = {name: rows[name][kind] for name in names if name != "nope" and (rows.get(name) or {}).get(kind)}
     ordered = sorted(times, key=lambda name: times[name]["median"])
     return [name for name in ordered if times[name]["median"] <= times[ordered[0]]["high"]]
@@ -98,8 +98,8 @@ def after_training(task: Json) -> tuple[int, dict[str, float], list[tuple[str, s
     RoPE did not learn the trained length.
     """
     cells = {
-        one["change"]: {length: cell for length, cell in one["cells"].items() if cell.get("mean") is not None}
-        for one in task["after"]
+        changed["change"]: {length: cell for length, cell in changed["cells"].items() if cell.get("mean") is not None}
+        for changed in task["after"]
     }
     shared = [n for n in task["lengths"] if n > task["length"] and all(str(n) in of for of in cells.values())]
     if len(cells) < 2 or not shared:

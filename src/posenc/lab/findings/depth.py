@@ -32,20 +32,20 @@ def by_depth(of: TaskResults) -> dict[str, Any] | None:
     task = tasks.read(of.plan["task"])
     if not has_depth(task):
         return None
-    found = of.results.items(of.name, "exact")
-    if not len(found["value"]):
+    items = of.results.items(of.name, "exact")
+    if not len(items["value"]):
         return None
     lengths = list(dict.fromkeys((of.length, of.lengths[-1])))
     arms: dict[str, dict[str, list[float | None]]] = {}
     farthest: dict[str, dict[str, float | None]] = {}
     last = quarters(task, lengths[-1])
     for word in of.words:
-        mine = (found["encoding"] == word) & (found["mode"] == of.mode(word))
-        if mine.any():
-            arms[word] = {str(n): _shares(found, mine & (found["length"] == n), quarters(task, n)) for n in lengths}
-            there = mine & (found["length"] == lengths[-1])
-            seeds = sorted(set(found["seed"][there].tolist()))
-            farthest[word] = {str(seed): _shares(found, there & (found["seed"] == seed), last)[0] for seed in seeds}
+        of_arm = (items["encoding"] == word) & (items["mode"] == of.mode(word))
+        if of_arm.any():
+            arms[word] = {str(n): _shares(items, of_arm & (items["length"] == n), quarters(task, n)) for n in lengths}
+            there = of_arm & (items["length"] == lengths[-1])
+            seeds = sorted(set(items["seed"][there].tolist()))
+            farthest[word] = {str(seed): _shares(items, there & (items["seed"] == seed), last)[0] for seed in seeds}
     return {"lengths": lengths, "arms": arms, "farthest": farthest}
 
 
@@ -68,6 +68,6 @@ def quarters(task: Task, length: int) -> np.ndarray:
     return of_row
 
 
-def _shares(found: Any, mine: np.ndarray, quarter: np.ndarray) -> list[float | None]:
-    values, where = found["value"][mine], quarter[found["item"][mine].astype(int)]
+def _shares(items: Any, rows: np.ndarray, quarter: np.ndarray) -> list[float | None]:
+    values, where = items["value"][rows], quarter[items["item"][rows].astype(int)]
     return [float(values[where == n].mean()) if (where == n).any() else None for n in range(QUARTERS)]

@@ -77,13 +77,13 @@ def _draws(of: TaskResults, words: Sequence[str]) -> dict[str, np.ndarray]:
     items = of.results.items(of.name, of.measure)
     drawn = {}
     for word in enough:
-        mine = (items["encoding"] == word) & (items["length"] >= of.length) & (items["mode"] == of.mode(word))
-        lengths, at = np.unique(items["length"][mine], return_inverse=True)
-        seeds, which_seed = np.unique(items["seed"][mine], return_inverse=True)
-        numbers, which = np.unique(items["item"][mine], return_inverse=True)
+        of_arm = (items["encoding"] == word) & (items["length"] >= of.length) & (items["mode"] == of.mode(word))
+        lengths, at = np.unique(items["length"][of_arm], return_inverse=True)
+        seeds, which_seed = np.unique(items["seed"][of_arm], return_inverse=True)
+        numbers, which = np.unique(items["item"][of_arm], return_inverse=True)
         values, weights = np.zeros((2, len(lengths), len(seeds), len(numbers)))
-        values[at, which_seed, which] = items["value"][mine]
-        weights[at, which_seed, which] = items["weight"][mine]
+        values[at, which_seed, which] = items["value"][of_arm]
+        weights[at, which_seed, which] = items["weight"][of_arm]
         drawn[word] = statistics.bootstrap(values, weights)
     return drawn
 
@@ -95,10 +95,10 @@ def _rank(of: TaskResults, arms: Sequence[Json]) -> list[int]:
     """
     longer = [str(length) for length in of.from_trained[1:]]
     cells = {arm["name"]: [arm["cells"][length] for length in longer] for arm in arms if longer}
-    cells = {name: mine for name, mine in cells.items() if all(cell["mean"] is not None for cell in mine)}
-    seeds = set.intersection(*(set(cell["seeds"]) for mine in cells.values() for cell in mine)) if cells else set()
+    cells = {name: row for name, row in cells.items() if all(cell["mean"] is not None for cell in row)}
+    seeds = set.intersection(*(set(cell["seeds"]) for row in cells.values() for cell in row)) if cells else set()
     blocks = [
-        {name: mine[column]["seeds"][seed] for name, mine in cells.items()}
+        {name: row[column]["seeds"][seed] for name, row in cells.items()}
         for column in range(len(longer))
         for seed in sorted(seeds)
     ]

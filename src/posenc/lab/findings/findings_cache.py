@@ -26,10 +26,10 @@ def recall(folder: Path) -> dict[str, Any] | None:
     """None if anything has changed or nothing is cached."""
     try:
         kept = strict_json.read(folder / NAME)
-        found: dict[str, Any] | None = kept["findings"] if kept["of"] == _fingerprint(folder) else None
+        findings: dict[str, Any] | None = kept["findings"] if kept["of"] == _fingerprint(folder) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    return found
+    return findings
 
 
 def remember(folder: Path, findings: dict[str, Any]) -> None:

@@ -33,11 +33,11 @@ class Scale(NamedTuple):
     """A rung: its name, its findings, and how much was trained."""
 
     name: str
-    found: Mapping[str, Any]
+    findings: Mapping[str, Any]
 
     @property
     def task(self) -> Mapping[str, Any]:
-        return main_task(self.found)
+        return main_task(self.findings)
 
     @property
     def steps(self) -> int:
@@ -46,12 +46,12 @@ class Scale(NamedTuple):
 
     @property
     def size(self) -> Mapping[str, int]:
-        size: Mapping[str, int] = self.found["size"]
+        size: Mapping[str, int] = self.findings["size"]
         return size
 
     def scores(self, length: int) -> dict[str, dict[str, float]]:
         """Scores by encoding and seed, for the encodings that have a score in every seed."""
-        seeds = len(self.found["seeds"])
+        seeds = len(self.findings["seeds"])
         cells = {arm["name"]: arm["cells"][str(length)] for arm in self.task["arms"]}
         return {
             name: cell["seeds"] for name, cell in cells.items() if cell["mean"] is not None and len(cell["seeds"]) == seeds
@@ -76,13 +76,13 @@ def ladder(scales: Sequence[Scale]) -> Json:
 
 def _neighbours(scales: Sequence[Scale]) -> list[tuple[Scale, Scale]]:
     """Pairs of a scale and the nearest smaller one, by steps and by size; `scales` are sorted by both."""
-    found = []
+    pairs = []
     for number, above in enumerate(scales):
         shorter = [below for below in scales[:number] if below.size == above.size]
         smaller = [below for below in scales[:number] if below.steps == above.steps and below.size != above.size]
-        nearest = [one[-1] for one in (shorter, smaller) if one]
-        found += [(below, above) for below in nearest or scales[max(number - 1, 0) : number]]
-    return found
+        nearest = [scales_below[-1] for scales_below in (shorter, smaller) if scales_below]
+        pairs += [(below, above) for below in nearest or scales[max(number - 1, 0) : number]]
+    return pairs
 
 
 def _rung(scale: Scale) -> Json:
@@ -91,8 +91,8 @@ def _rung(scale: Scale) -> Json:
         "steps": scale.steps,
         "tokens": scale.task["trained_tokens"],
         "size": scale.size,
-        "trials": scale.found["trials"],
-        "seeds": len(scale.found["seeds"]),
+        "trials": scale.findings["trials"],
+        "seeds": len(scale.findings["seeds"]),
     }
 
 
@@ -117,8 +117,8 @@ def _arm(scales: Sequence[Scale], scale: Scale, name: str, home: int, far: int) 
 
 
 def _of(scale: Scale, name: str) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = next(arm for arm in scale.task["arms"] if arm["name"] == name)
-    return found
+    arm: Mapping[str, Any] = next(arm for arm in scale.task["arms"] if arm["name"] == name)
+    return arm
 
 
 def _learnt_from(scales: Sequence[Scale], name: str) -> str | None:
@@ -130,7 +130,7 @@ def _between(below: Scale, above: Scale, length: int) -> Json:
     """How the order of encodings at a length changes from one rung to the next."""
     lower, upper = below.scores(length), above.scores(length)
     names = [name for name in lower if name in upper]
-    found: Json = {
+    result: Json = {
         "from": below.name,
         "to": above.name,
         "length": length,
@@ -141,16 +141,16 @@ def _between(below: Scale, above: Scale, length: int) -> Json:
         "unsure": [],
     }
     if len(names) >= FEWEST:
-        seeds = sorted(set.intersection(*(set(one[name]) for one in (lower, upper) for name in names)))
-        before, after = (np.array([[one[name][seed] for seed in seeds] for name in names]) for one in (lower, upper))
-        found["spearman"] = _correlation(before.mean(1), after.mean(1))
+        seeds = sorted(set.intersection(*(set(scores[name]) for scores in (lower, upper) for name in names)))
+        before, after = (np.array([[scores[name][seed] for seed in seeds] for name in names]) for scores in (lower, upper))
+        result["spearman"] = _correlation(before.mean(1), after.mean(1))
         drawn = np.random.default_rng(0).integers(len(seeds), size=(DRAWS, len(seeds)))
         each = [_correlation(before[:, chosen].mean(1), after[:, chosen].mean(1)) for chosen in drawn]
-        found["interval"] = np.quantile(each, [0.025, 0.975]).tolist()
+        result["interval"] = np.quantile(each, [0.025, 0.975]).tolist()
     for first, second in combinations(names, 2):
         if (kind := _swap(lower, upper, first, second)) is not None:
-            found[kind].append([first, second])
-    return found
+            result[kind].append([first, second])
+    return result
 
 
 def _kept(scales: Sequence[Scale], length: int) -> Json:
@@ -159,10 +159,10 @@ def _kept(scales: Sequence[Scale], length: int) -> Json:
     """
     sign = 1 if scales[0].task["measure"] == "bits" else -1
     every = [scale.scores(length) for scale in scales]
-    names = [name for name in every[0] if all(name in one for one in every)]
+    names = [name for name in every[0] if all(name in scores for scores in every)]
     pairs = list[list[str]]()
     for first, second in combinations(names, 2):
-        differences = np.array([sign * (one[first][seed] - one[second][seed]) for one in every for seed in one[first]])
+        differences = np.array([sign * (s[first][seed] - s[second][seed]) for s in every for seed in s[first]])
         if _one_way(differences):
             pairs.append([first, second] if differences[0] < 0 else [second, first])
     learnt = [name for name in names if all(_of(scale, name)["learnt"] for scale in scales)]
@@ -185,7 +185,8 @@ def _correlation(before: np.ndarray, after: np.ndarray) -> float:
 def _swap(lower: Scores, upper: Scores, a: str, b: str) -> str | None:
     """ "swapped" if every seed orders the pair one way below and the other way above, "unsure" if only the means do."""
     below, above = (
-        np.array([one[a][seed] - one[b][seed] for seed in one[a].keys() & one[b].keys()]) for one in (lower, upper)
+        np.array([scores[a][seed] - scores[b][seed] for seed in scores[a].keys() & scores[b].keys()])
+        for scores in (lower, upper)
     )
     if below.mean() * above.mean() >= 0:
         return None

@@ -23,26 +23,26 @@ class Need(NamedTuple):
     why: Words
 
 
-def as_data(found: Json) -> list[dict[str, dict[str, str]]]:
+def as_data(findings: Json) -> list[dict[str, dict[str, str]]]:
     """The needs as plain JSON."""
-    return [{part: words.as_dict() for part, words in need._asdict().items()} for need in needs(found)]
+    return [{part: words.as_dict() for part, words in need._asdict().items()} for need in needs(findings)]
 
 
-def needs(found: Json) -> Iterator[Need]:
+def needs(findings: Json) -> Iterator[Need]:
     """Only encodings that learnt the trained length, in training that had converged, are recommended."""
-    main = main_task(found)
+    main = main_task(findings)
     learnt = ranked(main)
     if unfinished := [arm for arm in main["arms"] if arm["learnt"] and arm["converged"] is False]:
         yield _undecided(main, unfinished)
     if learnt:
         yield _best(_of(main, say("no longer than in training")), main, learnt, main["length"])
         yield from _far(main, learnt)
-        yield from _cheap(found, [arm["name"] for arm in learnt])
-        yield from _plain(found, main, learnt)
-    for task in (task for task in found["tasks"] if task["name"] == COPYING and _twice(task) > task["length"]):
+        yield from _cheap(findings, [arm["name"] for arm in learnt])
+        yield from _plain(findings, main, learnt)
+    for task in (task for task in findings["tasks"] if task["name"] == COPYING and _twice(task) > task["length"]):
         yield from _copying(task)
-    if len(found["tasks"]) > 2:
-        yield from _most_tasks(found)
+    if len(findings["tasks"]) > 2:
+        yield from _most_tasks(findings)
 
 
 def _undecided(task: Json, arms: Sequence[Json]) -> Need:
@@ -59,8 +59,8 @@ def _undecided(task: Json, arms: Sequence[Json]) -> Need:
 
 def _best(need: Words, task: Json, arms: Sequence[Json], length: int) -> Need:
     tied = best(task, arms, length)
-    said = score(task, tied[0]["cells"][str(length)]["mean"])
-    why = say("{said} at {length}", said=said, length=length)
+    best_score = score(task, tied[0]["cells"][str(length)]["mean"])
+    why = say("{score} at {length}", score=best_score, length=length)
     if rise := tied[0]["rise"].get(str(length)):
         lost = loss(task, rise["mean"])
         why = say("{why}, {lost} from {length}", why=why, lost=lost, length=task["length"])
@@ -91,19 +91,19 @@ def _of(task: Json, lengths: Words) -> Words:
     return say("Inputs {lengths} ({called})", lengths=lengths, called=called)
 
 
-def _cheap(found: Json, names: Sequence[str]) -> Iterator[Need]:
+def _cheap(findings: Json, names: Sequence[str]) -> Iterator[Need]:
     kinds = {
         "training": say("Least time to train, besides NoPE"),
         "prefill": say("Least time to read a prompt, besides NoPE"),
     }
     for kind, need in kinds.items():
-        if tied := fastest(found, kind, names):
-            ratio = found["cost"]["rows"][tied[0]][kind]["median"]
+        if tied := fastest(findings, kind, names):
+            ratio = findings["cost"]["rows"][tied[0]][kind]["median"]
             yield Need(need, _names(tied), say("{ratio:.2f}× the time of NoPE", ratio=ratio))
 
 
-def _plain(found: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
-    rows = (found["cost"] or {}).get("rows") or {}
+def _plain(findings: Json, task: Json, learnt: Sequence[Json]) -> Iterator[Need]:
+    rows = (findings["cost"] or {}).get("rows") or {}
     plain = [arm for arm in learnt if arm["factor"] and (rows.get(arm["name"]) or {}).get("parameters") == 0]
     if not plain:
         return
@@ -134,12 +134,12 @@ def _copying(task: Json) -> Iterator[Need]:
         yield _best(need, task, able, length)
 
 
-def _most_tasks(found: Json) -> Iterator[Need]:
+def _most_tasks(findings: Json) -> Iterator[Need]:
     count: dict[str, int] = {}
-    for task in found["tasks"]:
+    for task in findings["tasks"]:
         for arm in task["arms"]:
             count[arm["name"]] = count.get(arm["name"], 0) + bool(arm["learnt"])
-    most, of = max(count.values(), default=0), len(found["tasks"])
+    most, of = max(count.values(), default=0), len(findings["tasks"])
     if most:
         names = [name for name, learnt in count.items() if learnt == most]
         why = say("{most} of {of} tasks", most=most, of=of)

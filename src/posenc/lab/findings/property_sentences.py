@@ -13,11 +13,11 @@ from posenc.support.languages import Words
 Json = Mapping[str, Any]
 
 
-def sentences(found: Json) -> Iterator[Words]:
-    if found["properties"] is None:
+def sentences(findings: Json) -> Iterator[Words]:
+    if findings["properties"] is None:
         return
-    rows = [{"name": name, **row} for name, row in found["properties"]["rows"].items() if "failed" not in row]
-    yield from _order(found["properties"]["order_without"], rows)
+    rows = [{"name": name, **row} for name, row in findings["properties"]["rows"].items() if "failed" not in row]
+    yield from _order(findings["properties"]["order_without"], rows)
     yield from _decode(rows)
 
 

@@ -74,10 +74,10 @@ class Results:
         self.by_position = self._by_task(BY_POSITION)
 
     def _by_task(self, query: str) -> dict[str, list[Json]]:
-        found = self._database.execute(query)
-        names = [about[0] for about in found.description]
+        result = self._database.execute(query)
+        names = [about[0] for about in result.description]
         tasks: dict[str, list[Json]] = defaultdict(list)
-        for line in found.fetchall():
+        for line in result.fetchall():
             row = dict(zip(names, line, strict=True))
             tasks[row.pop("task")].append(row)
         return tasks
@@ -88,10 +88,10 @@ class Results:
 
     def windows(self, task: str, encoding: str, longest: int, widths: Sequence[int]) -> dict[int, dict[str, float]]:
         """Bits of the first bytes of the longest window, by how many they are and by seed."""
-        found = dict[int, dict[str, float]]()
+        windows = dict[int, dict[str, float]]()
         for width, seed, bits in self._database.execute(WINDOWS, [list(widths), task, encoding, longest]).fetchall():
-            found.setdefault(width, {})[str(seed)] = bits
-        return found
+            windows.setdefault(width, {})[str(seed)] = bits
+        return windows
 
     def mean_curve(self, task: str, encoding: str) -> Json:
         """The training loss by step, mean over seeds."""

@@ -15,8 +15,8 @@ from posenc.lab import tasks
 def row_tokens(task: Mapping[str, Any], length: int) -> int:
     """The largest number of tokens in a row of that length, for a task of the findings."""
     if tasks.is_from_file(task["name"]):  # findings do not hold the file
-        found: int = task["tokens"][str(length)]
-        return found
+        count: int = task["tokens"][str(length)]
+        return count
     return tasks.load(task["name"]).model_construct(length=task["length"]).tokens(length)
 
 

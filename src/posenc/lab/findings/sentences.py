@@ -33,28 +33,28 @@ from posenc.support.languages import Words, joined
 Json = Mapping[str, Any]
 
 
-def sentences(found: Json) -> list[Words]:
+def sentences(findings: Json) -> list[Words]:
     """The most important first; nothing is said about what was not measured."""
-    main = main_task(found)
+    main = main_task(findings)
     told = (
-        _trained(found),
+        _trained(findings),
         _at_trained_length(main),
         _detectable(main),
-        *(budget_limits.sentences(found["limits"]) if "limits" in found else ()),
-        _still_improving(found),
+        *(budget_limits.sentences(findings["limits"]) if "limits" in findings else ()),
+        _still_improving(findings),
         _last_fifth_of_ranked(main),
         *_at_longest_length(main),
         _gain(main),
         _cannot(main),
-        _not_learnt(found),
-        *_without_positions(found),
+        _not_learnt(findings),
+        *_without_positions(findings),
         _after_training(main),
-        _exact_tasks(found, main),
-        _training_time(found),
-        *property_sentences.sentences(found),
-        *_published(found),
-        _missing(found),
-        _seeds(found),
+        _exact_tasks(findings, main),
+        _training_time(findings),
+        *property_sentences.sentences(findings),
+        *_published(findings),
+        _missing(findings),
+        _seeds(findings),
     )
     return [words for words in told if words is not None]
 
@@ -62,19 +62,19 @@ def sentences(found: Json) -> list[Words]:
 # What was trained ---------------------------------------------------------------------------------------------------
 
 
-def _trained(found: Json) -> Words:
-    arms = {arm["name"] for task in found["tasks"] for arm in task["arms"]}
-    names = [task_title(task) for task in found["tasks"]]
-    size, each = found["size"], counted_seeds(found)
-    cannot = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in found["tasks"] for arm in task["arms"])
-    untrained = cannot * len(found["seeds"])
-    failed = found["trials"]["failed"]
-    there, planned = (max(0, found["trials"][which] - untrained) for which in ("found", "expected"))
+def _trained(findings: Json) -> Words:
+    arms = {arm["name"] for task in findings["tasks"] for arm in task["arms"]}
+    names = [task_title(task) for task in findings["tasks"]]
+    size, each = findings["size"], counted_seeds(findings)
+    cannot = sum(arm["state"] == f"cannot: {CAUSAL_ONLY}" for task in findings["tasks"] for arm in task["arms"])
+    untrained = cannot * len(findings["seeds"])
+    failed = findings["trials"]["failed"]
+    there, planned = (max(0, findings["trials"][which] - untrained) for which in ("found", "expected"))
     there = max(0, there - failed)
     trained = say("{models} trained", models=numbered(there, "model was", "models were"))
     if there < planned:
         trained = say("{there} of {planned} models have been trained", there=there, planned=planned)
-    which, begun = say("{encodings}", encodings=numbered(len(arms), "encoding", "encodings")), len(trained_seeds(found))
+    which, begun = say("{encodings}", encodings=numbered(len(arms), "encoding", "encodings")), len(trained_seeds(findings))
     if 0 < begun < len(arms):
         which = say("{begun} of {n_arms} encodings", begun=begun, n_arms=len(arms))
     return say(
@@ -82,7 +82,7 @@ def _trained(found: Json) -> Words:
         trained=trained,
         which=which,
         each=each,
-        differ=recipes.differ(found),
+        differ=recipes.differ(findings),
         layers=numbered(size["n_layers"], "layer", "layers"),
         d_model=size["d_model"],
         heads=numbered(size["n_heads"], "head", "heads"),
@@ -113,28 +113,28 @@ def _at_trained_length(task: Json) -> Words:
             chance=chance,
         )
     leader, *equals = best(task, finished, home)
-    said = score(task, leader["cells"][str(home)]["mean"])
+    best_score = score(task, leader["cells"][str(home)]["mean"])
     learnt = say("{n_arms} of {ran} learnt this length.", n_arms=len(arms), ran=ran)
     if equals:
         others = joined(map(name, equals), ", ", "、")
         return say(
-            "{called}: at the trained length {home}, {leader} has the best mean, {said}. It is undecided against {others} "
+            "{called}: at the trained length {home}, {leader} has the best mean, {score}. It is undecided against {others} "
             "(paired by seed, Holm's correction over all pairs); chance gives {chance}. {learnt}",
             called=called,
             home=home,
             leader=name(leader),
-            said=said,
+            score=best_score,
             others=others,
             chance=chance,
             learnt=learnt,
         )
     return say(
-        "{called}: at the trained length {home}, {leader} is best with {said}{ahead}; chance gives {chance}. {learnt}",
+        "{called}: at the trained length {home}, {leader} is best with {score}{ahead}; chance gives {chance}. {learnt}",
         ahead=_ahead(task, leader, finished),
         called=called,
         home=home,
         leader=name(leader),
-        said=said,
+        score=best_score,
         chance=chance,
         learnt=learnt,
     )
@@ -186,7 +186,7 @@ def _at_longest_length(task: Json) -> Iterator[Words]:
 def _lost(task: Json, arm: Json, far: int) -> Words:
     """+0.12 bits; with few seeds beside others, +0.12 bits, 1 seed; of an arm that is not ranked, still improving."""
     lost, seeds = loss(task, arm["rise"][str(far)]["mean"]), len(arm["rise"][str(far)]["seeds"])
-    most = max(len(one["rise"][str(far)]["seeds"]) for one in task["arms"] if str(far) in one["rise"])
+    most = max(len(arm["rise"][str(far)]["seeds"]) for arm in task["arms"] if str(far) in arm["rise"])
     if seeds < min(FEWEST, most):
         lost = say("{lost}, {seeds}", lost=lost, seeds=numbered(seeds, "seed", "seeds"))
     return say("{lost}, still improving", lost=lost) if arm["converged"] is False else lost
@@ -234,9 +234,9 @@ def _cannot(task: Json) -> Words | None:
 
 
 def _after_training(task: Json) -> Words | None:
-    if (found := after_training(task)) is None:
+    if (compared := after_training(task)) is None:
         return None
-    length, means, unsure = found
+    length, means, unsure = compared
     scores = {change: score(task, means[change]) for change in means}
     each = (joined((change_title(change), scores[change]), " ", " ") for change in means)
     rows, at = joined(each, ", ", "，"), times(task, length)
@@ -254,55 +254,55 @@ def _undecided(pairs: Sequence[tuple[str, str]]) -> Words:
     """Which neighbours of an order the seeds do not tell apart."""
     if not pairs:
         return Words("")
-    said = joined((say("{a} and {b}", a=change_title(a), b=change_title(b)) for a, b in pairs), ", ", "、")
-    return say("; undecided after Holm's correction: {said}", said=said)
+    pairs_listed = joined((say("{a} and {b}", a=change_title(a), b=change_title(b)) for a, b in pairs), ", ", "、")
+    return say("; undecided after Holm's correction: {pairs}", pairs=pairs_listed)
 
 
 # All tasks ----------------------------------------------------------------------------------------------------------
 
 
-def _not_learnt(found: Json) -> Words | None:
-    said = []
-    for task in found["tasks"]:
+def _not_learnt(findings: Json) -> Words | None:
+    tasks = []
+    for task in findings["tasks"]:
         arms = [arm for arm in task["arms"] if arm["state"] == NOT_LEARNT]
         if arms:
             rows = listed(arms, lambda arm, task=task: score(task, arm["cells"][str(task["length"])]["mean"]))  # type: ignore[misc]
-            said.append(say("{task}: {rows}", task=task_title(task), rows=rows))
-    if not said:
+            tasks.append(say("{task}: {rows}", task=task_title(task), rows=rows))
+    if not tasks:
         return None
-    rows = joined(said, "; ", "；")
+    rows = joined(tasks, "; ", "；")
     return say("Not learnt at this budget, and therefore not ranked: {rows}. More training may change this.", rows=rows)
 
 
 def _detectable(task: Json) -> Words | None:
     if not task["detectable"]:
         return None
-    said = joined((_least(task, one["least"], one["seeds"]) for one in task["detectable"]), ", ", "，")
+    differences = joined((_least(task, group["least"], group["seeds"]) for group in task["detectable"]), ", ", "，")
     return say(
         "The smallest difference between two encodings that their seeds could show at the trained length "
-        "is {said} (paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for "
+        "is {differences} (paired by seed, 5 % level, 80 % power, mean variance of the pairs, no correction for "
         "many pairs). It covers the spread of seeds, not that of documents. A pair whose differences "
         "vary less can show less.",
-        said=said,
+        differences=differences,
     )
 
 
 def _least(task: Json, least: float, seeds: int) -> Words:
     """0.02 bits for pairs with 5 seeds in common."""
     bits = task["measure"] == "bits"
-    said = say("{least:.2g} bits", least=least) if bits else say("{points:.1f} points", points=100 * least)
-    return say("{said} for pairs with {seeds} seeds in common", said=said, seeds=seeds)
+    difference = say("{least:.2g} bits", least=least) if bits else say("{points:.1f} points", points=100 * least)
+    return say("{difference} for pairs with {seeds} seeds in common", difference=difference, seeds=seeds)
 
 
-def _still_improving(found: Json) -> Words | None:
-    said = []
-    for task in found["tasks"]:
+def _still_improving(findings: Json) -> Words | None:
+    tasks = []
+    for task in findings["tasks"]:
         if arms := [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]:
             rows = listed(arms, _last_fifth)
-            said.append(say("{task}: {rows}", task=task_title(task), rows=rows))
-    if not said:
+            tasks.append(say("{task}: {rows}", task=task_title(task), rows=rows))
+    if not tasks:
         return None
-    rows = joined(said, "; ", "；")
+    rows = joined(tasks, "; ", "；")
     return say(
         "Still improving at the end of training, by more than {converged:g} bits of training loss, or of the loss at "
         "the longest length, in the last fifth of the steps, and therefore not ranked: {rows}.",
@@ -327,7 +327,7 @@ def _fell(arm: Json) -> float:
 def _last_fifth_of_ranked(task: Json) -> Words | None:
     """How much the ranked encodings still improved, where that is more than their seeds can show."""
     fell = [_fell(arm) for arm in ranked(task) if arm["slopes"]]
-    least = min((one["least"] for one in task["detectable"]), default=math.inf)
+    least = min((group["least"] for group in task["detectable"]), default=math.inf)
     if task["measure"] != "bits" or not fell or max(fell) <= least:
         return None
     return say(
@@ -339,9 +339,9 @@ def _last_fifth_of_ranked(task: Json) -> Words | None:
     )
 
 
-def _without_positions(found: Json) -> Iterator[Words]:
+def _without_positions(findings: Json) -> Iterator[Words]:
     """Compares NoPE with the best encoding under bidirectional attention."""
-    for task in found["tasks"]:
+    for task in findings["tasks"]:
         home, called = str(task["length"]), task_title(task)
         nope = next((arm for arm in task["arms"] if arm["name"] == "nope"), None)
         others = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
@@ -368,25 +368,25 @@ def _without_positions(found: Json) -> Iterator[Words]:
         )
 
 
-def _exact_tasks(found: Json, main: Json) -> Words | None:
+def _exact_tasks(findings: Json, main: Json) -> Words | None:
     """The encodings with the largest valid length factor, for each other task."""
-    said = []
-    for task in found["tasks"]:
+    tasks = []
+    for task in findings["tasks"]:
         arms, called = [arm for arm in ranked(task) if arm["factor"] is not None], task_title(task)
         if task is main or task["measure"] != "exact" or not arms:
             continue
         most = max(arm["factor"]["value"] for arm in arms)
         if most <= 1:
-            said.append(say("{called}: none beyond the trained length", called=called))
+            tasks.append(say("{called}: none beyond the trained length", called=called))
             continue
         furthest = [arm for arm in arms if arm["factor"]["value"] == most]
         names = joined((name(arm) for arm in furthest), ", ", "、")
         more = any(arm["factor"]["censored"] for arm in furthest)
         reach = say(">{most:.3g}×", most=most) if more else say("{most:.3g}×", most=most)
-        said.append(say("{called}: {names} ({reach})", called=called, names=names, reach=reach))
-    if not said:
+        tasks.append(say("{called}: {names} ({reach})", called=called, names=names, reach=reach))
+    if not tasks:
         return None
-    rows = joined(said, "; ", "；")
+    rows = joined(tasks, "; ", "；")
     return say(
         "Largest factor of the trained length with at least {exact:.0%} of the exact match kept: {rows}.",
         exact=FLAT["exact"],
@@ -394,8 +394,8 @@ def _exact_tasks(found: Json, main: Json) -> Words | None:
     )
 
 
-def _training_time(found: Json) -> Words | None:
-    rows = (found["cost"] or {"rows": {}})["rows"]
+def _training_time(findings: Json) -> Words | None:
+    rows = (findings["cost"] or {"rows": {}})["rows"]
     times_of = {who: row["training"]["median"] for who, row in rows.items() if who != "nope" and row.get("training")}
     if not times_of:
         return None
@@ -418,9 +418,9 @@ CLAIMS_OF_NOTES = say(
 )
 
 
-def _published(found: Json) -> Iterator[Words]:
+def _published(findings: Json) -> Iterator[Words]:
     """How many published claims, and statements of the notes, these numbers test, and with which verdicts."""
-    rows = found["published"]
+    rows = findings["published"]
     for counts, text in ((of_papers(rows), CLAIMS_OF_PAPERS), (of_notes(rows), CLAIMS_OF_NOTES)):
         if tested(counts):
             yield text.filled(tested=tested(counts), values=sum(counts.values()), **counts)
@@ -434,27 +434,27 @@ def _published(found: Json) -> Iterator[Words]:
         )
 
 
-def _missing(found: Json) -> Words | None:
-    if not found["missing"]:
+def _missing(findings: Json) -> Words | None:
+    if not findings["missing"]:
         return None
-    failed = sum(row["why"].startswith("failed") for row in found["missing"])
+    failed = sum(row["why"].startswith("failed") for row in findings["missing"])
     told = [say("{failed} failed", failed=failed)] if failed else []
-    if waiting := len(found["missing"]) - failed:
+    if waiting := len(findings["missing"]) - failed:
         told.append(say("{waiting} did not run", waiting=waiting))
-    rows, of = joined(told, " and ", "，"), found["trials"]["expected"]
+    rows, of = joined(told, " and ", "，"), findings["trials"]["expected"]
     return say("Of {trials}, {rows}; their cells say so.", trials=numbered(of, "trial", "trials"), rows=rows)
 
 
-def _seeds(found: Json) -> Words:
-    seeds = len(found["seeds"])
-    if found["exploratory"]:
+def _seeds(findings: Json) -> Words:
+    seeds = len(findings["seeds"])
+    if findings["exploratory"]:
         return say(
             "With {seeds}, these results are exploratory: intervals over seeds need {enough}. Every seed is shown.",
             seeds=numbered(seeds, "seed", "seeds"),
             enough=ENOUGH,
         )
     fewer = Words("")
-    if found["fewest_seeds"] < ENOUGH:
+    if findings["fewest_seeds"] < ENOUGH:
         fewer = say(
             " Encodings with fewer seeds than {enough} have none over seeds: every seed is given. Two "
             "encodings are compared over the seeds that both have.",

@@ -118,8 +118,8 @@ def detectable(differences: Sequence[Sequence[float]], seeds: int | None = None)
 @cache
 def _noncentrality(degrees: int) -> float:
     beyond = t.ppf((1 + LEVEL) / 2, degrees)
-    found: float = brentq(lambda shift: nct.sf(beyond, degrees, shift) - POWER, 0, 10 * beyond)
-    return found
+    shift: float = brentq(lambda shift: nct.sf(beyond, degrees, shift) - POWER, 0, 10 * beyond)
+    return shift
 
 
 def half_width(differences: Sequence[float]) -> float | None:

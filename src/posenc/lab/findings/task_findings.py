@@ -76,8 +76,8 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
     changes = sorted({row["change"] for row in of.results.cells[of.name] if row["encoding"] == "rope"})
     if changes in ([], [""]):
         return []
-    found = [{"change": "", "cells": rope["cells"]}]
-    for change in (*of.plan["after"], *(Then(**one).word for one in of.plan.get("then", ()))):
+    rows = [{"change": "", "cells": rope["cells"]}]
+    for change in (*of.plan["after"], *(Then(**then).word for then in of.plan.get("then", ()))):
         follows = Change.parse(change).follows_length
         cells = arm_cells.cells(of, "rope", change=change)
         for length, cell in cells.items():
@@ -85,8 +85,8 @@ def _after_training(of: TaskResults, rope: Json) -> list[Json]:
                 cells[length] = rope["cells"][length]
             elif cell["state"] == MISSING and rope["cells"][length]["mean"] is not None:
                 cells[length] = {**cell, "state": f"failed: {NO_NUMBER}"}
-        found.append({"change": change, "cells": cells})
-    return found
+        rows.append({"change": change, "cells": cells})
+    return rows
 
 
 def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
@@ -102,8 +102,8 @@ def _detectable(of: TaskResults, arms: list[Json]) -> list[Json]:
     for ours, theirs in combinations(scores, 2):
         shared = sorted(ours.keys() & theirs.keys())
         pairs.setdefault(len(shared), []).append([ours[seed] - theirs[seed] for seed in shared])
-    found = {seeds: statistics.detectable(pairs[seeds]) for seeds in sorted(pairs, reverse=True)}
-    return [{"seeds": seeds, "least": least} for seeds, least in found.items() if least]
+    least_by_seeds = {seeds: statistics.detectable(pairs[seeds]) for seeds in sorted(pairs, reverse=True)}
+    return [{"seeds": seeds, "least": least} for seeds, least in least_by_seeds.items() if least]
 
 
 def _floor(of: TaskResults) -> Json | None:

@@ -39,7 +39,7 @@ def tuning(folder: Folder, manifest: Mapping[str, Any]) -> dict[str, Json]:
             }
             tried.setdefault(trial["task"]["name"], {}).setdefault(trial["encoding"], []).append((order, entry))
     plans = {plan["task"]["name"]: plan for plan in manifest["experiment"]["tasks"]}
-    found = {
+    tuned = {
         name: ranked(
             tasks.class_of(plans[name]["task"]).measure,
             plans[name],
@@ -47,12 +47,12 @@ def tuning(folder: Folder, manifest: Mapping[str, Any]) -> dict[str, Json]:
         )
         for name, arms in tried.items()
     }
-    return {name: one for name, one in found.items() if one["rows"]}
+    return {name: task for name, task in tuned.items() if task["rows"]}
 
 
 def best_first(tries: Iterable[tuple[Order, Json]]) -> list[Json]:
     """Of equal ones, the smaller learning rate first."""
-    return [one for _, one in sorted(tries, key=lambda pair: (pair[0], pair[1]["learning_rate"], pair[1]["options"]))]
+    return [entry for _, entry in sorted(tries, key=lambda pair: (pair[0], pair[1]["learning_rate"], pair[1]["options"]))]
 
 
 def ranked(measure: Measure, plan: Mapping[str, Any], tried: Mapping[str, Sequence[Json]]) -> Json:
@@ -63,7 +63,7 @@ def ranked(measure: Measure, plan: Mapping[str, Any], tried: Mapping[str, Sequen
     rate, tries = plan["training"]["learning_rate"], len(plan["learning_rates"])
     rows = []
     for name, entries in tried.items():
-        before = [one for one in entries if one["learning_rate"] == rate and not one["options"]]
+        before = [entry for entry in entries if entry["learning_rate"] == rate and not entry["options"]]
         if len(entries) < tries or not before or before[0]["score"] is None:
             continue
         best = entries[0]
@@ -83,7 +83,7 @@ def at_edge(chosen: Json, tried: Sequence[Json]) -> bool:
     """Whether no smaller or no larger value was tried than the chosen one: of its own scale, otherwise of the rate."""
     if chosen["options"]:
         ((name, value),) = chosen["options"]
-        values = [number for one in tried for scale, number in one["options"] if scale == name]
+        values = [number for entry in tried for scale, number in entry["options"] if scale == name]
     else:
-        value, values = chosen["learning_rate"], [one["learning_rate"] for one in tried if not one["options"]]
+        value, values = chosen["learning_rate"], [entry["learning_rate"] for entry in tried if not entry["options"]]
     return len(values) > 1 and value in (min(values), max(values))

@@ -35,35 +35,35 @@ def because(why: str) -> Words:
     return REASONS.get(why, Words(why))
 
 
-def trained_seeds(found: Json) -> list[int]:
+def trained_seeds(findings: Json) -> list[int]:
     """The number of seeds of every encoding that has a score in the task where it has most."""
     counts = dict[str, int]()
-    for arm in (arm for task in found["tasks"] for arm in task["arms"]):
+    for arm in (arm for task in findings["tasks"] for arm in task["arms"]):
         there = max((len(cell["seeds"]) for cell in arm["cells"].values()), default=0)
         counts[arm["name"]] = max(counts.get(arm["name"], 0), there)
     return [count for count in counts.values() if count]
 
 
-def counted_seeds(found: Json) -> Words:
+def counted_seeds(findings: Json) -> Words:
     """5 seeds, or 1 to 5 seeds where some encodings have fewer. Those that were planned, where none has run."""
-    counts = trained_seeds(found) or [len(found["seeds"])]
+    counts = trained_seeds(findings) or [len(findings["seeds"])]
     most, fewest = max(counts), min(counts)
     if fewest < most:
         return say("{fewest} to {most} seeds", fewest=fewest, most=most)
     return say("{seeds}", seeds=numbered(most, "seed", "seeds"))
 
 
-def seeds_to_rank(found: Json) -> Words:
+def seeds_to_rank(findings: Json) -> Words:
     """5 seeds; or 3 seeds; five are needed to rank. To stand wherever encodings are put in an order."""
-    fewest = min(trained_seeds(found) or [len(found["seeds"])])
-    seeds = counted_seeds(found)
+    fewest = min(trained_seeds(findings) or [len(findings["seeds"])])
+    seeds = counted_seeds(findings)
     return seeds if fewest >= ENOUGH else say("{seeds}; five are needed to rank", seeds=seeds)
 
 
 def listed(arms: Iterable[Json], number: Callable[[Json], Words]) -> Words:
     """ALiBi (+0.01 bits), Shaw (+0.08 bits)."""
     pairs = [(name(arm), number(arm)) for arm in arms]
-    return joined((say("{who} ({said})", who=who, said=said) for who, said in pairs), ", ", "、")
+    return joined((say("{who} ({value})", who=who, value=value) for who, value in pairs), ", ", "、")
 
 
 def score(task: Json, number: float) -> Words:
@@ -112,11 +112,11 @@ def bounds(task: Json) -> tuple[Words, Words]:
     )
 
 
-def numbered(number: int, one: str, more: str) -> Words:
+def numbered(number: int, singular: str, more: str) -> Words:
     """The same as a value of a sentence. In Chinese the number alone: the sentence has the measure word."""
-    return Words(counted(number, one, more), f"{number}")
+    return Words(counted(number, singular, more), f"{number}")
 
 
-def counted(number: int, one: str, more: str) -> str:
+def counted(number: int, singular: str, more: str) -> str:
     """1 model, 1,234 models."""
-    return f"{number:,} {one if number == 1 else more}"
+    return f"{number:,} {singular if number == 1 else more}"

@@ -86,9 +86,9 @@ def told(tree: ast.AST) -> list[str]:
         """`quiet`: the text of strings is left out."""
         if isinstance(node, list):
             pieces.append("[")
-            for one in node:
-                if not _is_for_readers(one):
-                    tell(one, quiet)
+            for child in node:
+                if not _is_for_readers(child):
+                    tell(child, quiet)
             pieces.append("]")
         elif isinstance(node, ast.Constant):
             pieces.append("text " if quiet and isinstance(node.value, str) else f"{node.value!r} ")
@@ -111,7 +111,7 @@ def _is_for_readers(node: object) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    return bool(targets) and all(isinstance(one, ast.Name) and one.id in FOR_READERS for one in targets)
+    return bool(targets) and all(isinstance(target, ast.Name) and target.id in FOR_READERS for target in targets)
 
 
 def _is_sentence(node: ast.AST, field: str) -> bool:
@@ -140,4 +140,4 @@ CPP = re.compile(
 def compiled(text: str) -> str:
     """C++ without comments, every stretch of blank space as one space."""
 
-    return CPP.sub(lambda found: found["kept"] or " ", text).strip()
+    return CPP.sub(lambda match: match["kept"] or " ", text).strip()

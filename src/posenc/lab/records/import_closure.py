@@ -24,13 +24,13 @@ BY_NAME = ("posenc.encodings", "posenc.lab.tasks")
 
 def closure(names: Iterable[str], sources: Path = SOURCES) -> frozenset[str]:
     """The modules themselves, the packages they stand in, and everything that these import."""
-    found, waiting = set[str](), list(names)
+    closure, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
-        if name not in found and name != ROOT:
-            found.add(name)
-            waiting += [imported for imported in imports(name, sources) if imported not in found]
-    return frozenset(found)
+        if name not in closure and name != ROOT:
+            closure.add(name)
+            waiting += [imported for imported in imports(name, sources) if imported not in closure]
+    return frozenset(closure)
 
 
 @cache
@@ -42,15 +42,15 @@ def imports(name: str, sources: Path = SOURCES) -> frozenset[str]:
 
 def imports_of(tree: ast.AST, package: str, sources: Path = SOURCES) -> set[str]:
     """The same of a syntax tree; `package` is where its relative imports start."""
-    found = set[str]()
+    names = set[str]()
     for node in _running(tree):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if is_module(alias.name, sources)}
+            names |= {alias.name for alias in node.names if is_module(alias.name, sources)}
         elif isinstance(node, ast.ImportFrom):
-            found |= _imported_from(node, package, sources)
+            names |= _imported_from(node, package, sources)
         elif isinstance(node, ast.Call) and _name(node.func) == "import_module" and node.args:
-            found |= _by_text(node.args[0], sources)
-    return found
+            names |= _by_text(node.args[0], sources)
+    return names
 
 
 def is_module(name: str, sources: Path = SOURCES) -> bool:
@@ -59,10 +59,10 @@ def is_module(name: str, sources: Path = SOURCES) -> bool:
 
 def file_of(name: str, sources: Path = SOURCES) -> Path:
     """The file of a module. Raises ValueError where there is none."""
-    found = next((path for path in _candidates(name, sources) if path.is_file()), None)
-    if found is None:
+    path = next((path for path in _candidates(name, sources) if path.is_file()), None)
+    if path is None:
         raise ValueError(f"{name}: expected a module of posenc, found no file {_candidates(name, sources)[0]}")
-    return found
+    return path
 
 
 @cache
@@ -101,13 +101,13 @@ def _imported_from(node: ast.ImportFrom, package: str, sources: Path) -> set[str
         base = ".".join([*above, *([node.module] if node.module else [])])
     if not is_module(base, sources):
         return set()
-    found = {base}
+    modules = {base}
     for alias in node.names:
         if is_module(f"{base}.{alias.name}", sources):
-            found.add(f"{base}.{alias.name}")
+            modules.add(f"{base}.{alias.name}")
         elif base == ROOT and alias.name in _public_names(sources):
-            found.add(_public_names(sources)[alias.name])
-    return found
+            modules.add(_public_names(sources)[alias.name])
+    return modules
 
 
 @cache

@@ -28,9 +28,9 @@ def mean_score(rows: pa.Table, kind: str, mode: str, length: int, change: str = 
     of = pc.and_(pc.equal(rows["kind"].cast("string"), kind), pc.equal(rows["length"], length))
     of = pc.and_(of, pc.equal(rows["mode"].cast("string"), mode))
     of = pc.and_(of, pc.equal(rows["change"].cast("string").fill_null(""), change))
-    found = rows.filter(of)
-    weights = found["weight"].to_numpy().astype("float64") if kind == "bits" else None
-    values = found["value"].to_numpy().astype("float64")
+    chosen = rows.filter(of)
+    weights = chosen["weight"].to_numpy().astype("float64") if kind == "bits" else None
+    values = chosen["value"].to_numpy().astype("float64")
     return float(np.average(values, weights=weights)) if len(values) else math.inf
 
 

@@ -210,8 +210,8 @@ class Folder:
     def cost(self) -> dict[str, Any] | None:
         """The cost measured by the last sweep."""
         key = (self.experiment() or {}).get("cost")
-        found: dict[str, Any] | None = self.measurement("cost", key) if key else None
-        return found
+        data: dict[str, Any] | None = self.measurement("cost", key) if key else None
+        return data
 
     # All numbers at once --------------------------------------------------------------------------------------------
 
@@ -243,12 +243,12 @@ class Folder:
 
     def _files(self) -> dict[str, list[Path]]:
         """The files by the first 16 digits of their keys."""
-        found: dict[str, list[Path]] = {}
+        files: dict[str, list[Path]] = {}
         folder = self.path / TRIALS
         for name in sorted(os.listdir(folder)) if folder.is_dir() else ():
             if (ours := OF_A_TRIAL.fullmatch(name)) and not name.startswith("."):
-                found.setdefault(ours[1], []).append(folder / name)
-        return found
+                files.setdefault(ours[1], []).append(folder / name)
+        return files
 
     def _whole(self, paths: Sequence[Path], key: str | None = None) -> Iterator[tuple[Path, Record]]:
         for path in paths:
@@ -321,8 +321,8 @@ def expected(experiment: Experiment, manifest: Mapping[str, Any]) -> dict[str, T
     from posenc.lab.experiment import Choice
 
     chosen = {
-        (one["task"], one["encoding"]): Choice(one["learning_rate"], tuple(map(tuple, one.get("options", ()))))
-        for one in manifest["chosen"]
+        (choice["task"], choice["encoding"]): Choice(choice["learning_rate"], tuple(map(tuple, choice.get("options", ()))))
+        for choice in manifest["chosen"]
     }
     return {trial.key(text_of(manifest)): trial for trial in experiment.trials(chosen)}
 

@@ -62,18 +62,18 @@ def compared(stored: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[Surro
 
 def nearest(sources: Sequence[Record], again: Record) -> tuple[Surrounding, ...]:
     """Against the one of several records of a trial whose surroundings are most like those of the repeated one."""
-    each = (compared(one.about, again.about) for one in sources)
-    return min(each, key=lambda around: sum(one.rounds for one in around))
+    each = (compared(source.about, again.about) for source in sources)
+    return min(each, key=lambda around: sum(surrounding.rounds for surrounding in around))
 
 
 def capability(around: Sequence[Surrounding]) -> str | None:
     """The value of ATEN_CPU_CAPABILITY with which this machine uses the record's instructions; None where it does already,
     cannot, or the record does not say."""
-    (device,) = (one for one in around if one.name == "device")
+    (device,) = (surrounding for surrounding in around if surrounding.name == "device")
     if device.alike or device.stored is None or device.here is None:
         return None
-    (architecture, _, wanted), (own, _, _) = device.stored.partition(" "), device.here.partition(" ")
+    (architecture, _, wanted), (architecture_here, _, _) = device.stored.partition(" "), device.here.partition(" ")
     needed = INSTRUCTIONS.get(wanted)
-    if architecture != own or needed is None or not needed <= processor.features():
+    if architecture != architecture_here or needed is None or not needed <= processor.features():
         return None
     return wanted.lower()

@@ -32,8 +32,8 @@ def entries(folder: Path) -> list[dict[str, Any]]:
     path = folder / NAME
     try:
         lines = [strict_json.loads(line) for line in path.read_bytes().splitlines()] if path.exists() else []
-        for one in lines:
-            expect(Verification, one)
+        for entry in lines:
+            expect(Verification, entry)
     except ValueError as error:
         raise ValueError(
             f"{path}: expected a line of JSON for each verification; take it from a copy or delete it ({error})"
@@ -61,14 +61,14 @@ def add(folder: Path, entry: Mapping[str, Any]) -> None:
 
 def references(folder: Path) -> dict[str, list[Record]]:
     """By the key of the trial. Raises ValueError for a file that is not whole."""
-    found: dict[str, list[Record]] = {}
+    records: dict[str, list[Record]] = {}
     for path in sorted((folder / REFERENCES).glob("*.parquet")):
         try:
             record = described(unpacked(path.read_bytes()))
         except ValueError as error:
             raise ValueError(f"{path}: {error}; take it from a copy or delete it") from None
-        found.setdefault(record.about["key"], []).append(record)
-    return found
+        records.setdefault(record.about["key"], []).append(record)
+    return records
 
 
 def add_references(folder: Path, records: Sequence[Record]) -> None:

@@ -175,26 +175,26 @@ class Context(Written):
 MEASUREMENTS: dict[str, type[Written]] = {"cost": Cost, "properties": Properties, "context": Context}
 
 
-def expect(kind: type[Written], found: Any) -> None:
+def expect(kind: type[Written], data: Any) -> None:
     """Raises ValueError, one line with the place, for what is not as it was written."""
     try:
-        kind.model_validate(found)
+        kind.model_validate(data)
     except ValidationError as error:
         raise ValueError(line(error, kind)) from None
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
     """The last sweep. Raises ValueError, one line that names the file, for a damaged one, or that of another version."""
-    found: dict[str, Any] = strict_json.read(path)
+    manifest: dict[str, Any] = strict_json.read(path)
     try:
-        expect(Manifest, found)
+        expect(Manifest, manifest)
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None
     try:
-        experiment = Experiment.model_validate(found["experiment"])
+        experiment = Experiment.model_validate(manifest["experiment"])
     except (ValueError, TypeError) as error:
         raise ValueError(
             f"{path}: this posenc cannot read the experiment in it: {line(error, Experiment)}; "
             "continue with the version that wrote it, or choose another folder"
         ) from None
-    return found | {"experiment": experiment.model_dump(mode="json")}
+    return manifest | {"experiment": experiment.model_dump(mode="json")}

@@ -32,11 +32,11 @@ def write(findings: Findings, directory: Path) -> list[Path]:
         )
     if not findings["tasks"]:
         raise ValueError("findings: expected at least one task, got none")
-    made: dict[str, str | bytes] = {"index.html": page(findings)}
-    made |= tables(findings)
-    made |= {"report.md": markdown(findings, "en"), "report.zh-CN.md": markdown(findings, "zh")}
-    made |= pictures(findings)
+    files: dict[str, str | bytes] = {"index.html": page(findings)}
+    files |= tables(findings)
+    files |= {"report.md": markdown(findings, "en"), "report.zh-CN.md": markdown(findings, "zh")}
+    files |= pictures(findings)
     directory.mkdir(parents=True, exist_ok=True)
-    for name, content in made.items():
+    for name, content in files.items():
         write_whole(directory / name, content)
-    return [directory / name for name in made]
+    return [directory / name for name in files]

@@ -76,7 +76,8 @@ def _profiles(findings: Findings, task: Task) -> str:
     data = {
         "steps": looks.steps,
         "arms": {name: _paper(looks, name) | {"kind": look(name, names).classes} for name in looks.profiles},
-        "similarity": _matrices(similar) if similar else None,
+        "similarity": similar
+        and {"steps": similar["steps"], "images": [_matrix(matrix) for matrix in similar["matrices"]]},
     }
     columns = min(len({head for _, head in looks.heads}), 4)
     return (
@@ -91,7 +92,7 @@ def _profiles(findings: Findings, task: Task) -> str:
 def gather(task: Task) -> Looks:
     """The part of the profiles that the page shows; an even selection if there are too many."""
     rows = task["attention"]
-    steps, distances = sorted({row["step"] for row in rows}), sorted({one for row in rows for one in row["distance"]})
+    steps, distances = (sorted({row["step"] for row in rows}), sorted({d for row in rows for d in row["distance"]}))
     layers, heads = sorted({row["layer"] for row in rows}), sorted({row["head"] for row in rows})
     kept = Chosen(even(steps, STEPS), even(layers, LAYERS), heads[:HEADS], near_first(distances, DISTANCES))
     profiles: dict[str, dict[int, dict[Head, dict[int, float]]]] = {}
@@ -99,7 +100,7 @@ def gather(task: Task) -> Looks:
         if row["step"] in kept.steps and row["layer"] in kept.layers and row["head"] in kept.heads:
             profile = dict(zip(row["distance"], row["probability"], strict=True))
             of_step = profiles.setdefault(row["arm"], {}).setdefault(row["step"], {})
-            of_step[row["layer"], row["head"]] = {one: profile[one] for one in kept.distances if one in profile}
+            of_step[row["layer"], row["head"]] = {d: profile[d] for d in kept.distances if d in profile}
     thinned = None
     if len(kept.layers) < len(layers) or len(kept.heads) < len(heads) or len(kept.distances) < len(distances):
         thinned = phrase(
@@ -135,8 +136,8 @@ def near_first(distances: Sequence[int], most: int) -> list[int]:
         return list(distances)
     low, high = bent(distances[0]), bent(distances[-1])
     places = [low + n * (high - low) / (2 * most) for n in range(2 * most + 1)]
-    found = {min(distances, key=lambda one: abs(bent(one) - place)) for place in places}
-    return even(sorted(found), most) if len(found) > most else sorted(found)
+    nearest = {min(distances, key=lambda distance: abs(bent(distance) - place)) for place in places}
+    return even(sorted(nearest), most) if len(nearest) > most else sorted(nearest)
 
 
 def bent(distance: float) -> float:
@@ -159,11 +160,11 @@ def _paper(looks: Looks, arm: str) -> dict[str, Any]:
     ordered = sorted(looks.distances, reverse=True)
 
     def heights(profile: Profile) -> list[int]:
-        return [round(10 * up(profile[one])) if one in profile else -1 for one in ordered]
+        return [round(10 * up(profile[distance])) if distance in profile else -1 for distance in ordered]
 
     steps = [looks.profiles[arm].get(step, {}) for step in looks.steps]
     return {
-        "x": [round(10 * across(looks, one)) for one in ordered],
+        "x": [round(10 * across(looks, distance)) for distance in ordered],
         "y": [[heights(of_step.get(head, {})) for head in looks.heads] for of_step in steps],
     }
 
@@ -174,11 +175,11 @@ def _panel(looks: Looks, head: Head, profile: Profile) -> str:
     for power in range(-4, 1, 2):
         parts.append(svg.line(FRAME.left, up(10.0**power), FRAME.right, up(10.0**power), "grid"))
         parts.append(svg.text(FRAME.left - 4, up(10.0**power) + 4, f"{10.0**power:g}", "tick", "end"))
-    for distance in _ticks(looks):
-        x = across(looks, distance)
-        parts.append(svg.line(x, FRAME.top, x, FRAME.bottom, "grid" if distance else "one"))
-        parts.append(svg.text(x, HEIGHT - 5, str(abs(distance)), "tick", "middle"))
-    corners = " L".join(f"{across(looks, one):.1f} {up(profile[one]):.1f}" for one in sorted(profile, reverse=True))
+    for d in _ticks(looks):
+        x = across(looks, d)
+        parts.append(svg.line(x, FRAME.top, x, FRAME.bottom, "grid" if d else "one"))
+        parts.append(svg.text(x, HEIGHT - 5, str(abs(d)), "tick", "middle"))
+    corners = " L".join(f"{across(looks, d):.1f} {up(profile[d]):.1f}" for d in sorted(profile, reverse=True))
     parts.append(f'<path d="{"M" + corners if corners else ""}" class="curve"/>')
     return svg.picture(WIDTH, HEIGHT, parts, words)
 
@@ -187,7 +188,7 @@ def _ticks(looks: Looks) -> list[int]:
     """0 and powers of 4, on either side."""
     low, high = min(looks.distances), max(looks.distances)
     powers = [4**n for n in range(8)]
-    return [-one for one in powers if -one >= low] + [0] + [one for one in powers if one <= high]
+    return [-power for power in powers if -power >= low] + [0] + [power for power in powers if power <= high]
 
 
 def _controls(looks: Looks, arm: str) -> str:
@@ -217,7 +218,7 @@ def _strongest(looks: Looks, names: Sequence[str]) -> str:
     def entry(profile: Profile) -> str:
         if not profile:
             return "<td>–</td>"
-        distance = max(profile, key=lambda one: profile[one])
+        distance = max(profile, key=lambda distance: profile[distance])
         where = (
             phrase("itself")
             if distance == 0
@@ -238,18 +239,14 @@ def _strongest(looks: Looks, names: Sequence[str]) -> str:
 # The learned table ----------------------------------------------------------------------------------------------------
 
 
-def _similarity(found: Mapping[str, Any]) -> str:
-    step = found["steps"][-1]
+def _similarity(similarity: Mapping[str, Any]) -> str:
+    step = similarity["steps"][-1]
     words = phrase("similarity here", step=step)
     label = html.escape(" ".join(words.both()))
-    picture = f'<img alt="{label}" src="{_matrix(found["matrices"][-1])}" width="240" height="240">'
+    picture = f'<img alt="{label}" src="{_matrix(similarity["matrices"][-1])}" width="240" height="240">'
     caption = f"<figcaption>{span(phrase('similarity'))}</figcaption>"
     note = tag("p", phrase("similarity text"), "small")
-    return f'<figure class="similarity">{caption}{picture}{note}{_by_distance(found)}</figure>'
-
-
-def _matrices(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {"steps": found["steps"], "images": [_matrix(matrix) for matrix in found["matrices"]]}
+    return f'<figure class="similarity">{caption}{picture}{note}{_by_distance(similarity)}</figure>'
 
 
 def _matrix(matrix: Sequence[Sequence[float]]) -> str:
@@ -263,15 +260,15 @@ def _matrix(matrix: Sequence[Sequence[float]]) -> str:
     return "data:image/png;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def _by_distance(found: Mapping[str, Any]) -> str:
+def _by_distance(similarity: Mapping[str, Any]) -> str:
     """The content of the picture as a table: number of rows between two rows against training step."""
-    size = len(found["matrices"][-1])
-    apart = [one for one in (1, 2, 4, 8, 16, 32, 64, 128, 256) if one < size]
+    size = len(similarity["matrices"][-1])
+    apart = [distance for distance in (1, 2, 4, 8, 16, 32, 64, 128, 256) if distance < size]
     body = []
-    for one in apart:
-        means = (sum(matrix[n][n + one] for n in range(size - one)) / (size - one) for matrix in found["matrices"])
-        body.append([str(one), *(f"<td>{mean:+.2f}</td>" for mean in means)])
-    head = [span(phrase("apart")), *(str(step) for step in found["steps"])]
+    for lag in apart:
+        means = (sum(matrix[n][n + lag] for n in range(size - lag)) / (size - lag) for matrix in similarity["matrices"])
+        body.append([str(lag), *(f"<td>{mean:+.2f}</td>" for mean in means)])
+    head = [span(phrase("apart")), *(str(step) for step in similarity["steps"])]
     inside = table("plain", head, body, phrase("similarity rows"))
     return f"<details><summary>{span(phrase('numbers'))}</summary>{inside}</details>"
 
@@ -290,17 +287,17 @@ def _links(findings: Findings, task: Task) -> str:
     heads = len({(row["layer"], row["head"]) for row in rows})
 
     def entry(arm: str, link: str) -> str:
-        found = [row for row in rows if row["arm"] == arm and row["link"] == link]
-        if not found:
+        of_link = [row for row in rows if row["arm"] == arm and row["link"] == link]
+        if not of_link:
             return f'<td class="none missing">{span(phrase("missing"))}</td>'
-        most = max(found, key=lambda row: row["probability"])
+        most = max(of_link, key=lambda row: row["probability"])
         where = span(phrase("head", layer=most["layer"], head=most["head"]))
         ratio = f"{times(most['probability'] / most['even'])}×" if most["even"] else "–"
         return f"<td>{ratio}<small>{most['probability']:.3f}, {where}</small></td>"
 
     def even_look(link: str) -> str:
-        found = [row["even"] for row in rows if row["link"] == link]
-        return f"<td>{sum(found) / len(found):.3f}</td>"
+        even = [row["even"] for row in rows if row["link"] == link]
+        return f"<td>{sum(even) / len(even):.3f}</td>"
 
     head = [span(phrase("encoding")), *(html.escape(name) for name in names)]
     body = [[span(phrase("even")), *map(even_look, names)]]

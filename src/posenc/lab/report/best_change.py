@@ -13,7 +13,7 @@ from posenc.support.languages import Words
 
 def how_changed(tasks: Iterable[Task]) -> Words:
     """How the models were changed; with what some were trained on after it, if an experiment has `then`."""
-    further = any(trains_on(one["change"]) for task in tasks for one in task["after"])
+    further = any(trains_on(changed["change"]) for task in tasks for changed in task["after"])
     return phrase("after text trained" if further else "after text")
 
 
@@ -22,10 +22,10 @@ def best_change(task: Task) -> Words:
 
     Empty if nothing can be compared.
     """
-    found = after_training(task)
-    if found is None or "" not in found[1]:
+    compared = after_training(task)
+    if compared is None or "" not in compared[1]:
         return Words("")
-    length, means, unsure = found
+    length, means, unsure = compared
     first = next(iter(means))
     rivals = [other for better, other in unsure if better == first]
     undecided = phrase("after undecided", change=change_name(rivals[0])) if rivals else Words("")

@@ -71,19 +71,19 @@ def _rows(entry: Entry, language: Language) -> Iterator[str]:
     for task in entry.findings["tasks"]:
         arms = sorted(task["arms"], key=lambda arm: signed is None or arm["name"] != signed.encoding)
         for arm in arms:
-            own = signed is not None and arm["name"] == signed.encoding
-            laws = f"{signed.laws.held}/{signed.laws.tried}" if signed and own else ""
-            who = f"{', '.join(signed.authors)}, {signed.date}" if signed and own else "posenc"
+            is_signed = signed is not None and arm["name"] == signed.encoding
+            laws = f"{signed.laws.held}/{signed.laws.tried}" if signed and is_signed else ""
+            who = f"{', '.join(signed.authors)}, {signed.date}" if signed and is_signed else "posenc"
             seeds = len(arm["cells"][str(task["length"])]["seeds"])
-            name = f"**{arm['name']}**" if own else arm["name"]
+            name = f"**{arm['name']}**" if is_signed else arm["name"]
             ends = (_score(task, arm, length, language) for length in (task["length"], task["lengths"][-1]))
             yield f"| {' | '.join([name, task['title'][language], *ends, str(seeds), laws, who])} |"
 
 
 def _score(task: Task, arm: Arm, length: int, language: Language) -> str:
     """At its length: "64: 2.30 bits"."""
-    found = cell(task, arm, length)
-    if found.number is None:
-        return f"{length}: {found.words.in_language(language)}"
-    number = f"({found.words.en})" if found.kind == "not learnt" else found.words.en
+    score = cell(task, arm, length)
+    if score.number is None:
+        return f"{length}: {score.words.in_language(language)}"
+    number = f"({score.words.en})" if score.kind == "not learnt" else score.words.en
     return f"{length}: {number} {(BITS if task['measure'] == 'bits' else EXACT).in_language(language)}"

@@ -35,7 +35,7 @@ def _row(task: Task, name: Words, bits: Mapping[str, float | None]) -> list[Word
     each, gain = (bits[str(length)] for length in task["lengths"]), _gain(task, bits)
     return [
         name,
-        *(same("–" if one is None else f"{one:.3f}") for one in each),
+        *(same("–" if value is None else f"{value:.3f}") for value in each),
         same("–" if gain is None else f"{gain:+.3f}"),
     ]
 

@@ -37,14 +37,14 @@ class Cell(NamedTuple):
 
 def cell(task: Task, arm: Arm, length: int) -> Cell:
     """The cell at a length."""
-    found = arm["cells"].get(str(length)) or {}
-    state = found.get("state") or (arm["state"] if found.get("mean") is None else None)
+    data = arm["cells"].get(str(length)) or {}
+    state = data.get("state") or (arm["state"] if data.get("mean") is None else None)
     if state and state != NOT_LEARNT:
         return Cell(kind_of(state), reason(state))
-    if found.get("mean") is None:
+    if data.get("mean") is None:
         return Cell("missing", phrase("missing")) if arm["learnt"] else Cell("not learnt", phrase("not learnt"))
-    number = found["mean"]
-    seeds = tuple(found["seeds"][seed] for seed in sorted(found["seeds"], key=int))
+    number = data["mean"]
+    seeds = tuple(data["seeds"][seed] for seed in sorted(data["seeds"], key=int))
     return Cell(
         "number" if arm["learnt"] else "not learnt", same(value(task, number, decimals(task, length))), number, seeds
     )
@@ -102,17 +102,17 @@ def fold(number: float) -> str:
     return f"{number:.3g}×"
 
 
-def factor(found: Mapping[str, Any] | None, top: float) -> str:
+def factor(factor: Mapping[str, Any] | None, top: float) -> str:
     """The factor as text: ">8×" if the longest length, `top` times the trained one, is valid; the interval in brackets."""
-    if found is None:
+    if factor is None:
         return "–"
 
     def bound(number: float) -> str:
         return (">" if number >= top else "") + f"{number:.3g}"
 
-    low, high = found["low"], found["high"]
-    said = (">" if found["censored"] else "") + fold(found["value"])
-    return said if low is None or low == high == found["value"] else f"{said} ({bound(low)}–{bound(high)})"
+    low, high = factor["low"], factor["high"]
+    text = (">" if factor["censored"] else "") + fold(factor["value"])
+    return text if low is None or low == high == factor["value"] else f"{text} ({bound(low)}–{bound(high)})"
 
 
 def home(task: Task) -> str:
@@ -140,7 +140,7 @@ def remark(arm: Arm) -> Words:
     return phrase("improving short") if arm["converged"] is False else Words("")
 
 
-def beside(task: Task) -> Iterator[tuple[Arm, str]]:
+def arms_by_positions(task: Task) -> Iterator[tuple[Arm, str]]:
     """The encodings in order, each as it is scored, and then at positions 0, 1, 2, … if it is scored at random ones.
 
     The second part names these positions; it is "" for the first.
@@ -189,10 +189,10 @@ def stretch(task: Task) -> int:
 def along(task: Task, arm: Arm) -> list[tuple[float, float]]:
     """Loss by position: mean position and mean bits of each group of neighbouring positions."""
     width = stretch(task)
-    found: dict[int, list[tuple[float, float]]] = {}
+    groups: dict[int, list[tuple[float, float]]] = {}
     for position, bits in zip(arm["by_position"]["position"], arm["by_position"]["bits"], strict=True):
-        found.setdefault(int(position // width), []).append((position, bits))
-    means = (zip(*found[n], strict=True) for n in sorted(found))
+        groups.setdefault(int(position // width), []).append((position, bits))
+    means = (zip(*groups[n], strict=True) for n in sorted(groups))
     return [(sum(positions) / len(positions), sum(bits) / len(bits)) for positions, bits in means]
 
 
@@ -215,7 +215,7 @@ def long_form(findings: Findings) -> Iterator[dict[str, Any]]:
 
 
 def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for length, found in cells.items():
+    for length, data in cells.items():
         where = {
             "task": task["name"],
             "measure": task["measure"],
@@ -224,11 +224,11 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
             "mode": mode,
             "length": int(length),
         }
-        seeds = found.get("seeds") or {}
+        seeds = data.get("seeds") or {}
         for seed, number in seeds.items():
             yield {**where, "seed": int(seed), "value": number, "state": ""}
         if not seeds:
-            yield {**where, "seed": "", "value": "", "state": found.get("state") or arm.get("state") or ""}
+            yield {**where, "seed": "", "value": "", "state": data.get("state") or arm.get("state") or ""}
 
 
 def explained(row: Mapping[str, Any]) -> Words:
@@ -263,8 +263,8 @@ def verdicts(findings: Findings) -> Words:
 
 def verdict(row: Mapping[str, Any]) -> Words:
     """Agree, or "agree, not converged" where an encoding of the claim still improved at the end of training."""
-    said = phrase(row["verdict"])
-    return phrase("not converged", verdict=said) if row["unconverged"] else said
+    word = phrase(row["verdict"])
+    return phrase("not converged", verdict=word) if row["unconverged"] else word
 
 
 def _verdicts(count: Mapping[str, int]) -> Words:

@@ -56,7 +56,7 @@ def opening(findings: Findings, task: Task) -> svg.Chart | None:
     changed = next((row for row in findings["answer"]["rows"] if row["change"] and row["ranked"]), None)
     if drawn is None or changed is None:
         return drawn
-    cells = next(one["cells"] for one in task["after"] if one["change"] == changed["change"])
+    cells = next(after["cells"] for after in task["after"] if after["change"] == changed["change"])
     series = svg.Series(of(changed["name"]), CHANGED.classes, _dotted(task, cells))
     return replace(drawn, series=[*drawn.series, series])
 
@@ -79,16 +79,16 @@ def chart(task: Task, series: Sequence[svg.Series], named: Words) -> svg.Chart:
 def points(task: Task, arm: Arm) -> list[tuple[float, float, Sequence[float]]]:
     drawn: list[tuple[float, float, Sequence[float]]] = []
     for length in task["lengths"]:
-        found = cell(task, arm, length)
-        if found.kind == "number" and found.number is not None:
-            drawn.append((length, scale(task) * found.number, [scale(task) * seed for seed in found.seeds]))
+        point = cell(task, arm, length)
+        if point.kind == "number" and point.number is not None:
+            drawn.append((length, scale(task) * point.number, [scale(task) * seed for seed in point.seeds]))
     return drawn
 
 
 def rings(task: Task, arm: Arm) -> list[tuple[float, float]]:
     """The score at the longest length of the model that was trained there."""
-    found = ((arm["oracle"] or {}).get(far(task)) or {}).get("mean")
-    return [] if found is None else [(float(far(task)), scale(task) * found)]
+    mean = ((arm["oracle"] or {}).get(far(task)) or {}).get("mean")
+    return [] if mean is None else [(float(far(task)), scale(task) * mean)]
 
 
 def note(task: Task, arm: Arm) -> Words:
@@ -109,25 +109,25 @@ def levels(task: Task) -> list[svg.Level]:
         for length in task["lengths"]
         if str(length) in task["chance"]
     ]
-    found = [svg.Level(chance, phrase("chance"))] if chance else []
+    levels = [svg.Level(chance, phrase("chance"))] if chance else []
     if task["baseline"] is not None:
         seen = "counted" if task["floor"] else "causal" if task["causal"] else "masked"
-        found.append(svg.level(scale(task) * task["baseline"], task["lengths"], phrase(f"baseline {seen}")))
-    return found
+        levels.append(svg.level(scale(task) * task["baseline"], task["lengths"], phrase(f"baseline {seen}")))
+    return levels
 
 
 def not_drawn(task: Task) -> Words | None:
     """Encodings that are not in the chart, with their score at the trained length or the reason why there is none."""
 
-    def why(found: Cell) -> Words:
-        return found.words
+    def why(cell: Cell) -> Words:
+        return cell.words
 
     parts = []
     for arm in task["arms"]:
-        found = cell(task, arm, task["length"])
-        if found.kind != "number":
-            name, said = title(arm["name"]), why(found)
-            parts.append(say("{name} ({said})", name=name, said=said))
+        at_home = cell(task, arm, task["length"])
+        if at_home.kind != "number":
+            name, reason = title(arm["name"]), why(at_home)
+            parts.append(say("{name} ({details})", name=name, details=reason))
     return phrase("not drawn", rows=listed(parts)) if parts else None
 
 
@@ -144,9 +144,9 @@ def after(task: Task) -> svg.Chart | None:
 def _dotted(task: Task, cells: Mapping[str, Any]) -> list[tuple[float, float, Sequence[float]]]:
     """The points of a curve, each with a dot for every seed, from cells by length."""
     return [
-        (length, scale(task) * found["mean"], [scale(task) * seed for seed in found["seeds"].values()])
+        (length, scale(task) * data["mean"], [scale(task) * seed for seed in data["seeds"].values()])
         for length in task["lengths"]
-        if (found := cells.get(str(length))) and found.get("mean") is not None
+        if (data := cells.get(str(length))) and data.get("mean") is not None
     ]
 
 
@@ -203,7 +203,7 @@ def _plain(arm: Arm, points: Sequence[tuple[float, float]], names: Sequence[str]
 def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg.Axis] | None:
     """Training time against `over`, factor or area, of the main task."""
     task, names = main_task(findings), arms_of(findings)
-    found = []
+    dots = []
     for arm in learnt(task):
         cost = ((findings["cost"] or {}).get("rows") or {}).get(arm["name"]) or {}
         if cost.get("training") and arm[over] is not None:
@@ -211,8 +211,8 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
             middle = arm["factor"]["value"] if over == "factor" else scale(task) * arm["area"]
             low, high = (arm["factor"]["low"], arm["factor"]["high"]) if over == "factor" else (middle, middle)
             spread = (middle, middle, middle) if low is None else (low, middle, high)
-            found.append((arm["name"], (time["low"], time["median"], time["high"]), spread))
-    if not found:
+            dots.append((arm["name"], (time["low"], time["median"], time["high"]), spread))
+    if not dots:
         return None
     less = over == "area" and is_bits(task)
     spots = [
@@ -221,9 +221,9 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
             look(name, names).classes,
             x,
             y,
-            not any(_beats(other, (x, y), less) for _, *other in found),
+            not any(_beats(other, (x, y), less) for _, *other in dots),
         )
-        for name, x, y in found
+        for name, x, y in dots
     ]
     return spots, _time_axis(spots), _factor_axis(spots) if over == "factor" else _area_axis(task, spots)
 
@@ -231,31 +231,31 @@ def pareto(findings: Findings, over: str) -> tuple[list[svg.Spot], svg.Axis, svg
 def _reached(task: Task, name: str, over: str) -> Words:
     """A name, with ">8×" if the longest length was still valid."""
     arm = next(arm for arm in task["arms"] if arm["name"] == name)
-    said = label(name)
+    words = label(name)
     if over != "factor" or not arm["factor"]["censored"]:
-        return said
-    return Words("{name} >{times}").filled(name=said, times=fold(arm["factor"]["value"]))
+        return words
+    return Words("{name} >{times}").filled(name=words, times=fold(arm["factor"]["value"]))
 
 
 def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, list[svg.Mark]] | None:
     """A chart of a task with a single length: all encodings, hollow dots if not learnt."""
     names, rows = arms_of(findings), []
     for arm in in_order(task):
-        found = cell(task, arm, task["length"])
-        if found.number is not None:
-            seeds = [scale(task) * seed for seed in found.seeds]
+        score = cell(task, arm, task["length"])
+        if score.number is not None:
+            seeds = [scale(task) * seed for seed in score.seeds]
             rows.append(
                 svg.Strip(
                     label(arm["name"]),
                     look(arm["name"], names).classes,
-                    scale(task) * found.number,
+                    scale(task) * score.number,
                     seeds,
-                    found.kind != "number",
+                    score.kind != "number",
                 )
             )
     if not rows:
         return None
-    marks = [svg.Mark(one.points[0][1], one.words) for one in levels(task)]
+    marks = [svg.Mark(level.points[0][1], level.words) for level in levels(task)]
     values = [seed for row in rows for seed in (row.mean, *row.seeds)]
     words = phrase("bits low" if is_bits(task) else "exact high")
     if not is_bits(task):
@@ -267,10 +267,10 @@ def strips(findings: Findings, task: Task) -> tuple[list[svg.Strip], svg.Axis, l
     return rows, svg.Axis(words, [(tick, f"{tick:.6g}") for tick in ticks], False), marks
 
 
-def _beats(one: Sequence[tuple[float, float, float]], other: Sequence[tuple[float, float, float]], less: bool) -> bool:
+def _beats(first: Sequence[tuple[float, float, float]], other: Sequence[tuple[float, float, float]], less: bool) -> bool:
     """Whether one is at least as good in both measures and better in one."""
-    time, other_time = one[0][1], other[0][1]
-    good, other_good = (-one[1][1], -other[1][1]) if less else (one[1][1], other[1][1])
+    time, other_time = first[0][1], other[0][1]
+    good, other_good = (-first[1][1], -other[1][1]) if less else (first[1][1], other[1][1])
     return time <= other_time and good >= other_good and (time, good) != (other_time, other_good)
 
 

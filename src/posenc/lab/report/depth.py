@@ -21,8 +21,8 @@ def head(task: Task) -> list[str]:
 
 def rows(task: Task) -> list[list[Words]]:
     """An encoding's title, then its share in each column."""
-    found = task["by_depth"]
+    depth = task["by_depth"]
     return [
-        [title(name), *(same("–" if one is None else value(task, one)) for n in found["lengths"] for one in by[str(n)])]
-        for name, by in found["arms"].items()
+        [title(name), *(same("–" if x is None else value(task, x)) for n in depth["lengths"] for x in by[str(n)])]
+        for name, by in depth["arms"].items()
     ]

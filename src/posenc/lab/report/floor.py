@@ -26,15 +26,15 @@ def rows(task: Task) -> list[list[Words]]:
     best = task["floor"]["lengths"]
     grams = {k: by for k, by in task["floor"]["grams"].items() if by != best}
     nothing = [same("–")] * 2
-    found = [[phrase("floor"), *(same(f"{bits:.3f}") for bits in best.values()), *nothing]]
-    found += [[phrase("grams", k=k), *(same(f"{bits:.3f}") for bits in by.values()), *nothing] for k, by in grams.items()]
+    table = [[phrase("floor"), *(same(f"{bits:.3f}") for bits in best.values()), *nothing]]
+    table += [[phrase("grams", k=k), *(same(f"{bits:.3f}") for bits in by.values()), *nothing] for k, by in grams.items()]
     for arm in sorted(learnt(task), key=lambda arm: arm["cells"][far(task)]["mean"] or float("inf")):
         means = {length: arm["cells"][length]["mean"] for length in best}
         excess = [same("–" if bits is None else f"+{bits - best[length]:.3f}") for length, bits in means.items()]
         word = phrase(f"behaviour {arm['behaviour']}") if arm["behaviour"] else same("–")
         used = used_of(task, means)
-        found.append([title(arm["name"]), *excess, word, same("–" if used is None else f"{used:.0%}")])
-    return found
+        table.append([title(arm["name"]), *excess, word, same("–" if used is None else f"{used:.0%}")])
+    return table
 
 
 def used_of(task: Task, means: dict[str, float | None]) -> float | None:

@@ -75,8 +75,8 @@ def table(kind: str, head: Sequence[str], body: Sequence[Sequence[str]], caption
     """A table. `head` and the first cell of each row become headings; the other cells are complete <td> elements."""
     heads = "".join(f'<th scope="col">{cell}</th>' for cell in head)
     rows = "".join(f'<tr><th scope="row">{name}</th>{"".join(cells)}</tr>' for name, *cells in body)
-    said = "" if caption is None else tag("caption", caption)
-    inside = f"{said}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
+    caption_tag = "" if caption is None else tag("caption", caption)
+    inside = f"{caption_tag}<thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
     return f'<div class="scroll" tabindex="0"><table class="{kind}">{inside}</table></div>'
 
 

@@ -67,38 +67,38 @@ NEVER = say("at no rung")
 ENCODING, NONE, NOT_LEARNT = (say("encoding"), say("none"), say("not learnt"))
 
 
-def ladder_report(found: Json, language: Language) -> str:
+def ladder_report(findings: Json, language: Language) -> str:
     def read(words: Words) -> str:
         return escaped(words.in_language(language))
 
-    called = Words(**found["task"]["title"])
-    parts = [f"# {read(TITLE)}", read(INTRODUCTION), f"**{read(called)}**", _rungs(found, language)]
+    called = Words(**findings["task"]["title"])
+    parts = [f"# {read(TITLE)}", read(INTRODUCTION), f"**{read(called)}**", _rungs(findings, language)]
     parts += [
         f"## {read(SCORES)}",
         *(
             f"![{read(SCORES)}]({name})"
-            for name in ladder_pictures(found)
+            for name in ladder_pictures(findings)
             if name.endswith(".zh-CN.svg") == (language == "zh")
         ),
-        _scores(found, language),
+        _scores(findings, language),
         read(SCORES_TEXT),
         f"## {read(ORDER)}",
         read(ORDER_TEXT),
-        read(_seeds(found)),
-        _order(found, language),
+        read(_seeds(findings)),
+        _order(findings, language),
     ]
-    parts += [_kept(found, one, language) for one in found["kept"]]
-    parts += [f"## {read(LEARNT)}", _learnt(found, language)]
+    parts += [_kept(findings, kept, language) for kept in findings["kept"]]
+    parts += [f"## {read(LEARNT)}", _learnt(findings, language)]
     return "\n\n".join(parts) + "\n"
 
 
-def _seeds(found: Json) -> Words:
-    fewest = min(rung["seeds"] for rung in found["rungs"])
+def _seeds(findings: Json) -> Words:
+    fewest = min(rung["seeds"] for rung in findings["rungs"])
     chance = 2 ** (2 * fewest - 1)  # all seeds one way below, all the other way above
     return ORDER_SEEDS.filled(seeds=numbered(fewest, "seed", "seeds"), chance=chance)
 
 
-def _rungs(found: Json, language: Language) -> str:
+def _rungs(findings: Json, language: Language) -> str:
     rows = [
         [
             escaped(rung["name"]),
@@ -107,35 +107,35 @@ def _rungs(found: Json, language: Language) -> str:
             f"{rung['tokens'] or 0:,}",
             f"{rung['trials']['found']} / {rung['trials']['expected']}",
         ]
-        for rung in found["rungs"]
+        for rung in findings["rungs"]
     ]
     return grid([words.in_language(language) for words in (RUNG, STEPS, SIZE, TOKENS, TRIALS)], rows)
 
 
-def _scores(found: Json, language: Language) -> str:
-    lengths = list(dict.fromkeys((found["task"]["length"], found["task"]["lengths"][-1])))
+def _scores(findings: Json, language: Language) -> str:
+    lengths = list(dict.fromkeys((findings["task"]["length"], findings["task"]["lengths"][-1])))
     head = [ENCODING.in_language(language)]
-    head += [f"{escaped(rung['name'])}: {length}" for length in lengths for rung in found["rungs"]]
+    head += [f"{escaped(rung['name'])}: {length}" for length in lengths for rung in findings["rungs"]]
     rows = []
-    for name, arms in found["arms"].items():
-        cells = [_score(found, arm, length, language) for length in lengths for arm in arms]
+    for name, arms in findings["arms"].items():
+        cells = [_score(findings, arm, length, language) for length in lengths for arm in arms]
         rows.append([escaped(title(name).in_language(language)), *cells])
     return grid(head, rows)
 
 
-def _score(found: Json, arm: Json, length: int, language: Language) -> str:
+def _score(findings: Json, arm: Json, length: int, language: Language) -> str:
     mean = arm["means"][str(length)]
     if mean is None:
         return "–"
-    said = f"{mean:.2f}" if found["task"]["measure"] == "bits" else f"{100 * mean:.1f}"
+    score = f"{mean:.2f}" if findings["task"]["measure"] == "bits" else f"{100 * mean:.1f}"
     if not arm["learnt"]:
-        return f"{said} ({NOT_LEARNT.in_language(language)})"
-    return f"{said} ↓" if arm["converged"] is False else said
+        return f"{score} ({NOT_LEARNT.in_language(language)})"
+    return f"{score} ↓" if arm["converged"] is False else score
 
 
-def _order(found: Json, language: Language) -> str:
+def _order(findings: Json, language: Language) -> str:
     rows = []
-    for step in found["steps"]:
+    for step in findings["steps"]:
         interval = step["interval"]
         spearman = "–" if interval is None else f"{step['spearman']:.2f} ({interval[0]:.2f}–{interval[1]:.2f})"
         pairs = [_pairs(step[kind], language) for kind in ("swapped", "unsure")]
@@ -144,10 +144,10 @@ def _order(found: Json, language: Language) -> str:
     return grid([words.in_language(language) for words in HEAD], rows)
 
 
-def _kept(found: Json, one: Json, language: Language) -> str:
+def _kept(findings: Json, kept: Json, language: Language) -> str:
     """Which pairs never changed places, and the scales at which that was seen."""
     worse: dict[str, list[str]] = {}
-    for better, other in one["pairs"]:
+    for better, other in kept["pairs"]:
         worse.setdefault(better, []).append(other)
     behind = sorted(worse.items(), key=lambda item: -len(item[1]))
     pairs = [
@@ -155,27 +155,27 @@ def _kept(found: Json, one: Json, language: Language) -> str:
         for better, others in behind
         for rest in [joined(map(title, others), ", ", "、")]
     ]
-    tokens, sizes = [rung["tokens"] or 0 for rung in found["rungs"]], [rung["size"] for rung in found["rungs"]]
+    tokens, sizes = [rung["tokens"] or 0 for rung in findings["rungs"]], [rung["size"] for rung in findings["rungs"]]
     largest = max(sizes, key=lambda size: size["n_layers"] * size["d_model"] ** 2)
-    said = KEPT if pairs else NONE_KEPT
+    sentence = KEPT if pairs else NONE_KEPT
     return escaped(
-        said.in_language(language).format(
-            length=one["length"],
-            kept=len(one["pairs"]),
-            of=one["of"],
+        sentence.in_language(language).format(
+            length=kept["length"],
+            kept=len(kept["pairs"]),
+            of=kept["of"],
             least=min(tokens),
             most=max(tokens),
             size=f"{largest['n_layers']} × {largest['d_model']}",
             pairs=joined(pairs, "; ", "；").in_language(language),
         )
         + _gap(language)
-        + KEPT_LEARNT.in_language(language).format(of=one["of_learnt"], kept=len(one["pairs_learnt"]))
-        + (_gap(language) + ALL_IMPROVING.in_language(language) if _none_converged(found) else "")
+        + KEPT_LEARNT.in_language(language).format(of=kept["of_learnt"], kept=len(kept["pairs_learnt"]))
+        + (_gap(language) + ALL_IMPROVING.in_language(language) if _none_converged(findings) else "")
     )
 
 
-def _none_converged(found: Json) -> bool:
-    return all(rung["converged"] is False for rungs in found["arms"].values() for rung in rungs)
+def _none_converged(findings: Json) -> bool:
+    return all(rung["converged"] is False for rungs in findings["arms"].values() for rung in rungs)
 
 
 def _gap(language: Language) -> str:
@@ -187,9 +187,9 @@ def _pairs(pairs: list[list[str]], language: Language) -> str:
     return escaped(", ".join(each)) if each else NONE.in_language(language)
 
 
-def _learnt(found: Json, language: Language) -> str:
+def _learnt(findings: Json, language: Language) -> str:
     rows = [
         [escaped(title(name).in_language(language)), escaped(rung) if rung else NEVER.in_language(language)]
-        for name, rung in found["learnt_from"].items()
+        for name, rung in findings["learnt_from"].items()
     ]
     return grid([ENCODING.in_language(language), RUNG.in_language(language)], rows)

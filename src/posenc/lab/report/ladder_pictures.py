@@ -22,25 +22,27 @@ Json = Mapping[str, Any]
 TOKENS = say("tokens that a model was trained on")
 
 
-def ladder_pictures(found: Json) -> dict[str, str]:
+def ladder_pictures(findings: Json) -> dict[str, str]:
     """The SVG files by name; none for a length at which nothing was scored, and none for a single number of tokens."""
-    made = {}
-    for length in dict.fromkeys((found["task"]["length"], found["task"]["lengths"][-1])):
-        chart = _chart(found, length)
+    svgs = {}
+    for length in dict.fromkeys((findings["task"]["length"], findings["task"]["lengths"][-1])):
+        chart = _chart(findings, length)
         if chart is not None:
             drawing = svg.lines(chart, width=940, height=430)
             for language, ending in ENDING.items():
-                made[f"scores-{length}{ending}.svg"] = standalone(drawing, _title(found, length), _note(found), language)
-    return made
+                svgs[f"scores-{length}{ending}.svg"] = standalone(
+                    drawing, _title(findings, length), _note(findings), language
+                )
+    return svgs
 
 
-def _title(found: Json, length: int) -> Words:
-    called, trained = of(found["task"]["title"]), found["task"]["length"]
+def _title(findings: Json, length: int) -> Words:
+    called, trained = of(findings["task"]["title"]), findings["task"]["length"]
     return say("{called}: trained at length {trained}, scored at {length}", called=called, trained=trained, length=length)
 
 
-def _note(found: Json) -> Words:
-    small, *others = dict.fromkeys(_size(rung) for rung in found["rungs"])
+def _note(findings: Json) -> Words:
+    small, *others = dict.fromkeys(_size(rung) for rung in findings["rungs"])
     rings = joined(others, ", ", "、")
     curves = say("curves: {small}, a dot for each seed", small=small)
     return clauses(curves, say("rings: {rings}", rings=rings)) if others else curves
@@ -51,12 +53,12 @@ def _size(rung: Json) -> Words:
     return say("{layers} of width {width}", layers=numbered(layers, "layer", "layers"), width=width)
 
 
-def _chart(found: Json, length: int) -> svg.Chart | None:
-    rungs, at = found["rungs"], str(length)
+def _chart(findings: Json, length: int) -> svg.Chart | None:
+    rungs, at = findings["rungs"], str(length)
     tokens = sorted({rung["tokens"] for rung in rungs if rung["tokens"]})
-    scale = 1 if found["task"]["measure"] == "bits" else 100
+    scale = 1 if findings["task"]["measure"] == "bits" else 100
     series = []
-    for name, arms in found["arms"].items():
+    for name, arms in findings["arms"].items():
         points, rings = [], []
         for rung, arm in zip(rungs, arms, strict=True):
             if arm["means"][at] is None or not rung["tokens"]:
@@ -67,7 +69,7 @@ def _chart(found: Json, length: int) -> svg.Chart | None:
             else:
                 rings.append((float(rung["tokens"]), scale * arm["means"][at]))
         if points or rings:
-            series.append(svg.Series(label(name), look(name, list(found["arms"])).classes, points, rings=rings))
+            series.append(svg.Series(label(name), look(name, list(findings["arms"])).classes, points, rings=rings))
     if not series or len(tokens) < 2:
         return None
     return svg.Chart(
@@ -75,7 +77,7 @@ def _chart(found: Json, length: int) -> svg.Chart | None:
         ticks=[(float(count), f"{count:,}") for count in tokens],
         x_words=TOKENS,
         y_words=phrase("bits low" if scale == 1 else "exact high"),
-        described=_title(found, length),
+        described=_title(findings, length),
         trained=None,
         x_log=True,
         y_range=None if scale == 1 else (0.0, 100.0),

@@ -12,7 +12,7 @@ from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.cells import (
     Findings,
     Task,
-    beside,
+    arms_by_positions,
     cell,
     explained,
     factor,
@@ -33,29 +33,26 @@ from posenc.support.languages import Language, Words, joined
 
 
 def markdown(findings: Findings, language: Language) -> str:
-    def said(words: Words) -> str:
+    def md(words: Words) -> str:
         return escaped(words.in_language(language))
 
     ending = ENDING[language]
-    parts = [f"# {said(phrase('title'))}", said(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
-    parts += [f"## {said(phrase('answer'))}", f"*{said(seeds_to_rank(findings))}*"]
-    needs = [{part: said(of(words)) for part, words in need.items()} for need in findings["needs"]]
+    parts = [f"# {md(phrase('title'))}", md(of(findings["about"])), f"`{findings['command'].replace('`', '')}`"]
+    parts += [f"## {md(phrase('answer'))}", f"*{md(seeds_to_rank(findings))}*"]
+    needs = [{part: md(of(words)) for part, words in need.items()} for need in findings["needs"]]
     line = say("- {need}: **{pick}** ({why})").in_language(language)
     parts.append("\n".join(line.format(**need) for need in needs))
-    parts += [said(of(sentence)) for sentence in findings["summary"]]
-    made = stars(findings)
-    head = [
-        said(phrase("encoding")),
-        *(said(name) + (f" ({said(small)})" if small.en else "") for name, small in made.head),
-    ]
+    parts += [md(of(sentence)) for sentence in findings["summary"]]
+    summary = stars(findings)
+    head = [md(phrase("encoding")), *(md(name) + (f" ({md(small)})" if small.en else "") for name, small in summary.head)]
     rows = [
-        [said(title(name)), *(said(one.words) + (f" ({said(one.small)})" if one.small.en else "") for one in entries)]
-        for name, entries in made.rows
+        [md(title(name)), *(md(entry.words) + (f" ({md(entry.small)})" if entry.small.en else "") for entry in entries)]
+        for name, entries in summary.rows
     ]
-    parts += [f"## {said(phrase('stars'))}", said(introduction(findings)), grid(head, rows)]
-    parts += [f"## {said(phrase('heat'))}", said(phrase("curves text"))]
+    parts += [f"## {md(phrase('stars'))}", md(introduction(findings)), grid(head, rows)]
+    parts += [f"## {md(phrase('heat'))}", md(phrase("curves text"))]
     for task in findings["tasks"]:
-        called = said(of(task["title"]))
+        called = md(of(task["title"]))
         parts += [
             f"### {called}",
             f"![{called}](curves-{named(task['name'])}{ending}.svg)" * bool(curves_drawn(findings, task)),
@@ -64,56 +61,56 @@ def markdown(findings: Findings, language: Language) -> str:
     for task in findings["tasks"]:
         if task["after"]:
             parts += [
-                f"## {said(joined([phrase('after'), of(task['title'])], ': ', '：'))}",
-                said(how_changed([task])),
-                said(best_change(task)),
+                f"## {md(joined([phrase('after'), of(task['title'])], ': ', '：'))}",
+                md(how_changed([task])),
+                md(best_change(task)),
             ]
             parts.append(_changes(task, language))
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
-        described = said(phrase("pareto"))
+        described = md(phrase("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
     for task in filter(floor.has_floor, findings["tasks"]):
         text = phrase("floor text", task=of(task["title"]), home=task["length"])
-        lines = [[said(words) for words in row] for row in floor.rows(task)]
-        parts += [f"## {said(phrase('floors'))}", said(text)]
-        parts.append(grid([said(phrase("encoding")), *map(said, floor.head(task))], lines))
+        lines = [[md(words) for words in row] for row in floor.rows(task)]
+        parts += [f"## {md(phrase('floors'))}", md(text)]
+        parts.append(grid([md(phrase("encoding")), *map(md, floor.head(task))], lines))
     for task in ceiling.tasks(findings):
-        lines = [[said(words) for words in row] for row in ceiling.rows(findings, task)]
-        parts += [f"## {said(phrase('ceiling'))}", said(phrase("ceiling text", home=task["length"]))]
-        parts.append(grid([said(phrase("encoding")), *map(said, ceiling.head(task))], lines))
+        lines = [[md(words) for words in row] for row in ceiling.rows(findings, task)]
+        parts += [f"## {md(phrase('ceiling'))}", md(phrase("ceiling text", home=task["length"]))]
+        parts.append(grid([md(phrase("encoding")), *map(md, ceiling.head(task))], lines))
     for task in filter(depth.has_depth, findings["tasks"]):
-        parts += [f"## {said(phrase('depth'))}", said(phrase("depth text", task=of(task["title"])))]
-        lines = [[said(words) for words in row] for row in depth.rows(task)]
-        parts.append(grid([said(phrase("encoding")), *depth.head(task)], lines))
-    for task, found in tuning.tuned_tasks(findings):
-        lines = [[said(words) for words in row] for row in tuning.rows(task, found)]
-        parts += [f"## {said(phrase('tuning'))}", said(tuning.introduction(task, found))]
-        parts.append(grid([said(phrase(name)) for name in tuning.HEAD], lines))
+        parts += [f"## {md(phrase('depth'))}", md(phrase("depth text", task=of(task["title"])))]
+        lines = [[md(words) for words in row] for row in depth.rows(task)]
+        parts.append(grid([md(phrase("encoding")), *depth.head(task)], lines))
+    for task, tuned in tuning.tuned_tasks(findings):
+        lines = [[md(words) for words in row] for row in tuning.rows(task, tuned)]
+        parts += [f"## {md(phrase('tuning'))}", md(tuning.introduction(task, tuned))]
+        parts.append(grid([md(phrase(name)) for name in tuning.HEAD], lines))
     if findings["published"]:
-        head = [said(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
+        head = [md(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [
-            [said(of(row["claim"])), said(of(row["ours"])), said(verdict(row)), said(explained(row)), said(source(row))]
+            [md(of(row["claim"])), md(of(row["ours"])), md(verdict(row)), md(explained(row)), md(source(row))]
             for row in findings["published"]
         ]
-        parts += [f"## {said(phrase('published'))}", said(verdicts(findings)), grid(head, rows)]
-    known_limits = "\n".join(f"- {said(words)}" for words in limits(findings))
+        parts += [f"## {md(phrase('published'))}", md(verdicts(findings)), grid(head, rows)]
+    known_limits = "\n".join(f"- {md(words)}" for words in limits(findings))
     parts += [
-        f"## {said(phrase('how'))}",
-        said(phrase("how text")),
-        said(repeating(findings)),
-        said(text_used(findings)),
+        f"## {md(phrase('how'))}",
+        md(phrase("how text")),
+        md(repeating(findings)),
+        md(text_used(findings)),
         known_limits,
         _tasks(findings, language),
     ]
-    parts.append(f"### {said(phrase('lost'))}")
-    rows = [[said(task), said(arm), seed, said(why)] for task, arm, seed, why in lost(findings)]
+    parts.append(f"### {md(phrase('lost'))}")
+    rows = [[md(task), md(arm), seed, md(why)] for task, arm, seed, why in lost(findings)]
     parts.append(
-        grid([said(phrase(name)) for name in ("task", "encoding", "seed", "why")], rows)
+        grid([md(phrase(name)) for name in ("task", "encoding", "seed", "why")], rows)
         if rows
-        else said(phrase("nothing lost"))
+        else md(phrase("nothing lost"))
     )
     known = {"posenc": findings["posenc"], **findings["provenance"], **findings["machine"]}
-    parts.append("\n".join(f"- {escaped(str(name))}: {escaped(str(found))}" for name, found in known.items()))
+    parts.append("\n".join(f"- {escaped(str(name))}: {escaped(str(value))}" for name, value in known.items()))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -124,7 +121,7 @@ def _cells(task: Task, language: Language) -> str:
         *(f"{length} ({fold(length / task['length'])})" for length in task["lengths"]),
     ]
     rows = []
-    for arm, at in beside(task):
+    for arm, at in arms_by_positions(task):
         notes = [note for note in (at, remark(arm).in_language(language)) if note]
         row = [escaped(title(arm["name"]).in_language(language) + (f" ({'; '.join(notes)})" if notes else ""))]
         row += [escaped(cell(task, arm, length).words.in_language(language)) for length in task["lengths"]]
@@ -154,8 +151,8 @@ def _tasks(findings: Findings, language: Language) -> str:
 
 
 def lengths(task: Task) -> Words:
-    said = ", ".join(map(str, task["lengths"]))
-    return say("{said}; trained {length}", said=said, length=task["length"])
+    lengths_listed = ", ".join(map(str, task["lengths"]))
+    return say("{lengths}; trained {length}", lengths=lengths_listed, length=task["length"])
 
 
 def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

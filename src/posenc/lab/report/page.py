@@ -23,8 +23,8 @@ from posenc.lab.report.cells import (
     Findings,
     Task,
     along,
+    arms_by_positions,
     arms_of,
-    beside,
     cell,
     explained,
     factor,
@@ -77,7 +77,7 @@ PARTS = (
 def page(findings: Findings) -> str:
     """The whole file."""
     styles, scripts = [_read("charts.css"), _read("report.css"), sheet()], [_read("report.js")]
-    made: dict[str, Callable[[Findings], str]] = {
+    builders: dict[str, Callable[[Findings], str]] = {
         "answer": _answer,
         "said": _said,
         "stars": _stars,
@@ -96,7 +96,7 @@ def page(findings: Findings) -> str:
         "published": _published,
         "how": how,
     }
-    sections = {name: content for name in PARTS if (content := made[name](findings))}
+    sections = {name: content for name in PARTS if (content := builders[name](findings))}
     body = "".join(section(phrase(name), content, name) for name, content in sections.items())
     return document(
         f"{BRAND}: {findings['name']}", _header(findings) + _contents(sections) + body, styles=styles, scripts=scripts
@@ -131,7 +131,7 @@ def _contents(names: Iterable[str]) -> str:
 
 def _answer(findings: Findings) -> str:
     """The chart of the main task, a row for each encoding, and what this can tell, cannot tell, and asks for next."""
-    main, said = main_task(findings), findings["answer"]
+    main, answer = main_task(findings), findings["answer"]
     names, home = arms_of(findings), main["lengths"].index(main["length"])
 
     def td(mean: float | None, interval: list[float] | None = None) -> str:
@@ -150,9 +150,9 @@ def _answer(findings: Findings) -> str:
             td(row["means"][-1], row["interval"]),
             f'<td class="word {row["word"]["en"].replace(" ", "-")}">{span(of(row["word"]))}</td>',
         ]
-        for row in said["rows"]
+        for row in answer["rows"]
     ]
-    told = "".join(tag("p", of(said[name]), "told") for name in ("can", "cannot", "next"))
+    told = "".join(tag("p", of(answer[name]), "told") for name in ("can", "cannot", "next"))
     title_words, seeds = of(main["title"]), seeds_to_rank(findings)
     lengths = phrase("answer caption", unit=unit(main), of=of(main["unit"]), seeds=seeds)
     chart = charts.opening(findings, main) if len(main["lengths"]) > 1 else None
@@ -161,17 +161,17 @@ def _answer(findings: Findings) -> str:
 
 
 def _said(findings: Findings) -> str:
-    said = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
+    items = "".join(tag("li", of(sentence)) for sentence in findings["summary"])
     shown = "".join(
         '<div class="card">' + "".join(tag("div", of(need[part]), part) for part in ("need", "pick", "why")) + "</div>"
         for need in findings["needs"]
     )
-    sentences = f'<ul class="said">{said}</ul>' if said else ""
+    sentences = f'<ul class="said">{items}</ul>' if items else ""
     return tag("p", phrase("answer text")) + (f'<div class="cards">{shown}</div>' if shown else "") + sentences
 
 
 def _stars(findings: Findings) -> str:
-    cost, made = findings["cost"], stars(findings)
+    cost, summary = findings["cost"], stars(findings)
     names = arms_of(findings)
     text = tag("p", introduction(findings))
     text += tag(
@@ -180,13 +180,12 @@ def _stars(findings: Findings) -> str:
         if cost
         else phrase("no cost"),
     )
-    head = [span(phrase("encoding")), *(_head(name, small) for name, small in made.head)]
-    body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in made.rows]
+    head = [
+        span(phrase("encoding")),
+        *(span(name) + (f"<small>{span(small)}</small>" if small.en else "") for name, small in summary.head),
+    ]
+    body = [[_name(name, names), *_joined(list(map(_entry, entries)))] for name, entries in summary.rows]
     return text + table("stars", head, body)
-
-
-def _head(name: Words, small: Words) -> str:
-    return span(name) + (f"<small>{span(small)}</small>" if small.en else "")
 
 
 def _entry(entry: Entry) -> str:
@@ -218,10 +217,10 @@ def _not_drawn(task: Task) -> str:
 
 def _dots(findings: Findings, task: Task) -> str:
     """The chart of a task with one length, or that no encoding learnt: the trained length alone."""
-    made = charts.strips(findings, task)
-    drawing = svg.strips(*made, width=430, described=of(task["title"])) if made else ""
+    drawn = charts.strips(findings, task)
+    drawing = svg.strips(*drawn, width=430, described=of(task["title"])) if drawn else ""
     note = tag("p", phrase("hollow" if learnt(task) else "nobody"), "small")
-    return (f'<div class="chart half">{drawing}</div>' if made else "") + note
+    return (f'<div class="chart half">{drawing}</div>' if drawn else "") + note
 
 
 def _learning(findings: Findings, task: Task, wide: bool) -> str:
@@ -241,14 +240,14 @@ def _heat_table(findings: Findings, task: Task) -> str:
     share = shares(task)
 
     def td(arm: Arm, length: int) -> str:
-        found = cell(task, arm, length)
-        kind = found.kind.replace(" ", "-")
-        if found.number is None:
-            return f'<td class="none {kind}">{span(found.words)}</td>'
-        seeds = f"<small><span>{_below(task, arm, length, found)}</span></small>"
-        inside = f"<b>{html.escape(found.words.en)}</b>{seeds}"
-        if found.kind == "number":
-            return f'<td style="{heat(share(found.number))}">{inside}</td>'
+        score = cell(task, arm, length)
+        kind = score.kind.replace(" ", "-")
+        if score.number is None:
+            return f'<td class="none {kind}">{span(score.words)}</td>'
+        seeds = f"<small><span>{_below(task, arm, length, score)}</span></small>"
+        inside = f"<b>{html.escape(score.words.en)}</b>{seeds}"
+        if score.kind == "number":
+            return f'<td style="{heat(share(score.number))}">{inside}</td>'
         return f'<td class="none {kind}">{inside}</td>'
 
     head = [span(phrase("encoding"))]
@@ -261,19 +260,19 @@ def _heat_table(findings: Findings, task: Task) -> str:
             *_joined([td(arm, length) for length in task["lengths"]]),
             *([f"<td>{factor(arm['factor'], top(task))}</td>"] if longer else []),
         ]
-        for arm, at in beside(task)
+        for arm, at in arms_by_positions(task)
     ]
     return table(
         "heat reach" if longer else "heat", head + ([span(phrase("factor"))] if longer else []), body, of(task["title"])
     )
 
 
-def _below(task: Task, arm: Arm, length: int, found: Cell) -> str:
+def _below(task: Task, arm: Arm, length: int, score: Cell) -> str:
     """Every seed; for many seeds the interval, if there is one."""
     interval = arm["cells"][str(length)].get("interval")
-    if len(found.seeds) >= ENOUGH and interval:
+    if len(score.seeds) >= ENOUGH and interval:
         return "–".join(value(task, bound) for bound in interval)
-    return " ".join(value(task, seed) for seed in found.seeds)
+    return " ".join(value(task, seed) for seed in score.seeds)
 
 
 def _side_by_side(task: Task) -> str:
@@ -306,10 +305,10 @@ def shares(task: Task) -> Callable[[float], float]:
     if not is_bits(task):
         return lambda number: 1 - number
     means = [
-        found.number
+        score.number
         for arm in learnt(task)
         for length in task["lengths"]
-        if (found := cell(task, arm, length)).number is not None
+        if (score := cell(task, arm, length)).number is not None
     ]
     low, high = min(means, default=0.0), max(means, default=1.0)
     return lambda number: (number - low) / max(high - low, 0.5)
@@ -330,8 +329,8 @@ def _changes(task: Task, wide: bool) -> str:
     share = shares(task)
 
     def td(cells: dict[str, dict[str, object]], length: int) -> str:
-        found = cells.get(str(length)) or {}
-        mean, seeds = found.get("mean"), found.get("seeds")
+        data = cells.get(str(length)) or {}
+        mean, seeds = data.get("mean"), data.get("seeds")
         if not isinstance(mean, float) or not isinstance(seeds, dict):
             return f'<td class="none missing">{span(phrase("missing"))}</td>'
         small = " ".join(value(task, seed) for seed in seeds.values())
@@ -351,8 +350,8 @@ def _changes(task: Task, wide: bool) -> str:
 def _pareto(findings: Findings) -> str:
     panels, fronts = "", []
     for over in ("factor", "area"):
-        if made := charts.pareto(findings, over):
-            spots, x, y = made
+        if drawn := charts.pareto(findings, over):
+            spots, x, y = drawn
             described = say("{words}; {words_2}", words=x.words, words_2=y.words)
             panels += (
                 f'<figure class="chart">{svg.scatter(spots, x, y, width=420, height=360, described=described)}</figure>'
@@ -361,36 +360,36 @@ def _pareto(findings: Findings) -> str:
     if not panels:
         return ""
     text = tag("p", phrase("pareto text", task=of(main_task(findings)["title"])))
-    said = "".join(
+    fronts_listed = "".join(
         tag("li", say("{words}: {phrase}", words=words, phrase=phrase("pareto front", rows=rows))) for words, rows in fronts
     )
-    return f'{text}<div class="tasks">{panels}</div><ul class="small">{said}</ul>'
+    return f'{text}<div class="tasks">{panels}</div><ul class="small">{fronts_listed}</ul>'
 
 
 def _by_position(findings: Findings) -> str:
     drawn = [(task, chart) for task in findings["tasks"] if (chart := charts.by_position(findings, task))]
-    found = ""
+    content = ""
     for task, chart in drawn:
         lengths = {arm["by_position"]["length"] for arm in learnt(task) if arm["by_position"]}
-        found += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
-        found += tag("p", phrase("positions text", length=max(lengths), width=stretch(task))) + _drawn(
+        content += tag("h3", of(task["title"])) if len(drawn) > 1 else ""
+        content += tag("p", phrase("positions text", length=max(lengths), width=stretch(task))) + _drawn(
             chart, task is main_task(findings), 400
         )
-        found += _position_table(findings, task)
-    return found
+        content += _position_table(findings, task)
+    return content
 
 
 def _position_table(findings: Findings, task: Task) -> str:
     names, arms = arms_of(findings), [arm for arm in learnt(task) if arm["by_position"]]
-    found = {arm["name"]: dict(along(task, arm)) for arm in arms}
-    positions = sorted({position for bits in found.values() for position in bits})
+    curves = {arm["name"]: dict(along(task, arm)) for arm in arms}
+    positions = sorted({position for bits in curves.values() for position in bits})
     head = [span(phrase("encoding")), *(f"{position:g}" for position in positions)]
     body = [
         [
             _name(name, names),
             *(f"<td>{bits[position]:.2f}</td>" if position in bits else "<td>–</td>" for position in positions),
         ]
-        for name, bits in found.items()
+        for name, bits in curves.items()
     ]
     return details(phrase("numbers"), table("plain", head, body))
 
@@ -434,9 +433,9 @@ def _ceiling(findings: Findings) -> str:
 def _tuning(findings: Findings) -> str:
     head = [span(phrase(name)) for name in tuning.HEAD]
     return "".join(
-        tag("p", tuning.introduction(task, found))
-        + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, found)])
-        for task, found in tuning.tuned_tasks(findings)
+        tag("p", tuning.introduction(task, tuned))
+        + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, tuned)])
+        for task, tuned in tuning.tuned_tasks(findings)
     )
 
 

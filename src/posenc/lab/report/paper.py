@@ -75,14 +75,14 @@ def _row(task: Task, arm: Arm, bold: bool) -> list[str]:
 
 
 def _entry(task: Task, arm: Arm, length: int) -> str:
-    found = cell(task, arm, length)
-    if found.number is None:
+    score = cell(task, arm, length)
+    if score.number is None:
         return "--"
     digits = 2 if is_bits(task) else 1
-    said = f"{scale(task) * found.number:.{digits}f}"
-    if len(found.seeds) < 2:
-        return said
-    return f"{said}\\,$\\pm$\\,{scale(task) * statistics.stdev(found.seeds):.{digits}f}"
+    mean = f"{scale(task) * score.number:.{digits}f}"
+    if len(score.seeds) < 2:
+        return mean
+    return f"{mean}\\,$\\pm$\\,{scale(task) * statistics.stdev(score.seeds):.{digits}f}"
 
 
 def _improving(arm: Arm) -> bool:
@@ -148,11 +148,11 @@ def figure(findings: Findings, newcomer: str | None = None) -> bytes:
 
 def _draw(axes: Axes, task: Task, arm: Arm, names: Sequence[str], thick: bool) -> None:
     style = look(arm["name"], names)
-    found = [(length, cell(task, arm, length)) for length in task["lengths"]]
-    points = [(length, scale(task) * one.number) for length, one in found if one.number is not None]
+    scores = [(length, cell(task, arm, length)) for length in task["lengths"]]
+    points = [(length, scale(task) * score.number) for length, score in scores if score.number is not None]
     colour, line = LIGHT[style.colour], LINES[style.dash]
     width, name = (2.6 if thick else 1.2), title(arm["name"]).en
     axes.plot(*zip(*points, strict=True), color=colour, linestyle=line, linewidth=width, label=name, zorder=2 + thick)
-    dots = [(length, scale(task) * seed) for length, one in found for seed in one.seeds]
+    dots = [(length, scale(task) * seed) for length, score in scores for seed in score.seeds]
     if dots:
         axes.plot(*zip(*dots, strict=True), ".", color=colour, markersize=3, alpha=0.6)

@@ -47,15 +47,15 @@ def curves_drawn(findings: Findings, task: Task, *, width: int = 940, height: in
     if len(task["lengths"]) > 1 and learnt(task):
         chart = charts.curves(findings, task)
         return svg.lines(chart, width=width, height=height) if chart else ""
-    made = charts.strips(findings, task)
-    return svg.strips(*made, width=430, described=of(task["title"])) if made else ""
+    drawn = charts.strips(findings, task)
+    return svg.strips(*drawn, width=430, described=of(task["title"])) if drawn else ""
 
 
 def standalone(drawing: str, title: Words, note: Words, language: Language) -> str:
     """A chart of the page as a separate file with a title, at least as wide as the title; without CSS variables."""
-    found = re.match(r'<svg viewBox="0 0 (\S+) (\S+)"', drawing)
-    assert found is not None
-    width, height = float(found[1]), float(found[2])
+    size = re.match(r'<svg viewBox="0 0 (\S+) (\S+)"', drawing)
+    assert size is not None
+    width, height = float(size[1]), float(size[2])
     others = "".join(f".{other} {{ display: none; }} " for other in LANGUAGES if other != language)
     style = files("posenc.lab.report").joinpath("charts.css").read_text("utf-8") + sheet() + others
     style += f"svg {{ font-family: {FONT}; }} .paper {{ fill: var(--sheet); }} svg .title {{ fill: var(--ink); "
@@ -91,8 +91,8 @@ def _pareto(findings: Findings) -> Iterator[tuple[str, str, Words, Words]]:
     called = of(main_task(findings)["title"])
     note = say("{called}; filled dots: no other encoding is both faster to train and better", called=called)
     for over in ("factor", "area"):
-        if made := charts.pareto(findings, over):
-            spots, x, y = made
+        if drawn := charts.pareto(findings, over):
+            spots, x, y = drawn
             described = say("{words}; {words_2}", words=x.words, words_2=y.words)
             drawing = svg.scatter(spots, x, y, width=520, height=420, described=described)
             yield f"pareto-{over}", drawing, phrase("pareto"), note

@@ -34,7 +34,7 @@ def plain_colours(style: str) -> str:
 
 
 def _palette(rules: list[tuple[str, str]]) -> dict[str, dict[str, str]]:
-    return {head.strip(): found for head, body in rules if (found := dict(SET.findall(body)))}
+    return {head.strip(): variables for head, body in rules if (variables := dict(SET.findall(body)))}
 
 
 def _resolved(rules: list[tuple[str, str]], palette: Palette) -> Iterator[str]:
@@ -44,25 +44,25 @@ def _resolved(rules: list[tuple[str, str]], palette: Palette) -> Iterator[str]:
         if not (body := SET.sub("", body).strip()):
             continue
         if f"var({OWN}" in body:
-            for colour, own in palette.items():
-                if OWN in own:
-                    selectors = (f"{colour} {one.strip().removeprefix('svg ')}" for one in head.split(","))
-                    yield f"{', '.join(selectors)} {{ {_written(body, {**everywhere, **own})} }}"
+            for colour, variables in palette.items():
+                if OWN in variables:
+                    selectors = (f"{colour} {selector.strip().removeprefix('svg ')}" for selector in head.split(","))
+                    yield f"{', '.join(selectors)} {{ {_written(body, {**everywhere, **variables})} }}"
         if f"var({OWN})" not in body:
             yield f"{head} {{ {_written(body, everywhere)} }}"
 
 
 def _written(body: str, variables: Mapping[str, str]) -> str:
-    def value(found: re.Match[str]) -> str:
-        return variables.get(found[1], found[2] or "")
+    def value(match: re.Match[str]) -> str:
+        return variables.get(match[1], match[2] or "")
 
-    while (found := re.sub(r"var\((--[\w-]+)(?:, ((?:[^()]|\([^()]*\))*))?\)", value, body)) != body:
-        body = found
+    while (replaced := re.sub(r"var\((--[\w-]+)(?:, ((?:[^()]|\([^()]*\))*))?\)", value, body)) != body:
+        body = replaced
     return MIX.sub(_mixed, body)
 
 
-def _mixed(found: re.Match[str]) -> str:
+def _mixed(match: re.Match[str]) -> str:
     """color-mix in sRGB: a share of one colour and the rest of another."""
-    one, other = (tuple(bytes.fromhex(colour[1:])) for colour in (found[1], found[3]))
-    share = int(found[2]) / 100
-    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(one, other, strict=True))
+    first, other = (tuple(bytes.fromhex(colour[1:])) for colour in (match[1], match[3]))
+    share = int(match[2]) / 100
+    return "#" + "".join(f"{round(share * a + (1 - share) * b):02x}" for a, b in zip(first, other, strict=True))

@@ -22,8 +22,8 @@ Row = Mapping[str, Any]
 
 def properties(findings: Findings) -> str:
     """The section; empty if the properties were not measured."""
-    found, size = findings["properties"], findings["size"]
-    if not found:
+    measured, size = findings["properties"], findings["size"]
+    if not measured:
         return ""
     columns: dict[str, Callable[[Row], str]] = {
         "bidirectional": lambda row: _order(row["order"]["bidirectional"]),
@@ -43,8 +43,8 @@ def properties(findings: Findings) -> str:
         return [f"<td>{write(row)}</td>" for write in columns.values()]
 
     head = [span(phrase("encoding")), *(span(phrase(f"property {name}")) for name in columns)]
-    body = [[span(title(name)) + f"<small>{_formula(name)}</small>", *cells(row)] for name, row in found["rows"].items()]
-    without = {kind: small(value) for kind, value in found["order_without"].items()}
+    body = [[span(title(name)) + f"<small>{_formula(name)}</small>", *cells(row)] for name, row in measured["rows"].items()]
+    without = {kind: small(value) for kind, value in measured["order_without"].items()}
     layers, heads = numbered(size["n_layers"], "layer", "layers"), numbered(size["n_heads"], "head", "heads")
     text = phrase("properties text", **without, d_model=size["d_model"], heads=heads, layers=layers)
     return tag("p", text) + table("facts", head, body)
@@ -69,5 +69,5 @@ def _holds(difference: float) -> str:
 def _largest(row: Row) -> str:
     """The largest position as text; "0…" comes first if positions may not be negative."""
     top = row["largest_position"]
-    said = span(phrase("any")) if top is None else str(top)
-    return f"0…{said}" if row["from_zero"] else said
+    position = span(phrase("any")) if top is None else str(top)
+    return f"0…{position}" if row["from_zero"] else position

@@ -21,12 +21,12 @@ from posenc.support.languages import Words, joined
 
 def how(findings: Findings) -> str:
     rows = "".join(f'<tr><th scope="row">{span(phrase(name))}</th><td>{value}</td></tr>' for name, value in facts(findings))
-    found = (
+    content = (
         tag("p", phrase("how text")) + tag("p", repeating(findings)) + f'<table class="how"><tbody>{rows}</tbody></table>'
     )
-    found += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
-    found += tag("h3", phrase("tasks")) + _tasks(findings)
-    return found + tag("h3", phrase("lost")) + _lost(findings)
+    content += f'<ul class="small">{"".join(tag("li", words) for words in limits(findings))}</ul>'
+    content += tag("h3", phrase("tasks")) + _tasks(findings)
+    return content + tag("h3", phrase("lost")) + _lost(findings)
 
 
 def repeating(findings: Findings) -> Words:
@@ -38,11 +38,11 @@ def repeating(findings: Findings) -> Words:
 def facts(findings: Findings) -> list[tuple[str, str]]:
     """The rows of the table: the key of a label, and HTML."""
     trials = findings["trials"]
-    said = phrase("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
+    trials_words = phrase("how trials text", found=trials["found"], expected=trials["expected"], failed=trials["failed"])
     seeds = ", ".join(map(str, findings["seeds"]))
     return [
         ("how command", f"<code>{html.escape(findings['command'])}</code>"),
-        ("how trials", span(said)),
+        ("how trials", span(trials_words)),
         ("how seeds", f"{seeds} ({span(seeds_to_rank(findings))})"),
         ("how model", _pairs(findings["size"])),
         ("how text used", _text(findings["text"])),
@@ -62,8 +62,8 @@ def text_used(findings: Findings) -> Words:
     for task in findings["tasks"]:
         if (scored := task["scored"])["targets"]:
             told.append(phrase("text scored", task=of(task["title"]), rows=scored["rows"], targets=scored["targets"]))
-    said = joined(told, "; ", "；")
-    return say("{said}.", said=said)
+    parts = joined(told, "; ", "；")
+    return say("{sentence}.", sentence=parts)
 
 
 def limits(findings: Findings) -> Iterator[Words]:
@@ -80,16 +80,16 @@ def limits(findings: Findings) -> Iterator[Words]:
         yield phrase("limit learned", **numbers)
     if "t5" in names and (reach := longest_bucket(task)) > trained:
         yield phrase("limit t5", reach=reach, **numbers)
-    for one in findings["tasks"]:
-        if one["settings"]:
-            rows = listed([_set(name, settings) for name, settings in one["settings"].items()])
-            yield phrase("limit settings", task=of(one["title"]), rows=rows)
+    for task_read in findings["tasks"]:
+        if task_read["settings"]:
+            rows = listed([_set(name, settings) for name, settings in task_read["settings"].items()])
+            yield phrase("limit settings", task=of(task_read["title"]), rows=rows)
 
 
 def _set(name: str, settings: Mapping[str, float]) -> Words:
     """FIRE (first_length 32)."""
     numbers = joined((Words(f"{setting} {number:g}") for setting, number in settings.items()), ", ", "，")
-    return say("{name} ({said})", name=title(name), said=numbers)
+    return say("{name} ({details})", name=title(name), details=numbers)
 
 
 def _text(text: Mapping[str, Any] | None) -> str:
@@ -99,16 +99,16 @@ def _text(text: Mapping[str, Any] | None) -> str:
     return _pairs({name: value for name, value in text.items() if name != "notes"}) + notes
 
 
-def _pairs(given: Mapping[str, Any] | None) -> str:
+def _pairs(values: Mapping[str, Any] | None) -> str:
     """A mapping as text: "name value, name value"; a nested mapping stands in brackets."""
 
     def written(value: Any) -> str:
         if isinstance(value, Mapping):
-            return f"({', '.join(f'{html.escape(str(name))} {written(one)}' for name, one in value.items())})"
+            return f"({', '.join(f'{html.escape(str(name))} {written(inner)}' for name, inner in value.items())})"
         text = f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) and value > 9999 else str(value)
         return f"<code>{html.escape(text)}</code>" if len(text) > 31 else html.escape(text)
 
-    return ", ".join(f"{html.escape(str(name))} {written(value)}" for name, value in (given or {}).items())
+    return ", ".join(f"{html.escape(str(name))} {written(value)}" for name, value in (values or {}).items())
 
 
 def training(task: Task) -> Words:
@@ -149,16 +149,16 @@ def gate(task: Task) -> Words:
     rule, limit = of(task["gate"]["rule"]), task["gate"]["limit"]
     if limit is None or not is_bits(task):  # for exact match the rule already states the limit
         return rule
-    said = phrase("gate limit", limit=value(task, limit), unit=unit(task))
-    return say("{rule} ({said})", rule=rule, said=said)
+    limit_words = phrase("gate limit", limit=value(task, limit), unit=unit(task))
+    return say("{rule} ({limit})", rule=rule, limit=limit_words)
 
 
 def chance(task: Task) -> str:
     """The values by length; one number if they are all equal."""
-    given = {int(length): value(task, found) for length, found in task["chance"].items()}
-    if len(set(given.values())) == 1:
-        return next(iter(given.values()))
-    return "; ".join(f"{length}: {given[length]}" for length in sorted(given))
+    chances = {int(length): value(task, chance_at) for length, chance_at in task["chance"].items()}
+    if len(set(chances.values())) == 1:
+        return next(iter(chances.values()))
+    return "; ".join(f"{length}: {chances[length]}" for length in sorted(chances))
 
 
 def lengths(task: Task) -> str:
@@ -188,9 +188,9 @@ def _tasks(findings: Findings) -> str:
 def absent(why: str) -> Words:
     """Why a trial is missing."""
     tail = phrase("trained far")
-    said = why.removesuffix(tail.en)
-    words = reason(said) if said.startswith("failed: ") else because(said)
-    return joined((words, tail), "", "") if said != why else words
+    without_tail = why.removesuffix(tail.en)
+    words = reason(without_tail) if without_tail.startswith("failed: ") else because(without_tail)
+    return joined((words, tail), "", "") if without_tail != why else words
 
 
 def lost(findings: Findings) -> list[tuple[Words, Words, str, Words]]:

@@ -62,8 +62,8 @@ def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str
     for read in (references, entries):
         read(folder.path)
     experiment = Experiment.model_validate(manifest["experiment"])
-    made: dict[str, str | bytes] = dict(own_encodings(experiment))
-    made |= {
+    contents: dict[str, str | bytes] = dict(own_encodings(experiment))
+    contents |= {
         "README.md": readme(findings, "en"),
         "README.zh-CN.md": readme(findings, "zh"),
         "CITATION.cff": citation(findings, authors, last_day(folder, manifest)),
@@ -73,7 +73,7 @@ def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str
         "data.parquet": data(folder),
     }
     copy_results(folder, manifest, out)
-    for name, content in made.items():
+    for name, content in contents.items():
         files.write(out / name, content)
     return sorted(path.name for path in out.iterdir())
 
@@ -173,8 +173,8 @@ def citation(findings: Findings, authors: Sequence[str], day: str) -> str:
     """CITATION.cff. "Family, Given" is a person, any other name an entity."""
 
     def person(name: str) -> dict[str, str]:
-        family, comma, given = (part.strip() for part in name.partition(","))
-        return {"family-names": family, "given-names": given} if comma else {"name": family}
+        family, comma, given_name = (part.strip() for part in name.partition(","))
+        return {"family-names": family, "given-names": given_name} if comma else {"name": family}
 
     software = {
         "type": "software",
@@ -236,7 +236,7 @@ def text_read(text: Mapping[str, Any] | None) -> Words:
 def first_trial(findings: Findings) -> str:
     """The words of a trial that has a score, if possible of an encoding that learnt the task."""
     there = [(task, arm) for task in findings["tasks"] for arm in task["arms"]]
-    for task, arm in sorted(there, key=lambda one: not one[1]["learnt"]):
+    for task, arm in sorted(there, key=lambda pair: not pair[1]["learnt"]):
         for seed in arm["cells"][str(task["length"])]["seeds"]:
             return f"{task['name']} {arm['name']} seed {seed}"
     raise ValueError(f"{findings['name']}: no trial has a score, so there is nothing to publish")

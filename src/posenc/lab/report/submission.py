@@ -56,7 +56,7 @@ def sign(folder: Path, word: str, authors: Sequence[str], laws: Sequence[Mapping
         authors=list(authors),
         date=datetime.now(UTC).date().isoformat(),
         environment=environment(findings),
-        laws=Laws(held=sum(one["held"] for one in laws), tried=len(laws)),
+        laws=Laws(held=sum(law["held"] for law in laws), tried=len(laws)),
         files=hashes(folder),
     )
     files.write(folder / RECORD, record.model_dump_json(indent=1) + "\n")
@@ -76,12 +76,14 @@ def read(folder: Path) -> Submission | None:
     if not (folder / RECORD).is_file():
         return None
     try:
-        said = Submission.model_validate_json((folder / RECORD).read_bytes())
+        signed = Submission.model_validate_json((folder / RECORD).read_bytes())
     except ValidationError:
         raise ValueError(f"{folder / RECORD}: expected a record of posenc lab submit, format 1") from None
     there = hashes(folder)
-    for name in sorted({*there, *said.files}):
-        if there.get(name) != said.files.get(name):
-            how = "lost" if name not in there else "added" if name not in said.files else "changed"
-            raise ValueError(f"{folder}: {name} was {how} since it was signed; ask {', '.join(said.authors)} for it again")
-    return said
+    for name in sorted({*there, *signed.files}):
+        if there.get(name) != signed.files.get(name):
+            how = "lost" if name not in there else "added" if name not in signed.files else "changed"
+            raise ValueError(
+                f"{folder}: {name} was {how} since it was signed; ask {', '.join(signed.authors)} for it again"
+            )
+    return signed

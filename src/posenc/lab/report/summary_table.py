@@ -113,9 +113,9 @@ def _cost(cost: Mapping[str, Any] | None) -> list[Entry]:
         return [NOTHING] * 5
     row = []
     for kind in TIMES:
-        found = cost.get(kind)
+        time = cost.get(kind)
         row.append(
-            Entry(same(times(found["median"])), same(f"{times(found['low'])}–{times(found['high'])}")) if found else NOTHING
+            Entry(same(times(time["median"])), same(f"{times(time['low'])}–{times(time['high'])}")) if time else NOTHING
         )
     for kind in ("parameters", "table_bytes_per_token"):
         row.append(NOTHING if cost.get(kind) is None else Entry(same(f"{cost[kind]:,.0f}")))

@@ -117,8 +117,8 @@ def _share(value: float, within: tuple[float, float], log: bool) -> float:
 
 def lines(chart: Chart, *, width: int, height: int) -> str:
     """The chart. Names are at the right, one line apart; a wide chart adds their notes."""
-    values = [value for one in chart.series for _, mean, seeds in one.points for value in (mean, *seeds)]
-    values += [y for one in chart.series for _, y in one.rings]
+    values = [value for curve in chart.series for _, mean, seeds in curve.points for value in (mean, *seeds)]
+    values += [y for curve in chart.series for _, y in curve.rings]
     wide = width > 600
     x_range = (chart.ticks[0][0], chart.ticks[-1][0])
     y_range = chart.y_range or _range(values)
@@ -129,11 +129,11 @@ def lines(chart: Chart, *, width: int, height: int) -> str:
         x = frame.x(chart.trained.at)
         parts.append(line(x, frame.top - 8, x, frame.bottom, "trained"))
         parts.append(spoken(x, frame.top - 14, chart.trained.words, "mark", "start" if x < frame.left + 60 else "middle"))
-    levels = [one for one in chart.levels if all(y_range[0] <= y <= y_range[1] for _, y in one.points)]
-    parts += [f'<path d="{_corners(frame, one.points)}" class="level"/>' for one in levels]
-    heights = spaced([frame.y(_end(one)[1]) for one in chart.series], LEADING, 8, frame.bottom)
-    parts += [_series(frame, one, place, wide) for one, place in zip(chart.series, heights, strict=True)]
-    parts += [spoken(frame.left + 6, frame.y(one.points[0][1]) - 6, one.words, "mark", "start") for one in levels]
+    levels = [level for level in chart.levels if all(y_range[0] <= y <= y_range[1] for _, y in level.points)]
+    parts += [f'<path d="{_corners(frame, level.points)}" class="level"/>' for level in levels]
+    heights = spaced([frame.y(_end(curve)[1]) for curve in chart.series], LEADING, 8, frame.bottom)
+    parts += [_series(frame, curve, place, wide) for curve, place in zip(chart.series, heights, strict=True)]
+    parts += [spoken(frame.left + 6, frame.y(level.points[0][1]) - 6, level.words, "mark", "start") for level in levels]
     return picture(width, height, parts, chart.described)
 
 
@@ -196,7 +196,7 @@ def scatter(spots: Sequence[Spot], x: Axis, y: Axis, *, width: int, height: int,
     dots = [(frame.x(spot.x[1]), frame.y(spot.y[1])) for spot in spots]
     sizes = [(7.4 * max(map(written, spot.name.both())), LEADING - 2) for spot in spots]
     for spot, (at_x, at_y), (from_x, from_y), size in zip(
-        spots, dots, beside(dots, sizes, (left, top, right, bottom), bars(frame, spots)), sizes, strict=True
+        spots, dots, label_places(dots, sizes, (left, top, right, bottom), bars(frame, spots)), sizes, strict=True
     ):
         spread = line(frame.x(spot.x[0]), at_y, frame.x(spot.x[2]), at_y, "spread")
         spread += line(at_x, frame.y(spot.y[0]), at_x, frame.y(spot.y[2]), "spread")
@@ -220,15 +220,15 @@ def written(letters: str) -> float:
     return sum(1.0 if ord(letter) < 0x2E80 else 1.8 for letter in letters)
 
 
-def beside(
+def label_places(
     dots: Sequence[tuple[float, float]], sizes: Sequence[tuple[float, float]], within: Box, over: Sequence[Box] = ()
 ) -> list[tuple[float, float]]:
     """Left and top of the name beside each dot: `within` the frame, and without overlaps if there is room."""
     left, top, right, bottom = within
     taken = [*over, *((x - 6, y - 6, x + 6, y + 6) for x, y in dots)]
 
-    def overlap(one: Box, other: Box) -> float:
-        wide, high = min(one[2], other[2]) - max(one[0], other[0]), min(one[3], other[3]) - max(one[1], other[1])
+    def overlap(first: Box, other: Box) -> float:
+        wide, high = min(first[2], other[2]) - max(first[0], other[0]), min(first[3], other[3]) - max(first[1], other[1])
         return max(wide, 0.0) * max(high, 0.0)
 
     places = []
@@ -289,22 +289,24 @@ def spaced(wanted: Sequence[float], apart: float, low: float, high: float) -> li
     return [placed[n] for n in range(len(wanted))]
 
 
-def _series(frame: Frame, one: Series, label: float, wide: bool) -> str:
-    curve = f'<path d="{_corners(frame, [(x, mean) for x, mean, _ in one.points])}" class="curve"/>' if one.points else ""
-    dots = "".join(dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in one.points for seed in seeds)
-    rings = "".join(dot(frame.x(x), frame.y(y), 4, "ring") for x, y in one.rings)
-    end_x, end_y = (frame.x(_end(one)[0]), frame.y(_end(one)[1]))
+def _series(frame: Frame, series: Series, label: float, wide: bool) -> str:
+    curve = (
+        f'<path d="{_corners(frame, [(x, mean) for x, mean, _ in series.points])}" class="curve"/>' if series.points else ""
+    )
+    dots = "".join(dot(frame.x(x), frame.y(seed), 2.6) for x, _, seeds in series.points for seed in seeds)
+    rings = "".join(dot(frame.x(x), frame.y(y), 4, "ring") for x, y in series.rings)
+    end_x, end_y = (frame.x(_end(series)[0]), frame.y(_end(series)[1]))
     # A line from a curve that ends early would cross the picture like a curve of its own.
     leader = line(end_x + 5, end_y, frame.right + 12, label, "leader") if frame.right - end_x < 40 else ""
-    noted = [f"{name} {note}".rstrip() for name, note in zip(one.name.both(), one.note.both(), strict=True)]
-    name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else one.name, "name", "start")
+    noted = [f"{name} {note}".rstrip() for name, note in zip(series.name.both(), series.note.both(), strict=True)]
+    name = spoken(frame.right + 16, label + 4, Words(*noted) if wide else series.name, "name", "start")
     tip = f"<title>{html.escape(' · '.join(dict.fromkeys(noted)))}</title>"
-    return f'<g class="series {one.kind}">{tip}{curve}{dots}{rings}{leader}{name}</g>'
+    return f'<g class="series {series.kind}">{tip}{curve}{dots}{rings}{leader}{name}</g>'
 
 
-def _end(one: Series) -> tuple[float, float]:
+def _end(series: Series) -> tuple[float, float]:
     """The point that its name is connected to."""
-    return one.points[-1][:2] if one.points else one.rings[-1]
+    return series.points[-1][:2] if series.points else series.rings[-1]
 
 
 def _corners(frame: Frame, points: Iterable[tuple[float, float]]) -> str:

@@ -56,8 +56,8 @@ def tables(findings: Findings) -> dict[str, str]:
 def _summary(findings: Findings) -> Iterator[dict[str, Any]]:
     for task in findings["tasks"]:
         for arm in task["arms"]:
-            found = arm["cells"].get(home(task)) or {}
-            low, high = found.get("interval") or (None, None)
+            data = arm["cells"].get(home(task)) or {}
+            low, high = data.get("interval") or (None, None)
             row = {
                 "task": task["name"],
                 "measure": task["measure"],
@@ -66,7 +66,7 @@ def _summary(findings: Findings) -> Iterator[dict[str, Any]]:
                 "converged": arm["converged"],
                 "state": arm["state"],
                 "length": task["length"],
-                "quality": found.get("mean"),
+                "quality": data.get("mean"),
                 "quality_low": low,
                 "quality_high": high,
                 "area": arm["area"],

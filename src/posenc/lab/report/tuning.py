@@ -15,30 +15,30 @@ HEAD = ("encoding", "chosen", "untuned", "tuned", "rank change")
 
 def tuned_tasks(findings: Findings) -> list[tuple[Task, Mapping[str, Any]]]:
     """The tasks that were tuned, and what tuning found."""
-    found = findings.get("tuning", {})
-    return [(task, found[task["name"]]) for task in findings["tasks"] if task["name"] in found]
+    tuned = findings.get("tuning", {})
+    return [(task, tuned[task["name"]]) for task in findings["tasks"] if task["name"] in tuned]
 
 
-def introduction(task: Task, found: Mapping[str, Any]) -> Words:
+def introduction(task: Task, tuned: Mapping[str, Any]) -> Words:
     """How it was tuned, how many ranks changed, and how many encodings are not finished."""
-    moves = [abs(row["rank_tuned"] - row["rank_untuned"]) for row in found["rows"]]
+    moves = [abs(row["rank_tuned"] - row["rank_untuned"]) for row in tuned["rows"]]
     changed = phrase("tuning moved", moved=sum(map(bool, moves)), count=len(moves), most=f"{max(moves):g}")
     parts = [
-        phrase("tuning text", task=of(task["title"]), tries=found["tries"], rate=f"{found['learning_rate']:g}"),
+        phrase("tuning text", task=of(task["title"]), tries=tuned["tries"], rate=f"{tuned['learning_rate']:g}"),
         changed if any(moves) else phrase("tuning kept"),
     ]
-    if found["steps"] < found["full_steps"]:
-        parts.append(phrase("tuning steps", steps=found["steps"], full=found["full_steps"]))
-    if any(one["options"] for row in found["rows"] for one in row["tried"]):
-        parts.append(phrase("tuning scales", rate=f"{found['learning_rate']:g}"))
-    if any(row["edge"] for row in found["rows"]):
+    if tuned["steps"] < tuned["full_steps"]:
+        parts.append(phrase("tuning steps", steps=tuned["steps"], full=tuned["full_steps"]))
+    if any(entry["options"] for row in tuned["rows"] for entry in row["tried"]):
+        parts.append(phrase("tuning scales", rate=f"{tuned['learning_rate']:g}"))
+    if any(row["edge"] for row in tuned["rows"]):
         parts.append(phrase("tuning edge"))
-    if found["waiting"]:
-        parts.append(phrase("tuning waiting", count=found["waiting"]))
+    if tuned["waiting"]:
+        parts.append(phrase("tuning waiting", count=tuned["waiting"]))
     return joined(parts, " ", "")
 
 
-def rows(task: Task, found: Mapping[str, Any]) -> list[list[Words]]:
+def rows(task: Task, tuned: Mapping[str, Any]) -> list[list[Words]]:
     """One row for each encoding, the best after tuning first."""
     return [
         [
@@ -47,7 +47,7 @@ def rows(task: Task, found: Mapping[str, Any]) -> list[list[Words]]:
             *(same(value(task, row[when])) for when in ("untuned", "tuned")),
             same(f"{row['rank_untuned']:g} → {row['rank_tuned']:g}"),
         ]
-        for row in found["rows"]
+        for row in tuned["rows"]
     ]
 
 

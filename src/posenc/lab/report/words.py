@@ -381,9 +381,9 @@ def change_name(word: str) -> Words:
     return with_training(with_factor(phrase(f"change {change.method if change else ''}"), word), word)
 
 
-def of(given: Mapping[str, Any]) -> Words:
+def of(text: Mapping[str, Any]) -> Words:
     """A text of the findings, from its JSON form."""
-    return Words(given["en"], given["zh"])
+    return Words(text["en"], text["zh"])
 
 
 def same(text: object) -> Words:

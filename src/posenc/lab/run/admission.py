@@ -81,8 +81,8 @@ def _attends(encoding: PositionalEncoding, setting: Setting, word: str) -> None:
         return
     except Exception as error:
         sizes = f"n_heads={setting.n_heads}, d_model={setting.d_model}"
-        said = f"{word}: attention with it fails at {sizes}: {type(error).__name__}: {error}"
-        raise ValueError(said.splitlines()[0]) from error
+        message = f"{word}: attention with it fails at {sizes}: {type(error).__name__}: {error}"
+        raise ValueError(message.splitlines()[0]) from error
 
 
 def _laws(encoding: PositionalEncoding, setting: Setting, names: Sequence[str]) -> Iterator[Result]:
@@ -112,7 +112,7 @@ def _trains(arm: Arm, size: Size, task: Task) -> Result:
         logits = model(tokens, model.prepare(Positions.arange(1, length)))
         loss = F.cross_entropy(logits.flatten(0, 1).float(), tokens.flatten())
         loss.backward()
-        wrong = [which for which, one in model.named_parameters() if one.grad is not None and not one.grad.isfinite().all()]
+        wrong = [which for which, p in model.named_parameters() if p.grad is not None and not p.grad.isfinite().all()]
         if not loss.isfinite() or wrong:
             return Result(name, "failed", f"not finite: {', '.join(['the loss'] * (not loss.isfinite()) + wrong[:3])}")
     except Exception as error:

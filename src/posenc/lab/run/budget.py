@@ -82,7 +82,7 @@ def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -
     short = [plan for plan in planned.tasks if plan.enough_steps and plan.training.steps < plan.enough_steps]
     if not short:
         return None
-    given = ", ".join(f"{plan.task.name} {plan.training.steps:,} of {plan.enough_steps:,} steps" for plan in short)
+    lacking = ", ".join(f"{plan.task.name} {plan.training.steps:,} of {plan.enough_steps:,} steps" for plan in short)
     plans = [
         plan.model_copy(update={"training": plan.training.model_copy(update={"steps": plan.enough_steps})})
         if plan in short
@@ -91,7 +91,9 @@ def too_short(planned: Experiment, seconds_of: Callable[[list[Trial]], float]) -
     ]
     enough = planned.model_copy(update={"tasks": tuple(plans)})
     minutes = math.ceil(MARGIN * seconds_of([*enough.tuning(), *enough.trials()]) / 60)
-    return f"this budget is too short to converge ({given}), so encodings may not be ranked; --budget {minutes}m is enough"
+    return (
+        f"this budget is too short to converge ({lacking}), so encodings may not be ranked; --budget {minutes}m is enough"
+    )
 
 
 def time_of(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: int) -> float:
@@ -112,12 +114,12 @@ def multiplied(experiment: Experiment, factor: int) -> Experiment:
 def speeds(trials: list[Trial], workers: int, text: Corpus | None, hardware: Hardware) -> dict[Kind, Speed]:
     """The speed of each kind of trial, measured with as many workers as the sweep uses. Kinds that fail are left out."""
     kinds = {kind_of(trial): trial for trial in trials}
-    found, names = dict[Kind, Speed](), list(kinds)
+    result, names = dict[Kind, Speed](), list(kinds)
     with Workers(workers, (text, hardware)) as running:
         for event in running.run([Job(speed, (trial,)) for trial in kinds.values()]):
             if event.value is not None:
-                found[names[event.number]] = event.value
-    return found
+                result[names[event.number]] = event.value
+    return result
 
 
 def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable[[float], None]) -> Speed:
@@ -134,7 +136,7 @@ def speed(shared: tuple[Corpus | None, Hardware], trial: Trial, report: Callable
     score(trial, 1, text, hardware)  # warms up
     seconds, rows = score(trial, FEW_ROWS, text, hardware)
     all_rows = len(trial.task.scored(trial.task.length, text).tokens)
-    training_on = [after(trial, one, text, hardware) for one in trial.then]
+    training_on = [after(trial, then, text, hardware) for then in trial.then]
     return statistics.median(times[3:]), (1 + len(trial.then)) * seconds * all_rows / rows + sum(training_on)
 
 
@@ -184,6 +186,6 @@ def largest_factor(trials: list[Trial], speeds: Mapping[Kind, Speed], workers: i
 def makespan(seconds: list[float], workers: int) -> float:
     """The time at which the last trial ends if each trial, the longest first, goes to the next free worker."""
     free = [0.0] * workers
-    for one in sorted(seconds, reverse=True):
-        free[free.index(min(free))] += one
+    for trial_seconds in sorted(seconds, reverse=True):
+        free[free.index(min(free))] += trial_seconds
     return max(free)

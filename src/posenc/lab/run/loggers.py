@@ -53,7 +53,7 @@ def check(kind: str) -> None:
         raise ModuleNotFoundError(f"--logger {kind}: needs {packages}: pip install {packages}")
 
 
-def made(kind: str, folder: Path, run: str) -> Any:
+def make_logger(kind: str, folder: Path, run: str) -> Any:
     """The logger of one run."""
     module, name, _ = KINDS[kind]
     folder.mkdir(parents=True, exist_ok=True)
@@ -70,7 +70,7 @@ def log(kind: str, folder: Path, key: str, record: Record) -> None:
     """Writes one finished trial."""
     trial = record.about["trial"]
     run = f"{trial['task']['name']}-{trial['encoding']}-s{trial['seed']}-{key[:8]}".replace(":", "-").replace("/", "-")
-    logger = made(kind, folder, run)
+    logger = make_logger(kind, folder, run)
     with suppress(NotImplementedError):  # CSVLogger has none
         logger.log_hyperparams(trial)
     curve = learning_curve.of(record.rows)

@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 
 
 class Measurement(NamedTuple):
-    """`inputs` decide the result, apart from code and machine; `made` is importable and yields it, plain JSON.
+    """`inputs` decide the result, apart from code and machine; `function` is importable and yields it, plain JSON.
 
     seconds   how long that takes at least
     foreign   whether it runs a user's file
@@ -46,13 +46,17 @@ class Measurement(NamedTuple):
     name: str
     described: str
     inputs: Mapping[str, Any]
-    made: Callable[..., Iterator[dict[str, Any]]]
+    function: Callable[..., Iterator[dict[str, Any]]]
     arguments: tuple[Any, ...]
     seconds: float
     foreign: bool
 
     def measure(self) -> dict[str, Any]:
-        apart = told(self.made, *self.arguments, limit=LIMIT + self.seconds) if self.foreign else self.made(*self.arguments)
+        apart = (
+            told(self.function, *self.arguments, limit=LIMIT + self.seconds)
+            if self.foreign
+            else self.function(*self.arguments)
+        )
         (value,) = apart
         return value
 
@@ -65,29 +69,29 @@ def measure(
     `say` is called with the name of each measurement, `note` with a line for each that failed.
     """
     keys = {}
-    for one in (_properties(experiment), _cost(experiment, text, hardware), _context(experiment, text)):
-        if one is None:
+    for measurement in (_properties(experiment), _cost(experiment, text, hardware), _context(experiment, text)):
+        if measurement is None:
             continue
-        key = hashlib.sha256(canonical({one.name: one.inputs}).encode()).hexdigest()
+        key = hashlib.sha256(canonical({measurement.name: measurement.inputs}).encode()).hexdigest()
         try:
-            _measure_once(one, key, folder, say)
+            _measure_once(measurement, key, folder, say)
         except Unwritable:
             raise
         except Exception as error:  # the trials are independent of it
-            note(f"{one.described} could not be measured: {one_line(error)}")
+            note(f"{measurement.described} could not be measured: {one_line(error)}")
         else:
-            keys[one.name] = key
+            keys[measurement.name] = key
     return keys
 
 
-def _measure_once(one: Measurement, key: str, folder: Folder, say: Say) -> None:
-    while folder.measurement(one.name, key) is None:
+def _measure_once(measurement: Measurement, key: str, folder: Folder, say: Say) -> None:
+    while folder.measurement(measurement.name, key) is None:
         if (held := folder.reserve(key)) is None:  # another sweep in this folder measures it
             time.sleep(LOOK_AGAIN)
             continue
         try:
-            say(one.described)
-            folder.put_measurement(one.name, key, one.measure())
+            say(measurement.described)
+            folder.put_measurement(measurement.name, key, measurement.measure())
             return
         finally:
             held.release()
@@ -126,8 +130,10 @@ def _cost(experiment: Experiment, text: Corpus | None, hardware: Hardware) -> Me
         return None
     seconds = COST_SECONDS * len(trials) if experiment.budget is None else COST_SHARE * experiment.budget
 
-    inputs, given = _inputs(experiment, plan, trials), (trials, text, seconds)
-    return Measurement("cost", "the time that each encoding takes", inputs, _made_cost, given, seconds, _foreign(trials))
+    inputs, arguments = _inputs(experiment, plan, trials), (trials, text, seconds)
+    return Measurement(
+        "cost", "the time that each encoding takes", inputs, _made_cost, arguments, seconds, _foreign(trials)
+    )
 
 
 def _made_cost(trials: list[Trial], text: Corpus, seconds: float) -> Iterator[dict[str, Any]]:
@@ -154,8 +160,8 @@ def _made_context(task: LanguageModel, text: Corpus) -> Iterator[dict[str, Any]]
         for documents, most in ((rest, match_model.FITTED), (text.held_out, task.held_out))
     )
     near = match_model.Near(counted, min(match_model.ORDER, task.lengths[0] - task.targets + 1))
-    found = match_model.bits_by_window(near, fit, scored, task.targets, task.lengths)
-    yield {"bits": {str(length): bits for length, bits in found.items()}}
+    bits_by_length = match_model.bits_by_window(near, fit, scored, task.targets, task.lengths)
+    yield {"bits": {str(length): bits for length, bits in bits_by_length.items()}}
 
 
 def _foreign(trials: list[Trial]) -> bool:

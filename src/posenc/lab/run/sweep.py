@@ -71,17 +71,17 @@ class Problem(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """The result of a sweep. `ran` trials were run here; `found` were finished before, or by another sweep meanwhile.
+    """The result of a sweep. `ran` trials were run here; `reused` were finished before, or by another sweep meanwhile.
 
     failed    with the line that says why
     missing   not run, because the models that choose their learning rate failed
     diverged  with a record that says why the training stopped, such as a loss that became NaN; not run again
     others       files in the folder with other settings, another text or another version of the numerics
-    unverified   found trials made by code that is not known to give the same numbers as the present code
+    unverified   reused trials made by code that is not known to give the same numbers as the present code
     """
 
     ran: int
-    found: int
+    reused: int
     failed: tuple[Problem, ...]
     missing: tuple[Problem, ...]
     others: int
@@ -179,7 +179,7 @@ class _Sweep:
         self.digest = "" if text is None else text.sha256
         self.time_left = TimeLeft(engine.workers)
         self.total = len(experiment.tuning()) + len(experiment.trials())
-        self.ran, self.found, self.failed = 0, 0, dict[str, Problem]()
+        self.ran, self.reused, self.failed = 0, 0, dict[str, Problem]()
         self.unverified, self.known = 0, verified.pairs(folder.path)
         self.held: dict[str, Reservation] = {}
         self.manifest: dict[str, Any] = {
@@ -221,7 +221,7 @@ class _Sweep:
         self.keep_manifest(failures=failures, **self.measure())
         return Outcome(
             self.ran,
-            self.found,
+            self.reused,
             tuple(self.failed.values()),
             missing,
             self.folder.others(),
@@ -238,8 +238,8 @@ class _Sweep:
         def note(line: str) -> None:
             self.say("note", line=line)
 
-        given = (self.experiment, self.folder, self.text, self.hardware)
-        return {"cost": None, **measure(*given, say=lambda what: self.say("measuring", line=what), note=note)}
+        arguments = (self.experiment, self.folder, self.text, self.hardware)
+        return {"cost": None, **measure(*arguments, say=lambda what: self.say("measuring", line=what), note=note)}
 
     def wanted(self, trials: Iterable[Trial]) -> dict[str, Trial]:
         return {trial.key(self.digest): trial for trial in trials}
@@ -266,7 +266,7 @@ class _Sweep:
         line: str | None = None,
         score: float | None = None,
     ) -> None:
-        done = self.ran + self.found + len(self.failed)
+        done = self.ran + self.reused + len(self.failed)
         self.progress(Update(what, trial, share, line, done, self.total, self.time_left.left(), score))
 
     # Choosing a learning rate ---------------------------------------------------------------------------------------
@@ -327,7 +327,7 @@ class _Sweep:
         return kept
 
     def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:
-        self.found += 1
+        self.reused += 1
         self.unverified += not verified.stands(record.about, fingerprint(trial), self.known)
         self.ended(key, trial, record)
         self.say("found", trial)
@@ -398,7 +398,7 @@ def _chosen(pair: Pair, choice: Choice, tried: list[tuple[Order, Choice]]) -> di
     """The chosen settings as plain JSON."""
     task, encoding = pair
     entry = {"task": task, "encoding": encoding, "learning_rate": choice.learning_rate}
-    entry["tried"] = sorted({one.learning_rate for _, one in tried})
+    entry["tried"] = sorted({choice.learning_rate for _, choice in tried})
     if choice.options:
         entry["options"] = [list(option) for option in choice.options]
     return entry

@@ -32,11 +32,11 @@ def examine_task(settings: Mapping[str, Any], size: Size) -> Iterator[Result]:
     """The result of every check. Raises ValueError where the task cannot be read: the words of its file, in one line."""
     word = settings["name"]
     try:
-        made = tasks.class_of(settings)
-        task = made(**settings)
+        cls = tasks.class_of(settings)
+        task = cls(**settings)
     except ValidationError as error:
-        said = error_line.line(error, made)
-        raise ValueError(said if word in said else f"{word}: {said}") from error
+        message = error_line.line(error, cls)
+        raise ValueError(message if word in message else f"{word}: {message}") from error
     except Exception as error:
         raise ValueError(user_file.in_one_line(word, error)) from error
     if task.reads_text:
@@ -68,7 +68,7 @@ def scored_rows(task: Task, size: Size) -> str:
 def same_rows_again(task: Task, size: Size) -> str:
     """The random numbers given to it decide the rows of training; the length alone decides the scored rows."""
     once, again = list(_batches(task)), list(_batches(task))
-    if not all(_same(one, other) for one, other in zip(once, again, strict=True)):
+    if not all(_same(first, other) for first, other in zip(once, again, strict=True)):
         return "training_batch gives other rows from equal generators; draw from `random` only"
     wrong = [length for length in task.lengths if not _same(task.scored(length, None), task.scored(length, None))]
     return f"scored({wrong[0]}) gives other rows the second time" if wrong else ""
@@ -99,8 +99,8 @@ def a_training_step(task: Task, size: Size) -> str:
 
 
 CHECKS: dict[str, Check] = {
-    one.__name__: one
-    for one in (
+    check.__name__: check
+    for check in (
         *(training_rows, scored_rows, same_rows_again, nothing_held_out_is_trained_on, chance_is_a_number),
         a_training_step,
     )
@@ -112,8 +112,8 @@ def _batches(task: Task) -> Iterator[Batch]:
     return (task.training_batch(ROWS, random, None) for _ in range(BATCHES))
 
 
-def _same(one: Batch, other: Batch) -> bool:
-    return torch.equal(one.tokens, other.tokens) and torch.equal(one.targets, other.targets)
+def _same(first: Batch, other: Batch) -> bool:
+    return torch.equal(first.tokens, other.tokens) and torch.equal(first.targets, other.targets)
 
 
 def _wrong(task: Task, batch: Batch, length: int) -> str:
@@ -127,9 +127,9 @@ def _wrong(task: Task, batch: Batch, length: int) -> str:
         )
     if tokens.shape[1] > task.tokens(length):
         return f"{tokens.shape[1]} tokens in a row, more than tokens({length}) = {task.tokens(length)}"
-    asked = targets[targets != IGNORE]
+    valid = targets[targets != IGNORE]
     if not (targets != IGNORE).any(1).all():
         return f"a row without a target; {IGNORE} is the mark of no target"
-    if min(tokens.min(), asked.min()) < 0 or max(tokens.max(), asked.max()) >= task.vocabulary:
-        return f"expected tokens of 0 … {task.vocabulary - 1}, got {tokens.min()} … {max(tokens.max(), asked.max())}"
+    if min(tokens.min(), valid.min()) < 0 or max(tokens.max(), valid.max()) >= task.vocabulary:
+        return f"expected tokens of 0 … {task.vocabulary - 1}, got {tokens.min()} … {max(tokens.max(), valid.max())}"
     return ""

@@ -57,8 +57,8 @@ class TimeLeft:
                 seconds, share = running[key]
                 expected = seconds / share - seconds if share > TELLS else max(expected - seconds, 0.0)
             remaining.append((key in running, expected))
-        alone = max((seconds for now, seconds in remaining if now), default=0.0)
-        return max(sum(seconds for _, seconds in remaining) / self._workers, alone)
+        longest = max((seconds for now, seconds in remaining if now), default=0.0)
+        return max(sum(seconds for _, seconds in remaining) / self._workers, longest)
 
 
 def _kinds(trial: Trial) -> list[tuple[str, ...]]:

@@ -77,23 +77,23 @@ class Rerun:
     @property
     def decided(self) -> bool:
         """Whether a difference can only be the code's. If not, it may be rounding."""
-        return not any(one.rounds for one in self.around)
+        return not any(surrounding.rounds for surrounding in self.around)
 
 
 def kept_trials(folder: Folder) -> list[Kept]:
     """Every finished trial of the last sweep. Raises ValueError for a trial that this version of posenc cannot run."""
-    manifest, found = folder.experiment() or {}, list[Kept]()
+    manifest, kept = folder.experiment() or {}, list[Kept]()
     for key in (*manifest.get("tuning", ()), *manifest.get("keys", ())):
         if (record := folder.get(key)) is not None:
             trial = Trial.model_validate(record.about["trial"])
-            found.append(Kept(trial, record, fingerprint(trial)))
-    return found
+            kept.append(Kept(trial, record, fingerprint(trial)))
+    return kept
 
 
 def touched(folder: Folder, kept: Sequence[Kept]) -> list[Kept]:
     """Trials made by code that is neither the present code nor known to give the same numbers."""
     known = verified.pairs(folder.path)
-    return [one for one in kept if not verified.stands(one.record.about, one.today, known)]
+    return [kept_trial for kept_trial in kept if not verified.stands(kept_trial.record.about, kept_trial.today, known)]
 
 
 def sample(kept: Sequence[Kept], size: int, referenced: frozenset[str] = frozenset()) -> list[Kept]:
@@ -103,22 +103,27 @@ def sample(kept: Sequence[Kept], size: int, referenced: frozenset[str] = frozens
     reference (`referenced` are their keys).
     """
 
-    def order(one: Kept) -> tuple[bool, bool, int, str]:
-        shuffled = hashlib.sha256(f"{one.key} {one.today}".encode()).hexdigest()
-        return not one.record.about["trained_tokens"], one.key not in referenced, -len(_covers(one) & left), shuffled
+    def order(trial: Kept) -> tuple[bool, bool, int, str]:
+        shuffled = hashlib.sha256(f"{trial.key} {trial.today}".encode()).hexdigest()
+        return (
+            not trial.record.about["trained_tokens"],
+            trial.key not in referenced,
+            -len(_covers(trial) & left),
+            shuffled,
+        )
 
     waiting, chosen = list(kept), list[Kept]()
-    left = {name for one in kept for name in _covers(one)}
+    left = {name for kept_trial in kept for name in _covers(kept_trial)}
     while left:
-        best = min((one for one in waiting if _covers(one) & left), key=order)
+        best = min((candidate for candidate in waiting if _covers(candidate) & left), key=order)
         chosen.append(best)
         waiting.remove(best)
         left -= _covers(best)
     return [*chosen, *sorted(waiting, key=order)[: max(0, size - len(chosen))]]
 
 
-def _covers(one: Kept) -> set[tuple[str, str]]:
-    return {("task", one.trial.task.name), ("encoding", one.trial.encoding)}
+def _covers(kept_trial: Kept) -> set[tuple[str, str]]:
+    return {("task", kept_trial.trial.task.name), ("encoding", kept_trial.trial.encoding)}
 
 
 def run_again(
@@ -133,25 +138,25 @@ def run_again(
 ) -> list[Rerun]:
     """Runs the trials on an engine and compares each with its record and its references. Writes nothing."""
     there = verified.references(folder.path)
-    origins = [provenance(one.trial, hardware) for one in chosen]
+    origins = [provenance(kept_trial.trial, hardware) for kept_trial in chosen]
     context = Context(text, hardware, lambda number: True, origins, folder.path, train)
-    found = list[Rerun]()
+    reruns = list[Rerun]()
     try:
-        with contextlib.closing(engine.run([one.trial for one in chosen], context)) as events:
+        with contextlib.closing(engine.run([kept_trial.trial for kept_trial in chosen], context)) as events:
             for event in events:
-                one = chosen[event.number]
+                trial = chosen[event.number]
                 if not event.finished:
-                    progress(one, event.share)
+                    progress(trial, event.share)
                     continue
                 if event.failure is not None:
-                    rerun = Rerun(one, (f"it could not be run: {event.failure}",))
+                    rerun = Rerun(trial, (f"it could not be run: {event.failure}",))
                 else:
-                    rerun = compared(one, unpacked(event.value), there.get(one.key, ()), origins[event.number])
-                found.append(rerun)
+                    rerun = compared(trial, unpacked(event.value), there.get(trial.key, ()), origins[event.number])
+                reruns.append(rerun)
                 ended(rerun)
     finally:
         engine.close()
-    return found
+    return reruns
 
 
 def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Mapping[str, str]) -> Rerun:
@@ -164,19 +169,19 @@ def compared(kept: Kept, again: Record, references: Sequence[Record], origin: Ma
     return Rerun(kept, lines, record, surroundings.nearest([kept.record, *references], record))
 
 
-def differences(one: Record, other: Record) -> tuple[str, ...]:
+def differences(first: Record, other: Record) -> tuple[str, ...]:
     """A line for every difference, bit for bit. Times, dates and machines are not compared.
 
     Attention that was recorded in training is not compared if a record was made from kept weights of a trial with other
     scoring, because it was recorded on that trial's held-out rows.
     """
-    rows_of_one, rows_of_other = one.rows, other.rows
-    if "trained_as" in one.about or "trained_as" in other.about:
+    rows_of_one, rows_of_other = first.rows, other.rows
+    if "trained_as" in first.about or "trained_as" in other.about:
         rows_of_one, rows_of_other = map(_without_attention, (rows_of_one, rows_of_other))
     lines = [
-        f"{name}: {one.about[name]!r} instead of {other.about[name]!r}"
+        f"{name}: {first.about[name]!r} instead of {other.about[name]!r}"
         for name in SAME
-        if one.about[name] != other.about[name]
+        if first.about[name] != other.about[name]
     ]
     where = [name for name in rows_of_one.schema.names if name != "value"]
     if rows_of_one.select(where).to_pydict() != rows_of_other.select(where).to_pydict():
@@ -197,7 +202,7 @@ def _without_attention(rows: pa.Table) -> pa.Table:
 
 def record_equal(folder: Folder, stood_for: Sequence[Kept], reruns: Sequence[Rerun], hardware: Hardware) -> int:
     """Adds the verification to the folder. Returns the number of pairs of fingerprints recorded as equal."""
-    equal = sorted({(one.old, one.today) for one in stood_for})
+    equal = sorted({(kept_trial.old, kept_trial.today) for kept_trial in stood_for})
     entry = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "revision": revision(),
@@ -220,5 +225,5 @@ def as_data(rerun: Rerun) -> dict[str, Any]:
         "oracle": trial.oracle,
         "equal": rerun.equal,
         "differences": list(rerun.differences),
-        "surroundings": [one._asdict() for one in rerun.around],
+        "surroundings": [surrounding._asdict() for surrounding in rerun.around],
     }

@@ -68,15 +68,15 @@ def module_of(name: str) -> str | None:
 def _of_file(name: str, source: str) -> type[Task]:
     from posenc.lab.tasks.task import Task
 
-    made: Any
+    cls: Any
     if CLASS in name:
-        made = user_file.class_in(name, source, Task, "posenc.lab.tasks.task.Task")
-        if "title" not in vars(made):
-            made.title = Words(made.__name__)
-        made.__reduce__ = _read_again
-        return made  # type: ignore[no-any-return]
-    made = _defined(EXAMPLES)
-    return type(made)(name, (made,), {"title": Words(name), "__reduce__": _read_again, "__module__": made.__module__})  # type: ignore[no-any-return]
+        cls = user_file.class_in(name, source, Task, "posenc.lab.tasks.task.Task")
+        if "title" not in vars(cls):
+            cls.title = Words(cls.__name__)
+        cls.__reduce__ = _read_again
+        return cls  # type: ignore[no-any-return]
+    cls = _defined(EXAMPLES)
+    return type(cls)(name, (cls,), {"title": Words(name), "__reduce__": _read_again, "__module__": cls.__module__})  # type: ignore[no-any-return]
 
 
 def _read_again(task: Task) -> tuple[Any, ...]:
@@ -89,5 +89,5 @@ def _defined(name: str) -> type[Task]:
     from posenc.lab.tasks.task import Task
 
     module = importlib.import_module(f"posenc.lab.tasks.{name}")
-    own = [one for one in vars(module).values() if isinstance(one, type) and one.__module__ == module.__name__]
-    return next(one for one in own if issubclass(one, Task))
+    classes = [value for value in vars(module).values() if isinstance(value, type) and value.__module__ == module.__name__]
+    return next(cls for cls in classes if issubclass(cls, Task))

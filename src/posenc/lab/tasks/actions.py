@@ -49,13 +49,13 @@ class Actions(Worded):
 
     def example(self, length: int, numbers: Numbers) -> Example:
         """Each phrase is uniform among those that fit into the actions that are left."""
-        said, done = list[str](), ""
+        words, done = list[str](), ""
         while len(done) < length:
             phrase = numbers.of(_fitting(length - len(done)))
             joint = numbers.of((AND, AFTER))
-            said += [joint, *phrase.words] if said else phrase.words
+            words += [joint, *phrase.words] if words else phrase.words
             done = phrase.actions + done if joint == AFTER else done + phrase.actions
-        return Example(said, list(done))
+        return Example(words, list(done))
 
     def different(self, length: int) -> int:
         return _commands(length)
@@ -67,14 +67,14 @@ class Actions(Worded):
 
 @cache
 def _phrases() -> tuple[Phrase, ...]:
-    found = list[Phrase]()
+    phrases = list[Phrase]()
     for (verb, action), way, (side, turn), (times, count) in product(ACTIONS.items(), WAYS, TURNS.items(), TIMES.items()):
         once = {"": turn + action, "opposite": turn * 2 + action, "around": (turn + action) * 4}[way]
-        found.append(Phrase(tuple(word for word in (verb, way, side, times) if word), once * count))
+        phrases.append(Phrase(tuple(word for word in (verb, way, side, times) if word), once * count))
     straight = [(verb, action) for verb, action in ACTIONS.items() if action]
     for (verb, action), (times, count) in product(straight, TIMES.items()):
-        found.append(Phrase(tuple(word for word in (verb, times) if word), action * count))
-    return tuple(found)
+        phrases.append(Phrase(tuple(word for word in (verb, times) if word), action * count))
+    return tuple(phrases)
 
 
 @cache

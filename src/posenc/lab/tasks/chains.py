@@ -108,8 +108,8 @@ class Chains(Task):
 
     def floor_by_position(self) -> list[float]:
         """Its mean loss at each position of the longest rows."""
-        found: list[float] = self.counted(1).mean(0).tolist()
-        return found
+        losses: list[float] = self.counted(1).mean(0).tolist()
+        return losses
 
     def grams(self, length: int) -> dict[int, float]:
         """The loss of counting what followed the last k symbols, by k; k = 1 is the floor."""

@@ -48,8 +48,8 @@ class Counting(Drawn):
         order = torch.rand(rows, length, generator=random).masked_fill(position <= zero, 2.0).argsort(dim=1).argsort(dim=1)
         before = torch.randint(NOTHING, ZERO + 1, (rows, length), generator=random)
         after = torch.where(order < answer, ADD, NOTHING)
-        said = torch.where(position < zero, before, torch.where(position == zero, ZERO, after))
-        return answered(torch.cat([column(rows, BEGIN), said, column(rows, ASK)], dim=1), answer)
+        steps = torch.where(position < zero, before, torch.where(position == zero, ZERO, after))
+        return answered(torch.cat([column(rows, BEGIN), steps, column(rows, ASK)], dim=1), answer)
 
     def different(self, length: int) -> int:
         return int(3 ** (length - 1))

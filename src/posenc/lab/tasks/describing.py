@@ -25,7 +25,7 @@ class Sentence(NamedTuple):
     pairs: tuple[tuple[int, int], ...]
 
     @property
-    def said(self) -> list[tuple[str, str]]:
+    def words_of_pairs(self) -> list[tuple[str, str]]:
         """The words of the pairs."""
         return [(self.words[noun], self.words[adjective]) for noun, adjective in self.pairs]
 
@@ -73,7 +73,7 @@ class Describing(Task):
 
     def _links(self, row: int, sentence: Sentence) -> Iterator[Link]:
         """Both directions of the pairs of the example."""
-        places = dict(zip(sentence.said, sentence.pairs, strict=True))
+        places = dict(zip(sentence.words_of_pairs, sentence.pairs, strict=True))
         if not set(self.example) <= places.keys():
             return
         for pair in self.example:

@@ -104,21 +104,21 @@ def skeletons(length: int) -> tuple[Skeleton, ...]:
 
 
 def _drawn(rows: int, length: int, random: torch.Generator, *, held_out: bool) -> list[Sentence]:
-    found = list[Sentence]()
+    sentences = list[Sentence]()
     possible = skeletons(length)
-    while len(found) < rows:
+    while len(sentences) < rows:
         for numbers in torch.randint(2**31, (rows, 2 + 4 * MOST), generator=random).tolist():
             sentence = _written(possible[numbers[0] % len(possible)], numbers[1:])
             if is_held_out(sentence) == held_out:
-                found.append(sentence)
-    return found[:rows]
+                sentences.append(sentence)
+    return sentences[:rows]
 
 
 def _examples(length: int, random: torch.Generator) -> list[Sentence]:
     """A sentence of that length that begins like the note's, if there is one."""
     sizes = tuple(len(clause.split()) for clause in EXAMPLE_CLAUSES)
     joiner = len(EXAMPLE_JOINER.split())
-    possible = [one for one in skeletons(length) if one.clauses[:2] == sizes and one.joiners[0] == joiner]
+    possible = [s for s in skeletons(length) if s.clauses[:2] == sizes and s.joiners[0] == joiner]
     if not possible:
         return []
     first, *numbers = torch.randint(2**31, (2 + 4 * MOST,), generator=random).tolist()
@@ -144,16 +144,16 @@ def _written(skeleton: Skeleton, numbers: Sequence[int], example: tuple[tuple[st
             noun, adjective = fitting[b % len(fitting)], adjectives[c % len(adjectives)]
             nouns.remove(noun)
             adjectives.remove(adjective)
-        said = {"T": noun, "P": noun, "O": OWNERS.get(noun, ""), "A": adjective}
+        words_of_parts = {"T": noun, "P": noun, "O": OWNERS.get(noun, ""), "A": adjective}
         begin, parts = len(words), clause.split()
-        words += [said.get(part, part) for part in parts]
+        words += [words_of_parts.get(part, part) for part in parts]
         pairs.append((begin + next(i for i, part in enumerate(parts) if part in "TP"), begin + parts.index("A")))
     return Sentence((*words, END), tuple(pairs))
 
 
 def is_held_out(sentence: Sentence) -> bool:
-    digest = hashlib.sha256(" ".join(map("".join, sentence.said)).encode()).hexdigest()
-    return set(EXAMPLE) <= set(sentence.said) or int(digest[:8], 16) % HELD_OUT == 0
+    digest = hashlib.sha256(" ".join(map("".join, sentence.words_of_pairs)).encode()).hexdigest()
+    return set(EXAMPLE) <= set(sentence.words_of_pairs) or int(digest[:8], 16) % HELD_OUT == 0
 
 
 def _below(n: int, random: torch.Generator) -> int:

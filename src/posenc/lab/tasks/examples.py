@@ -57,8 +57,8 @@ class Example(NamedTuple):
 
     def targets(self, first: int, end: int) -> list[int]:
         """The part of the answer with its end from `first` up to `end`, after what is no target."""
-        said = [*self.answer, END]
-        return [IGNORE] * (len(self.prompt) + 1) + [one if first <= n < end else IGNORE for n, one in enumerate(said)]
+        tokens = [*self.answer, END]
+        return [IGNORE] * (len(self.prompt) + 1) + [token if first <= n < end else IGNORE for n, token in enumerate(tokens)]
 
     @property
     def is_held_out(self) -> bool:
@@ -81,7 +81,7 @@ class Examples(Task):
             raise ValueError(f"length: {self.name} has no example to train on with a prompt of up to {self.length} bytes")
         for length in self.lengths:
             if not self._scored(length):
-                counts = Counter(len(one.prompt) for one in self._known())
+                counts = Counter(len(example.prompt) for example in self._known())
                 sizes = f"one in {HELD_OUT} is held out; prompts have {min(counts)} to {max(counts)} bytes"
                 raise ValueError(f"lengths: {self.name} has no example to score at {length}; {sizes}")
         return self
@@ -91,23 +91,23 @@ class Examples(Task):
         return END + 1
 
     def tokens(self, length: int) -> int:
-        return max(len(one.tokens) for one in self._known() if len(one.prompt) <= length)
+        return max(len(example.tokens) for example in self._known() if len(example.prompt) <= length)
 
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None = None) -> Batch:
         known = self._trained()
         drawn = [known[n] for n in torch.randint(len(known), (rows,), generator=random).tolist()]
-        return _batch(drawn, [one.targets(0, len(one.answer) + 1) for one in drawn])
+        return _batch(drawn, [example.targets(0, len(example.answer) + 1) for example in drawn])
 
     def scored(self, length: int, text: Corpus | None = None) -> Batch:
-        found = self._scored(length)[: self.held_out]
-        batch = _batch(found, [one.targets(one.first, one.end) for one in found])
-        return Batch(batch.tokens, batch.targets, item=torch.arange(len(found)))
+        examples = self._scored(length)[: self.held_out]
+        batch = _batch(examples, [example.targets(example.first, example.end) for example in examples])
+        return Batch(batch.tokens, batch.targets, item=torch.arange(len(examples)))
 
     def chance(self, length: int) -> float:
         """Chance: the answer that is most frequent in training, whatever the prompt."""
-        said = Counter(_asked(one) for one in self._trained()).most_common(1)[0][0]
-        found = [_asked(one) == said for one in self._scored(length)[: self.held_out]]
-        return sum(found) / len(found)
+        usual = Counter(_asked(example) for example in self._trained()).most_common(1)[0][0]
+        right = [_asked(example) == usual for example in self._scored(length)[: self.held_out]]
+        return sum(right) / len(right)
 
     def _known(self) -> tuple[Example, ...]:
         return examples(self.source or "", self.name)
@@ -120,23 +120,23 @@ class Examples(Task):
         after = next((begin for begin, end in pairwise(ends) if end == length), None)
         if after is None:
             raise ValueError(f"length: expected one of {self.lengths}, got {length}")
-        return [one for one in self._known() if after < len(one.prompt) <= length and one.is_held_out]
+        return [example for example in self._known() if after < len(example.prompt) <= length and example.is_held_out]
 
 
 def _batch(drawn: Sequence[Example], targets: Sequence[list[int]]) -> Batch:
     """Rows filled at the end to the longest one."""
-    longest = max(len(one.tokens) for one in drawn)
-    tokens = [one.tokens + [END] * (longest - len(one.tokens)) for one in drawn]
-    return Batch(torch.tensor(tokens), torch.tensor([one + [IGNORE] * (longest - len(one)) for one in targets]))
+    longest = max(len(example.tokens) for example in drawn)
+    tokens = [example.tokens + [END] * (longest - len(example.tokens)) for example in drawn]
+    return Batch(torch.tensor(tokens), torch.tensor([row + [IGNORE] * (longest - len(row)) for row in targets]))
 
 
-def _asked(one: Example) -> bytes:
-    return one.answer[one.first : one.end]
+def _asked(example: Example) -> bytes:
+    return example.answer[example.first : example.end]
 
 
 @lru_cache(maxsize=8)
 def _trained(source: str, name: str, length: int) -> tuple[Example, ...]:
-    return tuple(one for one in examples(source, name) if len(one.prompt) <= length and not one.is_held_out)
+    return tuple(example for example in examples(source, name) if len(example.prompt) <= length and not example.is_held_out)
 
 
 @lru_cache(maxsize=8)
@@ -147,25 +147,25 @@ def examples(source: str, name: str) -> tuple[Example, ...]:
         raise ValueError(f"{name}: expected a line of JSON for each example, got none")
     if len(lines) > MOST:
         raise ValueError(f"{name}: expected at most {MOST:,} examples, got {len(lines):,}")
-    found = list[Example]()
+    parsed = list[Example]()
     for n, line in lines:
         try:
-            found.append(_example(strict_json.loads(line.encode())))
+            parsed.append(_example(strict_json.loads(line.encode())))
         except ValueError as error:
             raise ValueError(f"{name}, line {n}: {error}") from None
-    return tuple(found)
+    return tuple(parsed)
 
 
-def _example(given: object) -> Example:
-    if not isinstance(given, dict) or not set(NEEDED) <= given.keys() <= {*NEEDED, OPTIONAL}:
-        raise ValueError('expected {"prompt": …, "answer": …} and maybe "scored", got ' + f"{str(given)[:60]}")
-    for key, value in given.items():
+def _example(fields: object) -> Example:
+    if not isinstance(fields, dict) or not set(NEEDED) <= fields.keys() <= {*NEEDED, OPTIONAL}:
+        raise ValueError('expected {"prompt": …, "answer": …} and maybe "scored", got ' + f"{str(fields)[:60]}")
+    for key, value in fields.items():
         if not isinstance(value, str) or not 1 <= len(value.encode()) <= LONGEST:
             raise ValueError(f"{key}: expected text of 1 to {LONGEST:,} bytes, got {str(value)[:60]!r}")
-    prompt, answer = (given[key].encode() for key in NEEDED)
-    if OPTIONAL not in given:
+    prompt, answer = (fields[key].encode() for key in NEEDED)
+    if OPTIONAL not in fields:
         return Example(prompt, answer, 0, len(answer) + 1)
-    scored = given[OPTIONAL].encode()
+    scored = fields[OPTIONAL].encode()
     if answer.count(scored) != 1:
-        raise ValueError(f"scored: expected a piece that occurs once in the answer, got {given[OPTIONAL][:60]!r}")
+        raise ValueError(f"scored: expected a piece that occurs once in the answer, got {fields[OPTIONAL][:60]!r}")
     return Example(prompt, answer, first := answer.index(scored), first + len(scored))

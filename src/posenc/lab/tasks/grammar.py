@@ -89,7 +89,7 @@ class Pair:
 
     @property
     def held_out(self) -> bool:
-        return self.words in EXAMPLES or _hash(self.words) % HELD_OUT == 0
+        return self.words in EXAMPLES or int(hashlib.sha256(self.words.encode()).hexdigest()[:8], 16) % HELD_OUT == 0
 
 
 @cache
@@ -147,12 +147,12 @@ def fillings(kind: str) -> dict[int, list[tuple[int, ...]]]:
 
     A sentence that is not an event has no adjunct of location and, after a time or a scene, needs one that names a source.
     """
-    found = dict[int, list[tuple[int, ...]]]()
+    slots = dict[int, list[tuple[int, ...]]]()
     for lengths in product(*([0, *sorted({len(piece) for piece in pieces})] for pieces in SLOTS)):
         day, around, doing, source, place, *_ = lengths
         if kind == AGENT or (not place and (source or not (day or around or doing))):
-            found.setdefault(sum(lengths), []).append(lengths)
-    return found
+            slots.setdefault(sum(lengths), []).append(lengths)
+    return slots
 
 
 @cache
@@ -160,7 +160,3 @@ def alphabet() -> tuple[str, ...]:
     """Every character of every sentence, in order."""
     cores = (character for pair in pairs() for character in pair.yes)
     return tuple(sorted({*cores, *(character for pieces in SLOTS for piece in pieces for character in piece)}))
-
-
-def _hash(words: str) -> int:
-    return int(hashlib.sha256(words.encode()).hexdigest()[:8], 16)

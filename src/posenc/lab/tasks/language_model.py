@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 
 from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Task
-from posenc.lab.tasks.text import BYTES, HeldOut, given, held_out_windows, pair_bits, training_windows
+from posenc.lab.tasks.text import BYTES, HeldOut, held_out_windows, pair_bits, required, training_windows
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class LanguageModel(Task):
         return length
 
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
-        windows = training_windows(given(text), self.length + 1)
+        windows = training_windows(required(text), self.length + 1)
         drawn = windows.take(torch.randint(windows.count, (rows,), generator=random))
         return Batch(drawn[:, :-1], drawn[:, 1:])
 
@@ -86,7 +86,7 @@ class LanguageModel(Task):
     def baseline(self, text: Corpus | None) -> float:
         """The baseline: bits by a table of byte pairs, which uses only the byte before."""
         last = self._held_out(text).windows[:, -self.targets - 1 :]
-        return pair_bits(given(text).train)[last[:, :-1], last[:, 1:]].mean().item()
+        return pair_bits(required(text).train)[last[:, :-1], last[:, 1:]].mean().item()
 
     def _held_out(self, text: Corpus | None) -> HeldOut:
-        return held_out_windows(given(text), self.lengths[-1] + 1, self.held_out)
+        return held_out_windows(required(text), self.lengths[-1] + 1, self.held_out)

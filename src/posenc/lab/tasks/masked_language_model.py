@@ -19,7 +19,7 @@ from pydantic import Field, model_validator
 
 from posenc.lab.say import say
 from posenc.lab.tasks.task import IGNORE, Batch, Task
-from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, given, held_out_windows, training_windows
+from posenc.lab.tasks.text import BYTES, HeldOut, byte_bits, held_out_windows, required, training_windows
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
@@ -64,15 +64,15 @@ class MaskedLanguageModel(Task):
         return length
 
     def training_batch(self, rows: int, random: torch.Generator, text: Corpus | None) -> Batch:
-        windows = training_windows(given(text), self.length)
+        windows = training_windows(required(text), self.length)
         drawn = windows.take(torch.randint(windows.count, (rows,), generator=random))
         hidden = _places(rows, self.length, self.hidden, random)
         return Batch(drawn.masked_fill(hidden, MASK), drawn.masked_fill(~hidden, IGNORE))
 
     def scored(self, length: int, text: Corpus | None) -> Batch:
-        (window, document), hidden, asked = self._held_out(text)
+        (window, document), hidden, scored = self._held_out(text)
         start = (self.lengths[-1] - length) // 2
-        tokens, targets = window.masked_fill(hidden, MASK), window.masked_fill(~asked, IGNORE)
+        tokens, targets = window.masked_fill(hidden, MASK), window.masked_fill(~scored, IGNORE)
         return Batch(tokens[:, start : start + length], targets[:, start : start + length], document)
 
     def chance(self, length: int) -> float:
@@ -80,19 +80,19 @@ class MaskedLanguageModel(Task):
 
     def baseline(self, text: Corpus | None) -> float | None:
         """The baseline: bits by the frequency of each byte."""
-        held_out, _, asked = self._held_out(text)
-        return byte_bits(given(text).train)[held_out.windows[asked]].mean().item()
+        held_out, _, scored = self._held_out(text)
+        return byte_bits(required(text).train)[held_out.windows[scored]].mean().item()
 
     def _held_out(self, text: Corpus | None) -> tuple[HeldOut, Bool[Tensor, "n w"], Bool[Tensor, "n w"]]:
         """Windows, their masked positions, and the scored ones among those: in the middle, equally many in each row."""
         longest = self.lengths[-1]
-        held_out = held_out_windows(given(text), longest, self.held_out)
+        held_out = held_out_windows(required(text), longest, self.held_out)
         random = torch.Generator().manual_seed(int(hashlib.sha256(b"hidden places").hexdigest()[:8], 16))
         left = (longest - self.targets) // 2
         widths = (left, self.targets, longest - self.targets - left)
         parts = [_places(len(held_out.windows), width, self.hidden, random) for width in widths]
-        asked = torch.cat([parts[0] & False, parts[1], parts[2] & False], dim=1)
-        return held_out, torch.cat(parts, dim=1), asked
+        scored = torch.cat([parts[0] & False, parts[1], parts[2] & False], dim=1)
+        return held_out, torch.cat(parts, dim=1), scored
 
 
 def _places(rows: int, width: int, share: float, random: torch.Generator) -> Bool[Tensor, "rows width"]:

@@ -50,8 +50,8 @@ class Picture(Drawn):
         first = torch.randint(WIDTH * length, (rows, 1), generator=random)
         second = (first + torch.randint(1, WIDTH * length, (rows, 1), generator=random)) % (WIDTH * length)
         cells = cells.scatter(1, first, FIRST).scatter(1, second, SECOND)
-        asked = torch.tensor([ASK_COLUMN, ASK_ROW] + [BLANK] * (WIDTH - 2)).expand(rows, WIDTH)
-        tokens = torch.cat([asked, cells], dim=1)
+        questions = torch.tensor([ASK_COLUMN, ASK_ROW] + [BLANK] * (WIDTH - 2)).expand(rows, WIDTH)
+        tokens = torch.cat([questions, cells], dim=1)
         targets = torch.full_like(tokens, IGNORE)
         across, down = first % WIDTH - second % WIDTH, first // WIDTH - second // WIDTH
         targets[:, :2] = torch.cat([across, down], dim=1).sign() + SAME

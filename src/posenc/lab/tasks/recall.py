@@ -56,9 +56,9 @@ class Recall(Drawn):
         # Sorting random numbers draws without replacement.
         keys = torch.rand(rows, self.keys, generator=random).argsort(dim=1)[:, :length] + self.values
         values = torch.randint(self.values, (rows, length), generator=random)
-        asked = torch.rand(rows, length, generator=random).argsort(dim=1)[:, : self._queries(length)]
-        answers = values.gather(1, asked)
-        pairs, queries = (torch.stack(two, dim=2).flatten(1) for two in ((keys, values), (keys.gather(1, asked), answers)))
+        chosen = torch.rand(rows, length, generator=random).argsort(dim=1)[:, : self._queries(length)]
+        answers = values.gather(1, chosen)
+        pairs, queries = (torch.stack(two, dim=2).flatten(1) for two in ((keys, values), (keys.gather(1, chosen), answers)))
         tokens = torch.cat([column(rows, self.values + self.keys), pairs, queries[:, :-1]], dim=1)
         targets = torch.full_like(tokens, IGNORE)
         targets[:, 1 + 2 * length :: 2] = answers

@@ -122,12 +122,12 @@ def _written(length: int, numbers: Numbers, begun: str = "") -> Spelled:
 
 
 def _drawn(rows: int, length: int, numbers: Numbers, *, held_out: bool) -> list[Spelled]:
-    found = list[Spelled]()
-    while len(found) < rows:
+    drawn = list[Spelled]()
+    while len(drawn) < rows:
         words = _written(length, numbers)
         if is_held_out(words) == held_out:
-            found.append(words)
-    return found
+            drawn.append(words)
+    return drawn
 
 
 def _examples(length: int, numbers: Numbers) -> list[Spelled]:
@@ -143,6 +143,6 @@ def paired(words: Spelled) -> Sentence:
 
 
 def is_held_out(words: Spelled) -> bool:
-    said = paired(words).said
-    digest = hashlib.sha256(" ".join(map(" ".join, said)).encode()).hexdigest()
-    return set(EXAMPLE_PAIRS) <= set(said) or int(digest[:8], 16) % HELD_OUT == 0
+    pairs = paired(words).words_of_pairs
+    digest = hashlib.sha256(" ".join(map(" ".join, pairs)).encode()).hexdigest()
+    return set(EXAMPLE_PAIRS) <= set(pairs) or int(digest[:8], 16) % HELD_OUT == 0

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BYTES = 256
 
 
-def given(text: Corpus | None) -> Corpus:
+def required(text: Corpus | None) -> Corpus:
     if text is None:
         raise ValueError(
             "text: got none, expected a corpus; `corpus.read_corpus(None, width)` reads Python's standard library"

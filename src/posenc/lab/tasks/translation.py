@@ -132,22 +132,22 @@ def written(meaning: Meaning) -> Pair:
 
 
 def _drawn(rows: int, most: int, random: torch.Generator, *, held_out: bool) -> list[Pair]:
-    found = list[Pair]()
-    while len(found) < rows:
+    drawn = list[Pair]()
+    while len(drawn) < rows:
         for numbers in torch.randint(2**31, (rows, 6 + 2 * most), generator=random).tolist():
             meaning = _meaning(numbers, most)
             if is_held_out(meaning) == held_out:
-                found.append(written(meaning))
-    return found[:rows]
+                drawn.append(written(meaning))
+    return drawn[:rows]
 
 
 def _meaning(numbers: Sequence[int], most: int) -> Meaning:
     def chosen(words: Sequence[str], number: int) -> str:
         return words[number % len(words)]
 
-    def adjectives(count: int, own: Sequence[int]) -> tuple[str, ...]:
+    def adjectives(count: int, numbers: Sequence[int]) -> tuple[str, ...]:
         left = list(ADJECTIVES)
-        return tuple(left.pop(number % len(left)) for number in own[: count % (most + 1)])
+        return tuple(left.pop(number % len(left)) for number in numbers[: count % (most + 1)])
 
     v, a, w, p, b, c, *rest = numbers
     first = adjectives(a, rest[:most]), chosen(tuple(VEHICLES), v)

@@ -73,20 +73,20 @@ class Worded(Drawn):
         if rows < 1:
             raise ValueError(f"rows: expected at least 1, got {rows}")
         numbers, divided = Numbers(random), self.different(length) >= FEWEST
-        found = list[tuple[list[int], list[int]]]()
-        while len(found) < rows:
+        drawn = list[tuple[list[int], list[int]]]()
+        while len(drawn) < rows:
             tokens, targets = self._row(self.example(length, numbers))
             if not divided or bool(is_held_out(torch.tensor([tokens]))) == held_out:
-                found.append((tokens, targets))
-        return self._batch(found)
+                drawn.append((tokens, targets))
+        return self._batch(drawn)
 
-    def _row(self, one: Example) -> tuple[list[int], list[int]]:
-        prompt = [self.token[word] for word in (BEGIN, *one.prompt, EQUALS)]
-        answer = [self.token[word] for word in (*one.answer, END)]
+    def _row(self, example: Example) -> tuple[list[int], list[int]]:
+        prompt = [self.token[word] for word in (BEGIN, *example.prompt, EQUALS)]
+        answer = [self.token[word] for word in (*example.answer, END)]
         return prompt + answer[:-1], [IGNORE] * (len(prompt) - 1) + answer
 
     def _batch(self, rows: list[tuple[list[int], list[int]]]) -> Batch:
         """Rows filled at the end to the longest one."""
         longest, end = max(len(tokens) for tokens, _ in rows), self.token[END]
-        tokens = [one + [end] * (longest - len(one)) for one, _ in rows]
-        return Batch(torch.tensor(tokens), torch.tensor([one + [IGNORE] * (longest - len(one)) for _, one in rows]))
+        tokens = [row + [end] * (longest - len(row)) for row, _ in rows]
+        return Batch(torch.tensor(tokens), torch.tensor([row + [IGNORE] * (longest - len(row)) for _, row in rows]))

@@ -88,18 +88,18 @@ def read_corpus(path: Path | None, width: int, name: str = "library") -> Corpus:
     cannot be read.
     """
     if path is not None:
-        source, found, notes = _user_text(path)
+        source, documents_read, notes = _user_text(path)
     else:
-        source, found, notes = prose.documents(name) if name in prose.TALES else _standard_library()
-    unlike = sorted({hashlib.sha256(text).digest(): text for text in found}.items())
-    if len(unlike) < len(found):
-        repeated = len(found) - len(unlike)
+        source, documents_read, notes = prose.documents(name) if name in prose.TALES else _standard_library()
+    unlike = sorted({hashlib.sha256(text).digest(): text for text in documents_read}.items())
+    if len(unlike) < len(documents_read):
+        repeated = len(documents_read) - len(unlike)
         notes.append(say("{repeated} files that repeat another one were left out", repeated=repeated))
     documents = [text for _, text in unlike]
-    needed, given = round(LEAST_WINDOWS * width / HELD_OUT), sum(map(len, documents))
-    if given < needed:
+    needed, size = round(LEAST_WINDOWS * width / HELD_OUT), sum(map(len, documents))
+    if size < needed:
         raise ValueError(
-            f"--text: {source} has {given} bytes of text; at least {needed} are needed, to hold out "
+            f"--text: {source} has {size} bytes of text; at least {needed} are needed, to hold out "
             f"{LEAST_WINDOWS} windows of {width} bytes"
         )
     train, held_out = _split(documents, notes)
@@ -136,10 +136,10 @@ def _split(documents: list[bytes], notes: list[Words]) -> tuple[list[bytes], lis
 def _standard_library() -> tuple[str, list[bytes], list[Words]]:
     root = Path(sysconfig.get_paths()["stdlib"])
     files = [path for path in _files(root, NOT_THE_LIBRARY) if path.suffix == ".py"]
-    found = [text for path in files if (text := path.read_bytes())]
-    if not found:
+    texts = [text for path in files if (text := path.read_bytes())]
+    if not texts:
         raise ValueError("--text: this Python has no sources of its standard library; name a file or a folder")
-    return (f"Python {platform.python_version()} standard library", found, [LIBRARY_NOTE])
+    return (f"Python {platform.python_version()} standard library", texts, [LIBRARY_NOTE])
 
 
 def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:
@@ -155,22 +155,22 @@ def _user_text(path: Path) -> tuple[str, list[bytes], list[Words]]:
         return name, [text[:MOST_BYTES]], notes
     if not path.is_dir():
         raise ValueError(f"--text: {path} is neither a file nor a folder")
-    found, notes, left, binary, unread = list[bytes](), list[Words](), MOST_BYTES, 0, 0
+    texts, notes, left, binary, unread = list[bytes](), list[Words](), MOST_BYTES, 0, 0
     for file in _files(path):
         text = _read(file, left + 1)
         binary += b"\0" in text
         if len(text) > left:
             unread += 1
         elif text and b"\0" not in text:
-            found.append(text)
+            texts.append(text)
             left -= len(text)
     if binary:
         notes.append(say("{binary} binary files were left out", binary=binary))
     if unread:
         notes.append(say("{unread} files beyond {most_bytes} bytes were left out", unread=unread, most_bytes=MOST_BYTES))
-    if not found:
+    if not texts:
         raise ValueError(f"--text: the folder {name} has no text" + (f", only {binary} binary files" if binary else ""))
-    return name, found, notes
+    return name, texts, notes
 
 
 def _read(path: Path, most: int) -> bytes:

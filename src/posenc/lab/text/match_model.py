@@ -44,7 +44,7 @@ class Near:
 
     def __call__(self, before: Int[Array, "k order"], byte: Int[Array, "k"]) -> Float[Array, "k"]:
         """The probability of each byte after the `order` bytes before it."""
-        found = np.full(len(byte), 1 / 256)
+        probability = np.full(len(byte), 1 / 256)
         for length, (runs, counts, total) in enumerate(self._runs):
             context = _joined(before[:, self.order - length :])
             low, high = (np.searchsorted(runs, (context + end) * 256) for end in (0, 1))
@@ -52,8 +52,8 @@ class Near:
             run = context * 256 + byte
             at = np.minimum(np.searchsorted(runs, run), len(runs) - 1)
             of_byte = np.where(runs[at] == run, counts[at], 0)
-            found = np.where(seen > 0, (of_byte + kinds * found) / np.maximum(seen + kinds, 1), found)
-        return found
+            probability = np.where(seen > 0, (of_byte + kinds * probability) / np.maximum(seen + kinds, 1), probability)
+        return probability
 
 
 def _keys(text: Int[Array, "n"], length: int) -> Int[Array, "n"]:
@@ -107,13 +107,13 @@ def bits_by_window(
     window has: those of its last `width` bytes, as a model sees them. The weights are fitted to the windows `fit`.
     """
     of_fit, of_scored = (_near(near, windows, targets) for windows in (fit, scored))
-    found = {}
+    bits = {}
     for width in widths:
         weights = fitted(*_matches(fit, targets, width), of_fit)
         lengths, hits = _matches(scored, targets, width)
         weight = weights[lengths]
-        found[width] = float(-np.log2(weight * hits + (1 - weight) * of_scored).mean())
-    return found
+        bits[width] = float(-np.log2(weight * hits + (1 - weight) * of_scored).mean())
+    return bits
 
 
 def _near(near: Near, windows: Int[Array, "n w"], targets: int) -> Float[Array, "k"]:
@@ -128,9 +128,9 @@ def _matches(windows: Int[Array, "n w"], targets: int, width: int) -> tuple[Int[
     shown = windows[:, -width - 1 :]
     places = range(shown.shape[1] - targets, shown.shape[1])
     texts = [bytes(line) for line in shown.astype(np.uint8).tolist()]
-    found = np.array([match(text[:place]) for text in texts for place in places])
-    right = (found[:, 1] == shown[:, places.start :].reshape(-1)) & (found[:, 0] > 0)
-    return found[:, 0], right.astype(float)
+    matches = np.array([match(text[:place]) for text in texts for place in places])
+    right = (matches[:, 1] == shown[:, places.start :].reshape(-1)) & (matches[:, 0] > 0)
+    return matches[:, 0], right.astype(float)
 
 
 def divided(train: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
@@ -142,4 +142,4 @@ def divided(train: Sequence[bytes]) -> tuple[list[bytes], list[bytes]]:
         counted.append(document[:left])
         rest.append(document[left:])
         left -= len(counted[-1])
-    return [one for one in counted if one], [one for one in rest if one]
+    return [document for document in counted if document], [document for document in rest if document]

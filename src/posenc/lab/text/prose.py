@@ -93,4 +93,4 @@ def _said(rules: Rules, known: dict[str, str], symbol: str, draw: Draw) -> str:
     if symbol in known:
         return known[symbol]
     choices = rules[symbol]
-    return re.sub(r"\{([\w.]+)\}", lambda found: _said(rules, known, found[1], draw), choices[draw(len(choices))])
+    return re.sub(r"\{([\w.]+)\}", lambda match: _said(rules, known, match[1], draw), choices[draw(len(choices))])

@@ -31,8 +31,8 @@ class KeptWeights:
         """What `keep` wrote; None without a file."""
         if not self.path.exists():
             return None
-        found: dict[str, Any] = torch.load(io.BytesIO(self.path.read_bytes()), weights_only=True)
-        return found
+        kept: dict[str, Any] = torch.load(io.BytesIO(self.path.read_bytes()), weights_only=True)
+        return kept
 
     def keep(self, weights: dict[str, torch.Tensor], rows: Rows, tokens: int, seconds: float) -> None:
         """Writes the weights, the rows recorded in training, the trained tokens and the seconds of training."""
@@ -46,5 +46,5 @@ class KeptWeights:
 
 def rows_of(content: bytes) -> list[dict[str, Any]]:
     """The rows that `keep` wrote."""
-    found: list[dict[str, Any]] = Record.from_parquet(content).rows.to_pylist()
-    return found
+    rows: list[dict[str, Any]] = Record.from_parquet(content).rows.to_pylist()
+    return rows

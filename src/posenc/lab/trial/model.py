@@ -143,14 +143,14 @@ class Transformer(nn.Module):
         return x
 
     def logits(self, x: Float[Tensor, "*places d"]) -> Float[Tensor, "*places v"]:
-        said: Tensor = self.head(self.last_norm(x))
-        return said
+        logits: Tensor = self.head(self.last_norm(x))
+        return logits
 
     def encoding(self, n: int) -> PositionalEncoding:
         """The encoding of layer n: its own module, or its view of the shared one."""
-        own = self.encodings[n if len(self.encodings) > 1 else 0].at_layer(n)  # type: ignore[operator]
-        assert isinstance(own, PositionalEncoding)
-        return own
+        encoding = self.encodings[n if len(self.encodings) > 1 else 0].at_layer(n)  # type: ignore[operator]
+        assert isinstance(encoding, PositionalEncoding)
+        return encoding
 
     def drop_positions(self) -> None:
         """Removes the encoding from all layers; the other weights stay."""

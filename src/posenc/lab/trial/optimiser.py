@@ -20,7 +20,7 @@ def schedule(step: int, steps: int, warmup: float) -> float:
 
 def groups(model: Transformer, weight_decay: float) -> list[dict[str, Any]]:
     """Parameter groups for AdamW: with weight decay, and without."""
-    own = {id(parameter) for parameter in model.encodings.parameters()}
-    decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in own]
-    rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in own]
+    positional = {id(parameter) for parameter in model.encodings.parameters()}
+    decayed = [p for p in model.parameters() if p.ndim > 1 and id(p) not in positional]
+    rest = [p for p in model.parameters() if p.ndim < 2 or id(p) in positional]
     return [{"params": decayed, "weight_decay": weight_decay}, {"params": rest, "weight_decay": 0.0}]

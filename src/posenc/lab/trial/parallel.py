@@ -40,8 +40,8 @@ class Shards:
 
     at: Positions
 
-    def gather(self, mine: Float[Tensor, "b h s d"]) -> Float[Tensor, "b h t d"]:
-        whole: Tensor = _Gather.apply(mine)
+    def gather(self, part: Float[Tensor, "b h s d"]) -> Float[Tensor, "b h t d"]:
+        whole: Tensor = _Gather.apply(part)
         return whole
 
 
@@ -49,9 +49,9 @@ class _Gather(torch.autograd.Function):
     """Forward: the parts of all processes, concatenated. Backward: the gradients of this part, summed over processes."""
 
     @staticmethod
-    def forward(context: Any, mine: Tensor) -> Tensor:
-        parts = [torch.empty_like(mine, memory_format=torch.contiguous_format) for _ in range(world()[1])]
-        torch.distributed.all_gather(parts, mine.contiguous())
+    def forward(context: Any, part: Tensor) -> Tensor:
+        parts = [torch.empty_like(part, memory_format=torch.contiguous_format) for _ in range(world()[1])]
+        torch.distributed.all_gather(parts, part.contiguous())
         return torch.cat(parts, dim=2)
 
     @staticmethod
@@ -78,12 +78,12 @@ class Part:
         shards: Shards | None = None,
     ) -> None:
         flat = targets.flatten()
-        asked = flat != IGNORE
-        self.indices = None if bool(asked.all()) else asked.nonzero()[:, 0].to(device)
-        self.targets = flat[asked].to(device)
+        scored = flat != IGNORE
+        self.indices = None if bool(scored.all()) else scored.nonzero()[:, 0].to(device)
+        self.targets = flat[scored].to(device)
         self.tokens, self.at, self.shards = tokens.to(device), at, shards
 
-    def asked(self, hidden: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
+    def at_targets(self, hidden: Float[Tensor, "b t d"]) -> Float[Tensor, "n d"]:
         """The positions that have a target; the head is computed only there."""
         flat = hidden.flatten(0, 1)
         return flat if self.indices is None else flat.index_select(0, self.indices)
@@ -108,8 +108,8 @@ def part_of(
         return Part(tokens.tensor_split(size)[rank], targets.tensor_split(size)[rank], at, device)
     missing = -tokens.shape[1] % size
     tokens, targets, at = F.pad(tokens, (0, missing)), F.pad(targets, (0, missing), value=IGNORE), padded(at, missing)
-    mine = slice(rank * tokens.shape[1] // size, (rank + 1) * tokens.shape[1] // size)
-    return Part(tokens[:, mine], targets[:, mine], at.shard(rank, size), device, Shards(at))
+    own_part = slice(rank * tokens.shape[1] // size, (rank + 1) * tokens.shape[1] // size)
+    return Part(tokens[:, own_part], targets[:, own_part], at.shard(rank, size), device, Shards(at))
 
 
 def padded(at: Positions, missing: int) -> Positions:

@@ -46,14 +46,14 @@ def wearing(model: Transformer, rope: RoPE) -> Iterator[None]:
 
     Self-Extend is computed by the backend `sdpa`, as in every stored result. The faster `regions` rounds differently.
     """
-    own, backends = model.encodings, [layer.impl for layer in model.layers]
+    previous, backends = model.encodings, [layer.impl for layer in model.layers]
     model.encodings = nn.ModuleList([rope])
     if isinstance(rope, SelfExtend):
         _compute_with(model, ["sdpa"] * len(backends))
     try:
         yield
     finally:
-        model.encodings = own
+        model.encodings = previous
         _compute_with(model, backends)
 
 

@@ -43,15 +43,15 @@ class Scores:
 
     bits: Float[Tensor, "b t"]
     right: Float[Tensor, "b t"]
-    asked: Bool[Tensor, "b t"]
+    counted: Bool[Tensor, "b t"]
 
     @property
     def finite(self) -> bool:
         return bool(self.bits.isfinite().all())
 
-    def only(self, asked: Bool[Tensor, "b t"]) -> Scores:
+    def only(self, counted: Bool[Tensor, "b t"]) -> Scores:
         """The scores of some of the targets."""
-        return Scores(self.bits.where(asked, 0.0), self.right.where(asked, 0.0), asked)
+        return Scores(self.bits.where(counted, 0.0), self.right.where(counted, 0.0), counted)
 
 
 @torch.no_grad()
@@ -70,16 +70,16 @@ def scores(
     device = model.head.weight.device
     shared = model.prepare(Positions.arange(1, tokens.shape[1], device=device) if at is None else at.to(device))
     rows = max(1, CHUNK.get(device.type, CHUNK_ELSEWHERE) // tokens.shape[1])
-    asked = targets != IGNORE
+    counted = targets != IGNORE
     bits, right = torch.zeros(2, *targets.shape, dtype=torch.float64)
     for begin in range(0, len(tokens), rows):
         chunk = slice(begin, begin + rows)
         at = shared if number is None else model.prepare(number(tokens[chunk].to(device)))
         part = Part(tokens[chunk], targets[chunk], at, device)
-        logits = model.logits(part.asked(model.hidden(part.tokens, at))).float()
-        bits[chunk][asked[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
-        right[chunk][asked[chunk]] = (logits.argmax(dim=-1) == part.targets).cpu().double()
-    return Scores(bits, right, asked)
+        logits = model.logits(part.at_targets(model.hidden(part.tokens, at))).float()
+        bits[chunk][counted[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
+        right[chunk][counted[chunk]] = (logits.argmax(dim=-1) == part.targets).cpu().double()
+    return Scores(bits, right, counted)
 
 
 def score_lengths(
@@ -96,11 +96,11 @@ def score_lengths(
             every = whole = side_by_side(model, task, length, text)  # the longest rows are read once for both modes
         else:
             every = scores(model, batch.tokens, task.all_targets(batch), number=arm.numbering(task))
-        found = every.only(batch.targets != IGNORE)
-        if not found.finite:
+        of_targets = every.only(batch.targets != IGNORE)
+        if not of_targets.finite:
             cannot[str(length)] = NO_NUMBER
             continue
-        add_items(rows, [found], items(batch), mode=SAME_TARGETS, length=length)
+        add_items(rows, [of_targets], items(batch), mode=SAME_TARGETS, length=length)
         if length in (task.length, max(task.lengths)) and not isinstance(task, LanguageModel):
             add_positions(rows, every, length)
         report(sum(task.lengths[: task.lengths.index(length) + 1]) / sum(task.lengths))
@@ -114,8 +114,8 @@ def loss_at(model: Transformer, arm: Arm, task: Task, length: int, text: Corpus 
     if out_of_reach(model, arm.positions(task, length)) is not None:
         return None
     batch = task.scored(length, text)
-    found = scores(model, batch.tokens[:rows], batch.targets[:rows], number=arm.numbering(task))
-    return (found.bits.sum() / found.asked.sum()).item() if found.finite else None
+    result = scores(model, batch.tokens[:rows], batch.targets[:rows], number=arm.numbering(task))
+    return (result.bits.sum() / result.counted.sum()).item() if result.finite else None
 
 
 def score_draws(
@@ -129,9 +129,9 @@ def score_draws(
         batch = task.scored(length, text)
         random = torch.Generator().manual_seed(seed_of("scored positions", length))
         positions = [arm.drawn_positions(batch.tokens.shape[1], longest, random) for _ in range(draws)]
-        found = [scores(model, batch.tokens, batch.targets, at) for at in positions]
-        if all(one.finite for one in found):
-            add_items(rows, found, items(batch), mode=RANDOM_POSITIONS, length=length)
+        drawn = [scores(model, batch.tokens, batch.targets, at) for at in positions]
+        if all(result.finite for result in drawn):
+            add_items(rows, drawn, items(batch), mode=RANDOM_POSITIONS, length=length)
 
 
 def out_of_reach(model: Transformer, tokens: int) -> str | None:
@@ -154,12 +154,12 @@ def non_overlapping(
     for length in task.lengths if task.cut_up == "every length" else task.lengths[-1:]:
         if str(length) in cannot:
             continue
-        found = whole if whole is not None and length == task.lengths[-1] else side_by_side(model, task, length, text)
-        if found.finite:
+        result = whole if whole is not None and length == task.lengths[-1] else side_by_side(model, task, length, text)
+        if result.finite:
             item = items(task.side_by_side(length, text))
-            add_items(rows, [found], item, mode=NON_OVERLAPPING, length=length)
+            add_items(rows, [result], item, mode=NON_OVERLAPPING, length=length)
             if length in (task.length, task.lengths[-1]):
-                add_positions(rows, found, length)
+                add_positions(rows, result, length)
 
 
 def side_by_side(model: Transformer, task: LanguageModel, length: int, text: Corpus | None) -> Scores:
@@ -171,25 +171,25 @@ def items(batch: Batch) -> Int[Tensor, "b"]:
     return torch.arange(len(batch.tokens)) if batch.item is None else batch.item
 
 
-def add_items(rows: Rows, found: Sequence[Scores], item: Int[Tensor, "b"], **where: Any) -> None:
-    """Sums the rows of each item; `exact` is 1 if all targets of the item are right. `found`: draws, of which the mean."""
+def add_items(rows: Rows, of_draws: Sequence[Scores], item: Int[Tensor, "b"], **where: Any) -> None:
+    """Sums the rows of each item; `exact` is 1 if all its targets are right. With several draws, their mean is added."""
     number, place = item.unique(return_inverse=True)
 
     def summed(of_row: Tensor) -> Tensor:
         return torch.zeros(len(number), dtype=torch.float64).index_add_(0, place, of_row.double())
 
-    weight = summed(found[0].asked.sum(1))
-    draws = [(summed(one.bits.sum(1)), summed(one.right.sum(1))) for one in found]
-    for n, one in enumerate(number.tolist()):
+    weight = summed(of_draws[0].counted.sum(1))
+    draws = [(summed(draw.bits.sum(1)), summed(draw.right.sum(1))) for draw in of_draws]
+    for n, item_number in enumerate(number.tolist()):
         if count := weight[n].item():
-            columns = {"change": "", **where, "item": one, "weight": count}
+            columns = {"change": "", **where, "item": item_number, "weight": count}
             rows.add("bits", mean(bits[n].item() / count for bits, _ in draws), **columns)
             rows.add("right", mean(right[n].item() / count for _, right in draws), **columns)
             rows.add("exact", mean(float(right[n] == weight[n]) for _, right in draws), **columns)
 
 
-def add_positions(rows: Rows, found: Scores, length: int) -> None:
-    weight, bits = found.asked.sum(0).tolist(), found.bits.sum(0).tolist()
+def add_positions(rows: Rows, result: Scores, length: int) -> None:
+    weight, bits = result.counted.sum(0).tolist(), result.bits.sum(0).tolist()
     for position, (count, total) in enumerate(zip(weight, bits, strict=True)):
         if count:
             rows.add("position", total / count, length=length, position=position, weight=count)

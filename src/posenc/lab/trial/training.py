@@ -173,17 +173,17 @@ class Run:
 
     def recall(self) -> float | None:
         """Loads kept weights and what was recorded in their training. Returns the seconds it took, None without weights."""
-        if self.kept is None or (found := self.kept.load()) is None:
+        if self.kept is None or (kept := self.kept.load()) is None:
             return None
         if self.arm.dropped:
             self.model.drop_positions()
-        self.model.load_state_dict(found["weights"])
-        for row in rows_of(found["rows"]):
+        self.model.load_state_dict(kept["weights"])
+        for row in rows_of(kept["rows"]):
             self.rows.add(**row)
-        self.tokens = found["tokens"]
-        if found["key"] != self.kept.key:
-            self.trained_as = {"trained_as": found["key"]}
-        seconds: float = found["seconds"]
+        self.tokens = kept["tokens"]
+        if kept["key"] != self.kept.key:
+            self.trained_as = {"trained_as": kept["key"]}
+        seconds: float = kept["seconds"]
         return seconds
 
     def train(self) -> str | None:
@@ -204,7 +204,7 @@ class Run:
 
     def progress(self) -> None:
         """Reports the share done: of all steps, those after a change among them, and of scoring."""
-        steps = self.steps + sum(one.steps for one in self.trial.then)
+        steps = self.steps + sum(then.steps for then in self.trial.then)
         self.report(TRAINING * self.stepped / steps + (1 - TRAINING) * self.scored)
 
     def follow(self, step: int) -> None:
@@ -246,9 +246,9 @@ class Run:
                 group["lr"] = rate * schedule(step - begin, end - begin, training.warmup)
             batch = task.training_batch(rows, data, self.text)
             at = self.arm.training_positions(task, batch.tokens, places)
-            asked = max(1, int((batch.targets != IGNORE).sum()))
+            n_targets = max(1, int((batch.targets != IGNORE).sum()))
             part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
-            loss = objective(part) * (self.fabric.world_size / asked)  # DDP averages over processes
+            loss = objective(part) * (self.fabric.world_size / n_targets)  # DDP averages over processes
             optimizer.zero_grad()
             self.fabric.backward(loss)
             self.fabric.clip_gradients(objective, optimizer, max_norm=training.clip, error_if_nonfinite=False)
@@ -271,8 +271,8 @@ class Run:
         cannot = score_lengths(self.model, self.arm, self.task, self.text, self.rows, report)
         score_draws(self.model, self.arm, self.task, self.text, self.rows, self.trial.draws, cannot)
         self.score_changes()
-        for one in self.trial.then:
-            self.train_on(one)
+        for then in self.trial.then:
+            self.train_on(then)
         return cannot
 
     def train_on(self, then: Then) -> None:
@@ -292,9 +292,9 @@ class Run:
             about["bits"] = bits
             for length in self.task.lengths:
                 batch = self.task.scored(length, self.text)
-                found = scores(model, batch.tokens, batch.targets)
-                if found.finite:
-                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
+                result = scores(model, batch.tokens, batch.targets)
+                if result.finite:
+                    add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=then.word)
         self.trained_on[then.word] = about
 
     def losses_after(self, then: Then) -> tuple[Transformer, Iterator[float]]:
@@ -305,9 +305,9 @@ class Run:
         if change == DROP:
             model.drop_positions()
         else:
-            rope, asked = model.encoding(0), Change.parse(change)
+            rope, parsed = model.encoding(0), Change.parse(change)
             assert isinstance(rope, RoPE)
-            model.encodings = nn.ModuleList([changed(rope, asked.method, asked.factor_at(longer / trained), trained)])
+            model.encodings = nn.ModuleList([changed(rope, parsed.method, parsed.factor_at(longer / trained), trained)])
         rows, rate = max(1, round(self.rows_a_step * trained / longer)), then.learning_rate
         rate = self.trial.training.learning_rate if rate is None else rate
         return model, self.steps_of(model, task, rows, [(0, then.steps)], rate, f" {then.word}")
@@ -326,9 +326,9 @@ class Run:
                     continue
                 assert isinstance(rope, RoPE)
                 with wearing(self.model, changed(rope, change.method, factors[word], trained)):
-                    found = scores(self.model, batch.tokens, batch.targets)
-                if found.finite:
-                    add_items(self.rows, [found], items(batch), mode=SAME_TARGETS, length=length, change=word)
+                    result = scores(self.model, batch.tokens, batch.targets)
+                if result.finite:
+                    add_items(self.rows, [result], items(batch), mode=SAME_TARGETS, length=length, change=word)
 
     def about(self, failed: str | None, cannot: dict[str, str], seconds: dict[str, float]) -> dict[str, Any]:
         return {
@@ -359,7 +359,7 @@ class Objective(nn.Module):
     def forward(self, part: Part) -> Tensor:
         at = self.model.prepare(part.at)
         shards = None if part.shards is None else parallel.Shards(self.model.prepare(part.shards.at))
-        logits = self.model.logits(part.asked(self.model.hidden(part.tokens, at, shards)))
+        logits = self.model.logits(part.at_targets(self.model.hidden(part.tokens, at, shards)))
         return F.cross_entropy(logits.float(), part.targets, reduction="sum")
 
 
@@ -382,7 +382,7 @@ def plan(trial: Trial) -> tuple[Task, int, int]:
 
 
 def machine(device: torch.device) -> dict[str, Any]:
-    found = {
+    environment = {
         "processor": f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}",
         "cpus": os.cpu_count(),
         "threads": torch.get_num_threads(),
@@ -392,4 +392,4 @@ def machine(device: torch.device) -> dict[str, Any]:
         "platform": platform.system(),
         "device": str(device.type),
     }
-    return found | ({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})
+    return environment | ({"gpu": torch.cuda.get_device_name(device)} if device.type == "cuda" else {})

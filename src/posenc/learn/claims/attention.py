@@ -208,16 +208,16 @@ def positions_move_too(causal: bool = False) -> Evidence:
     p = sinusoidal_table(len(x), x.shape[1], dtype=torch.float64)
     out = attention(x + p, blind, causal=causal).flip(0)
     together = apart(attention((x + p).flip(0), blind, causal=causal), out)
-    alone = apart(attention(x.flip(0) + p, blind, causal=causal), out)
+    separate = apart(attention(x.flip(0) + p, blind, causal=causal), out)
     return Evidence(
         verdict(together > EXACT),
         say(
             "A(P(X+p)) = P·A(X+p) to {together:.0e}; order is seen since words move and positions stay: "
-            "A(PX+p) differs by {alone:.2f}",
+            "A(PX+p) differs by {separate:.2f}",
             together=together,
-            alone=alone,
+            separate=separate,
         ),
-        {"together": together, "words_alone": alone},
+        {"together": together, "words_alone": separate},
     )
 
 
@@ -272,10 +272,10 @@ def set_of_words(words: tuple[str, ...] = ("我", "爱", "你", "我")) -> Evide
 @claim("taylor-without-half", "002", say("The second-order expansion has its pure terms pᵀ(∂²f/∂x²)p without a factor ½."))
 def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.taylor_split) -> Evidence:
     """The order of the remainder: the number of powers of ten by which it falls if ε falls by one."""
-    one, tenth = split(eps=1e-3), split(eps=1e-4)
-    right = _order(one.remainder, tenth.remainder)
-    printed = _order(one.remainder_without_half, tenth.remainder_without_half)
-    large, small = abs(one.remainder_without_half), abs(one.remainder)
+    thousandth, tenth = split(eps=1e-3), split(eps=1e-4)
+    right = _order(thousandth.remainder, tenth.remainder)
+    printed = _order(thousandth.remainder_without_half, tenth.remainder_without_half)
+    large, small = abs(thousandth.remainder_without_half), abs(thousandth.remainder)
     return Evidence(
         verdict(printed > 2.5),
         say(
@@ -288,8 +288,8 @@ def taylor_without_half(split: Callable[..., measures.TaylorTerms] = measures.ta
         {
             "order_as_printed": printed,
             "order_with_half": right,
-            "remainder_as_printed": one.remainder_without_half,
-            "remainder_with_half": one.remainder,
+            "remainder_as_printed": thousandth.remainder_without_half,
+            "remainder_with_half": thousandth.remainder,
         },
     )
 
@@ -324,19 +324,19 @@ def no_projection_of_r(w_r: Tensor | None = None, d_head: int = 8) -> Evidence:
 
 
 @claim("gpt2-sinusoid", "003", say("GPT-2, trained at 1024, is an example of a sinusoid failing at 4096."))
-def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, asked: int = 4096) -> Evidence:
+def gpt2_sinusoid(model: str = "GPT-2", trained: int = 1024, position: int = 4096) -> Evidence:
     """Looks up the model's encoding in the catalogue, and whether it is defined at that position."""
     name = next(entry.name for entry in lookup.ENTRIES if model in entry.users())
     encoding = lookup.create(name, d_model=8, n_heads=1, max_positions=trained)
     try:
-        encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, 1, start=asked - 1))
+        encoding.embed(torch.zeros(1, 1, 8), Positions.arange(1, 1, start=position - 1))
         error = ""
     except ValueError as raised:
         error = str(raised)
     there = say("raises an error, for there is no row") if error else say("is defined")
     return Evidence(
         verdict(name == "sinusoidal" and not error),
-        say("its encoding is {name}: position {asked} {there}", name=name, asked=asked - 1, there=there),
+        say("its encoding is {name}: position {position} {there}", name=name, position=position - 1, there=there),
         {"encoding": name, "error": error},
     )
 

@@ -65,8 +65,8 @@ def _flat(value: Any) -> Iterator[float]:
     elif hasattr(value, "tolist"):
         value = value.tolist()
     if isinstance(value, list | tuple):
-        for one in value:
-            yield from _flat(one)
+        for element in value:
+            yield from _flat(element)
     elif isinstance(value, int | float):
         yield float(value)
 

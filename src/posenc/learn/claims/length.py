@@ -29,8 +29,8 @@ MEASURED = say("quality is measured by training: posenc compare")
     say("Sinusoids extrapolate without limit (000, 004), slightly beyond training (001)."),
 )
 def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained: int = 1024) -> Evidence:
-    made = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
-    value = _far_value(lambda at: made.embed(torch.zeros(1, 1, d_model), at))
+    sinusoidal = lookup.create(encoding, d_model=d_model, n_heads=8, max_positions=trained)
+    value = _far_value(lambda at: sinusoidal.embed(torch.zeros(1, 1, d_model), at))
     defined = value is not None and bool(value.isfinite().all()) and float(value.abs().max()) <= 1
     unseen = measures.unfinished_pairs(d_model, trained)
     return _defined_not_good(defined, unseen, d_model // 2, trained)
@@ -38,9 +38,9 @@ def sinusoid_unlimited(encoding: str = "sinusoidal", d_model: int = 512, trained
 
 @claim("rope-unlimited", "000 003", say("RoPE extrapolates smoothly to any length."))
 def rope_unlimited(encoding: str = "rope", d_head: int = 128, trained: int = 4096) -> Evidence:
-    made = lookup.create(encoding, d_head=d_head)
+    rotary = lookup.create(encoding, d_head=d_head)
     ones = torch.ones(1, 1, 1, d_head, dtype=torch.float64)
-    value = _far_value(lambda at: made.rotate(ones, at, "query"))
+    value = _far_value(lambda at: rotary.rotate(ones, at, "query"))
     defined = value is not None and math.isclose(float(value.norm()), float(ones.norm()))
     return _defined_not_good(defined, measures.unfinished_pairs(d_head, trained), d_head // 2, trained)
 

@@ -50,8 +50,8 @@ def last_cosine(
     """PE(2) at d = 8 and d = 4, and the sine at base 100 that note 004 adds to 0.4."""
     sine = float(sinusoidal_table(3, 4, small_base, dtype=torch.float64)[2, 2])
     right = [float(sinusoidal_table(3, d, base, dtype=torch.float64)[2, -1]) for d in (8, 4)] + [sine, 0.4 + sine]
-    found = {compare(p, r) for p, r in zip(printed, right, strict=True)}
-    decided = Verdict.FALSE if "different" in found else Verdict.TRUNCATED if "truncated" in found else Verdict.TRUE
+    seen = {compare(p, r) for p, r in zip(printed, right, strict=True)}
+    decided = Verdict.FALSE if "different" in seen else Verdict.TRUNCATED if "truncated" in seen else Verdict.TRUE
     rounded = ", ".join(f"{r:.{len(p) - 2}f}" for p, r in zip(printed, right, strict=True))
     return Evidence(
         decided, say("cos 0.002 = {right:.6f}; rounded: {rounded}", right=right[0], rounded=rounded), {"right": right}
@@ -159,10 +159,10 @@ def longest_wavelength(
 def recurrence(d_model: int = 8, matrix: Tensor | None = None) -> Evidence:
     """M acts on columns; the error is ‖M PE(0) + PE(1) - PE(1)‖."""
     shift = measures.shift_matrix(1, d_model)
-    zero, one = sinusoid(torch.arange(2), d_model)
-    exact = float((shift @ zero - one).norm())
-    claimed = (shift if matrix is None else matrix) @ zero + one
-    error, times = float((claimed - one).norm()), float(claimed.norm() / one.norm())
+    zero, at_one = sinusoid(torch.arange(2), d_model)
+    exact = float((shift @ zero - at_one).norm())
+    claimed = (shift if matrix is None else matrix) @ zero + at_one
+    error, times = float((claimed - at_one).norm()), float(claimed.norm() / at_one.norm())
     return Evidence(
         verdict(error < 1e-9),
         say(
@@ -269,18 +269,18 @@ def absolute_or_relative(d_model: int = 128, length: int = 1024, dtype: torch.dt
     exact = sinusoidal_table(length, d_model, dtype=torch.float64)
     table = sinusoidal_table(length, d_model, dtype=dtype).double()
     error = max(float((table[:-k] @ measures.shift_matrix(k, d_model).T - table[k:]).abs().max()) for k in (1, 7, 100))
-    found = int((torch.cdist(table, exact).argmin(dim=1) == torch.arange(length)).sum())
-    relative, absolute = error < 1e3 * torch.finfo(dtype).eps, found == length
+    n_found = int((torch.cdist(table, exact).argmin(dim=1) == torch.arange(length)).sum())
+    relative, absolute = error < 1e3 * torch.finfo(dtype).eps, n_found == length
     return Evidence(
         Verdict.CONTRADICTION if relative and absolute else Verdict.PARTLY if relative or absolute else Verdict.FALSE,
         say(
-            "both can be read off: {found} of {length} positions from their row alone; the row k later by "
+            "both can be read off: {n_found} of {length} positions from their row alone; the row k later by "
             "the fixed matrix M_k, to {error:.0e}",
-            found=found,
+            n_found=n_found,
             length=length,
             error=error,
         ),
-        {"shift_error": error, "positions_found": found, "of": length},
+        {"shift_error": error, "positions_found": n_found, "of": length},
     )
 
 

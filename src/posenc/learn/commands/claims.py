@@ -104,8 +104,8 @@ def table(checked: list[tuple[Claim, Evidence]], language: Language) -> Table:
         table.add_column(head.in_language(language), ratio=ratio, overflow="fold")
     for claim, finding in checked:
         word = Text(finding.verdict.words.in_language(language), style=COLOURS.get(finding.verdict, "yellow"), no_wrap=True)
-        said, value = (Wrapped(words.in_language(language)) for words in (claim.words, finding.value))
-        table.add_row(Text("\n".join(claim.notes), style="dim"), said, value, word)
+        claimed, value = (Wrapped(words.in_language(language)) for words in (claim.words, finding.value))
+        table.add_row(Text("\n".join(claim.notes), style="dim"), claimed, value, word)
     return table
 
 

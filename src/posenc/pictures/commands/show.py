@@ -62,11 +62,11 @@ def command(
     _check(method, out, force, base, lag, what)
     from posenc.pictures.plots.views import VIEWS, Request, methods_of, picture_of, views_of
 
-    own = views_of(method)
-    what = own[0] if what is None else what
-    if what not in own:
+    views = views_of(method)
+    what = views[0] if what is None else what
+    if what not in views:
         why = f"does not suit {method}; it is for {', '.join(methods_of(what))}" if what in VIEWS else "is no picture"
-        raise typer.BadParameter(f"{what!r} {why}. {method} has {', '.join(own)}", param_hint="--what")
+        raise typer.BadParameter(f"{what!r} {why}. {method} has {', '.join(views)}", param_hint="--what")
     if play and (what != "heatmap" or out is not None or as_json):
         raise typer.BadParameter("plays the heat map in the terminal; leave --out and --json out", param_hint="--play")
     request = Request(length=length, d_model=d_model, n_heads=n_heads, base=base, lag=3.0 if lag is None else lag)

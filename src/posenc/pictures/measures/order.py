@@ -176,7 +176,7 @@ def rnn_sensitivity(pair: SentencePair = SENTENCE_PAIRS[0], *, d_model: int = 16
     attention = Layers.draw(d_model, 1, None, 1, random)
     at = Positions.arange(2, len(pair.before))
     pooled = attention(sentences, PositionalEncoding(), at, causal=False).mean(dim=1)
-    return OrderBlindness(*(float((one - other).abs().max()) for one, other in (state, pooled)))
+    return OrderBlindness(*(float((state_of - other).abs().max()) for state_of, other in (state, pooled)))
 
 
 @checked

@@ -32,12 +32,12 @@ class Canvas:
         self.letters: dict[tuple[int, int], str] = {}
 
     def points(self, x: Sequence[float], y: Sequence[float], colour: str) -> None:
-        for one, other in zip(x, y, strict=True):
-            self._set(*self._place(one, other), colour)
+        for x_value, other in zip(x, y, strict=True):
+            self._set(*self._place(x_value, other), colour)
 
     def path(self, x: Sequence[float], y: Sequence[float], colour: str) -> None:
         """Straight lines from point to point."""
-        places = [self._place(one, other) for one, other in zip(x, y, strict=True)]
+        places = [self._place(x_value, other) for x_value, other in zip(x, y, strict=True)]
         for (x0, y0), (x1, y1) in pairwise(places):
             steps = max(abs(x1 - x0), abs(y1 - y0), 1)
             for step in range(steps + 1):

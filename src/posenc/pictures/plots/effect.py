@@ -65,17 +65,17 @@ def change(encoding: PositionalEncoding, at: Positions) -> Float[Tensor, "h i j"
     q, k = rotated(encoding, ones, ones, at, at)
     k = k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     scores: Tensor = q @ k.mT * scale_of(encoding, D_HEAD)
-    own = own_finish(encoding, N_HEADS, D_HEAD)
-    if own == "bypass":
+    finish = own_finish(encoding, N_HEADS, D_HEAD)
+    if finish == "bypass":
         return _past_the_weights(encoding, at)
-    if own == "weights" and "bias" not in encoding.seams:
+    if finish == "weights" and "bias" not in encoding.seams:
         before = torch.ones(1, 1, *scores.shape[2:], dtype=torch.bool).tril(-1)
-        given = Scores(torch.zeros_like(scores), q, k, at, at, before)
-        encoding.finish(given)
-        return (given.kept["weights"].clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
+        scores_given = Scores(torch.zeros_like(scores), q, k, at, at, before)
+        encoding.finish(scores_given)
+        return (scores_given.kept["weights"].clamp(min=1e-12).log() + before.sum(-1, keepdim=True).clamp(min=1).log())[0]
     if (bias := encoding.bias(q, k, at, at)) is not None:
         scores = scores + bias(*torch.meshgrid(*map(torch.arange, scores.shape), indexing="ij"))
-    without = D_HEAD * scale_of(encoding, D_HEAD) if own == "weights" else D_HEAD**0.5
+    without = D_HEAD * scale_of(encoding, D_HEAD) if finish == "weights" else D_HEAD**0.5
     changed: Tensor = (scores - without)[0]
     return changed
 
@@ -99,16 +99,16 @@ def _scores(entry: Entry) -> Matrices:
     encoding = lookup.create(
         entry.name, d_model=N_HEADS * D_HEAD, n_heads=N_HEADS, n_layers=N_LAYERS, max_positions=8 * WORDS, **image, **small
     )
-    at, said = _tokens(entry)
+    at, description = _tokens(entry)
     layers = [encoding] if one_layer(encoding) else [encoding.at_layer(n) for n in range(N_LAYERS)]
-    found = torch.cat([change(redrawn(one, seeded(SEED)), at) for one in layers])
+    changes = torch.cat([change(redrawn(layer, seeded(SEED)), at) for layer in layers])
     if entry.of_image:
-        patches = found[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
-        found = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
+        patches = changes[:, -SIDE * SIDE :, -SIDE * SIDE :]  # tokens before them are no patches
+        changes = patches[:, SIDE * SIDE // 2].unflatten(-1, (SIDE, SIDE))
     elif "causal" in entry.needs:
-        found = found.masked_fill(torch.ones(found.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
-    names = [f"head {n}" for n in range(len(found))] if one_layer(encoding) else [f"layer {n}" for n in range(N_LAYERS)]
-    maps = found if one_layer(encoding) else found[::N_HEADS]
+        changes = changes.masked_fill(torch.ones(changes.shape[-2:], dtype=torch.bool).triu(1), torch.nan)
+    names = [f"head {n}" for n in range(len(changes))] if one_layer(encoding) else [f"layer {n}" for n in range(N_LAYERS)]
+    maps = changes if one_layer(encoding) else changes[::N_HEADS]
     largest = float(maps.nan_to_num().abs().max())
     limit = min(largest, MOST) if largest > ROUNDING else 1.0
     if steps := _steps(maps, limit):
@@ -119,9 +119,9 @@ def _scores(entry: Entry) -> Matrices:
     ends = (float(end) if abs(end) > ROUNDING else 0.0 for end in (seen.min(), seen.max()))
     low, high = ("−∞" if end <= UNSEEN else number(end) for end in ends)
     return Matrices(
-        f"{entry.title}: {said}",
+        f"{entry.title}: {description}",
         (_said(encoding), f"From {low} to {high}.{learned}"),
-        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
+        tuple(Panel(name, values) for name, values in zip(names, maps, strict=True)),
         "row" if entry.of_image else "query",
         "column" if entry.of_image else "key",
         "change of the score" if addend_of(encoding) is None else "share of the value",
@@ -137,11 +137,11 @@ def _steps(maps: Float[Tensor, "h i j"], limit: float) -> tuple[float, ...]:
         return ()
     changed = sizes[sizes > ROUNDING]
     quantiles = changed.quantile(torch.linspace(0.2, 1.0, 5, dtype=torch.float64)).tolist()
-    found = [0.0]
-    for one in quantiles:
-        if one > found[-1] + 1e-3 * limit:  # values that are one in the picture have one step
-            found.append(one)
-    return (*found[:-1], quantiles[-1]) if len(found) > 2 else ()
+    steps = [0.0]
+    for quantile in quantiles:
+        if quantile > steps[-1] + 1e-3 * limit:  # values that are one in the picture have one step
+            steps.append(quantile)
+    return (*steps[:-1], quantiles[-1]) if len(steps) > 2 else ()
 
 
 def _said(encoding: PositionalEncoding) -> str:
@@ -173,9 +173,9 @@ def _numbers(entry: Entry) -> Curves:
     ]
     if int(at.document.max()) > 0:
         lines.append(Line("document", torch.arange(at.length).double(), at.document[0].double()))
-    given = ", ".join(f"{name}={entry.arguments.get(name, known[name])}" for name in needed if name != "batch")
+    arguments = ", ".join(f"{name}={entry.arguments.get(name, known[name])}" for name in needed if name != "batch")
     return Curves(
-        f"{entry.title}: the numbers of the tokens, {given}",
+        f"{entry.title}: the numbers of the tokens, {arguments}",
         ("One point for each token of a row, in the order of the row.", f"{at.length} tokens; {entry.formula}."),
         tuple(lines),
         "index of the token",

@@ -96,7 +96,7 @@ def _matrices(picture: Matrices) -> Figure:
         bar.set_ticks([0, math.pi / 2, math.pi, 3 * math.pi / 2, 2 * math.pi], labels=["0", "π/2", "π", "3π/2", "2π"])
     else:
         places = picture.on_the_scale(torch.tensor(picture.ticks, dtype=torch.float64)).tolist()
-        bar.set_ticks(places, labels=[_signed(value) for value in picture.ticks])
+        bar.set_ticks(places, labels=[("+" if value > 0 else "") + number(value) for value in picture.ticks])
     bar.ax.tick_params(length=0, labelsize=8.5, colors=MUTED)
     return canvas
 
@@ -346,10 +346,6 @@ def _map(name: str, anchors: tuple[str, ...]) -> Colormap:
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list(name, list(anchors), N=512).with_extremes(bad=NOTHING)
-
-
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + number(value)
 
 
 def _first(values: tuple[float | None, ...]) -> int:

@@ -71,7 +71,7 @@ def taylor(*, eps: float = 0.1, seed: int = 0, base: float = 10000.0) -> Bars:
 def remainder(*, seed: int = 0, base: float = 10000.0) -> Curves:
     """The remainder of the expansion against the size of the positions: third order with the factors ½, second without."""
     eps = torch.logspace(-4, 0, 17, dtype=torch.float64)
-    splits = [measures.taylor_split(eps=float(one), seed=seed, base=base) for one in eps]
+    splits = [measures.taylor_split(eps=float(size), seed=seed, base=base) for size in eps]
     kept = torch.tensor([abs(split.remainder) for split in splits], dtype=torch.float64)
     forgotten = torch.tensor([abs(split.remainder_without_half) for split in splits], dtype=torch.float64)
     return Curves(

@@ -129,7 +129,7 @@ def bias(
             f"From {number(float(added.nan_to_num().min()))} to {number(float(added.nan_to_num().max()))} over {n_heads} "
             f"head{'s' * (n_heads > 1)}; the colours end at ±{number(_limit(added))}.",
         ),
-        tuple(Panel(f"head {head}{_slope(encoding, head)}", one) for head, one in enumerate(added)),
+        tuple(Panel(f"head {head}{_slope(encoding, head)}", terms_of_head) for head, terms_of_head in enumerate(added)),
         "query",
         "key",
         "added to the score",
@@ -160,7 +160,7 @@ def terms(encoding: TransformerXL, *, length: int = 32, seed: int = 0) -> Matric
             "the last is the same along every diagonal.",
             f"Spread of the terms: {sizes}; random queries and keys.",
         ),
-        tuple(Panel(name, one) for name, one in zip(names, maps, strict=True)),
+        tuple(Panel(name, term) for name, term in zip(names, maps, strict=True)),
         "query",
         "key",
         "term",

@@ -294,10 +294,10 @@ def _name(encoding: PositionalEncoding) -> str:
 
 def _omega(encoding: PositionalEncoding) -> tuple[float, ...] | None:
     """The frequencies of the first axis, or None for an encoding that has none."""
-    found = getattr(encoding, "frequencies", None)
-    if not isinstance(found, Frequencies):
-        return found
-    return tuple(value for value, axis in zip(found, found.axes or [0] * len(found), strict=True) if axis == 0)
+    spectrum = getattr(encoding, "frequencies", None)
+    if not isinstance(spectrum, Frequencies):
+        return spectrum
+    return tuple(value for value, axis in zip(spectrum, spectrum.axes or [0] * len(spectrum), strict=True) if axis == 0)
 
 
 def _needed(encoding: PositionalEncoding) -> tuple[float, ...]:

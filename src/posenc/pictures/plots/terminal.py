@@ -38,17 +38,17 @@ def draw(picture: Picture, width: int = 80, colour: bool = True) -> Text:
 
 def bars(picture: Bars, width: int, colour: bool) -> list[Text]:
     """One group: a name and its bar on a line. Several: the name above, a line for each of its bars."""
-    alone = len(picture.groups) == 1
-    labels = picture.names if alone else tuple(f"  {group.label}" for group in picture.groups)
+    single = len(picture.groups) == 1
+    labels = picture.names if single else tuple(f"  {group.label}" for group in picture.groups)
     margin = max(map(len, labels)) + 1
     present = [abs(value) for group in picture.groups for value in group.values if value]
     top = math.log10(max([*present, picture.floor * 10]) / picture.floor)
     lines = []
     for row, name in enumerate(picture.names):
-        lines += [] if alone else [Text(name)]
+        lines += [] if single else [Text(name)]
         for n, group in enumerate(picture.groups):
             value = group.values[row]
-            line = Text(f"{labels[row if alone else n]:<{margin}}", style="" if alone else "dim")
+            line = Text(f"{labels[row if single else n]:<{margin}}", style="" if single else "dim")
             if value is None:
                 line.append(picture.absent[: width - margin])
             else:

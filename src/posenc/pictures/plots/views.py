@@ -250,8 +250,8 @@ def picture_of(method: str, view_name: str, request: Request) -> tuple[Picture, 
 def _needs(method: str, sizes: Sizes) -> dict[str, Any]:
     """The sizes that an encoding takes, so that heads need not divide the width of one that has none."""
     parameters = inspect.signature(BY_NAME[method].maker()).parameters
-    given = {"d_model": sizes.d_model, "n_layers": 2, "max_positions": max(2048, 2 * min(sizes.length, 65536))}
-    return given | ({"n_heads": sizes.n_heads} if {"n_heads", "d_head"} & set(parameters) else {})
+    sizes_given = {"d_model": sizes.d_model, "n_layers": 2, "max_positions": max(2048, 2 * min(sizes.length, 65536))}
+    return sizes_given | ({"n_heads": sizes.n_heads} if {"n_heads", "d_head"} & set(parameters) else {})
 
 
 def _name(encoding: PositionalEncoding) -> str:

@@ -136,10 +136,10 @@ def command(
     language = chosen_language(lang)
     if dtype not in DTYPES:
         raise typer.BadParameter(f"expected {' or '.join(DTYPES)}, got {dtype!r}", param_hint="--dtype")
-    given = {"--scored": scored, "--copied": copied}
+    token_counts = {"--scored": scored, "--copied": copied}
     if task is Task.perplexity and text is None:
         raise typer.BadParameter("perplexity needs --text FILE", param_hint="--text")
-    for option, value in {"--text": text, **given}.items():
+    for option, value in {"--text": text, **token_counts}.items():
         if task is not Task.perplexity and value is not None:
             raise typer.BadParameter(f"is for --task perplexity; {task} writes its own windows", param_hint=option)
     steps, methods = _lengths(lengths), _methods(extend or [])
@@ -160,13 +160,13 @@ def command(
             windows, titles = read(text, tokenizer, count, scored or SCORED, copied or COPIED), TITLES
             about |= {"text": text.name, "scored": windows.scored, "copied": windows.copied}
         with shown(Console(stderr=True, highlight=False, emoji=False)) as tell:
-            found = scores.run(loaded, windows, methods, steps, out / SCORES, tell, look)
-    said = about | {"trained": about["trained"] or "?"}
-    tables = {of: scores.counted(found) if of == "exact" else scores.table(found, of) for of in titles}
-    page = markdown(tables, said, language)
+            rows = scores.run(loaded, windows, methods, steps, out / SCORES, tell, look)
+    heading = about | {"trained": about["trained"] or "?"}
+    tables = {of: scores.counted(rows) if of == "exact" else scores.table(rows, of) for of in titles}
+    page = markdown(tables, heading, language)
     (out / PAGE).write_text(page, encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps({**about, "task": task.value, "scores": [vars(one) for one in found]}, allow_nan=False))
+        typer.echo(json.dumps({**about, "task": task.value, "scores": [vars(row) for row in rows]}, allow_nan=False))
     else:
         typer.echo(page)
         typer.echo(f"posenc: {out / SCORES}, {out / PAGE}", err=True)
@@ -174,22 +174,22 @@ def command(
 
 def _lengths(words: str) -> list[int]:
     try:
-        given = sorted({int(word) for word in words.split(",")})
+        lengths = sorted({int(word) for word in words.split(",")})
     except ValueError:
-        given = [0]
-    if given[0] < 1:
+        lengths = [0]
+    if lengths[0] < 1:
         raise typer.BadParameter(f"expected numbers above 0 such as 2048,8192, got {words!r}", param_hint="--lengths")
-    return given
+    return lengths
 
 
 def _methods(words: list[str]) -> list[Method]:
     from posenc.transformers.scores import PLAIN, Method
 
     try:
-        given = [Method.parse(word.strip()) for one in words for word in one.split(",")]
+        methods = [Method.parse(word.strip()) for listed_word in words for word in listed_word.split(",")]
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--extend") from None
-    return list(dict.fromkeys([Method(PLAIN), *given]))
+    return list(dict.fromkeys([Method(PLAIN), *methods]))
 
 
 def load(model: str, dtype: str) -> tuple[Any, Any]:
@@ -223,12 +223,12 @@ def load(model: str, dtype: str) -> tuple[Any, Any]:
         raise ValueError(f"{model}: holds no config.json; expected a folder that save_pretrained wrote, or a GGUF file")
     config = {} if file else strict_json.read(folder / "config.json")
     if KEY in config:  # the folder's own model type is known to its remote code alone
-        made: Any = from_pretrained(folder, **options)
-        file["config"] = made.config
+        loaded: Any = from_pretrained(folder, **options)
+        file["config"] = loaded.config
     else:
-        made = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
+        loaded = transformers.AutoModelForCausalLM.from_pretrained(folder, **options)
     try:
-        return made.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
+        return loaded.eval(), transformers.AutoTokenizer.from_pretrained(folder, **file)
     except (OSError, ValueError) as error:
         raise ValueError(f"{model}: has no tokenizer that transformers can load; save it beside the model") from error
 
@@ -244,7 +244,7 @@ def read(path: Path, tokenizer: Any, samples: int, scored: int, copied: int) -> 
     except UnicodeDecodeError:
         raise ValueError(f"--text: {path} is not text in UTF-8") from None
     tokens = torch.tensor(tokenizer(written, add_special_tokens=False, verbose=False).input_ids)
-    start = tuple(one for one in tokenizer("").input_ids if one == tokenizer.bos_token_id)
+    start = tuple(token for token in tokenizer("").input_ids if token == tokenizer.bos_token_id)
     return Text(tokens, start, samples, scored, copied)
 
 

@@ -19,8 +19,8 @@ ALIKE = 0.05  # cosine; smaller differences are noise in a small table
 def looks_at(link: str, than: str) -> Judge:
     """At the end of training: the mean over layers and heads, with the best encoding of that task."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, ORDER)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, ORDER)
         best = task["gate"]["best"]
         if best is None:
             raise Untested(say("{title}: not run", title=Words(**task["title"])))
@@ -32,7 +32,7 @@ def looks_at(link: str, than: str) -> Judge:
             raise Untested(say("attention between these words was not recorded"))
         scores = {which: _by_seed([row for row in ends if row["link"] == which], "probability") for which in (link, than)}
         scores[EVEN] = _by_seed([row for row in ends if row["link"] == link], "even")
-        at, name = {which: one.mean for which, one in scores.items()}, title(best)
+        at, name = {which: score.mean for which, score in scores.items()}, title(best)
         words = say(
             "{name}: {link} {at:.3f}, {than} {at_than:.3f}, even {at_even:.3f}",
             name=name,
@@ -60,8 +60,8 @@ def _by_seed(rows: Sequence[Mapping[str, Any]], number: str) -> Score:
     return Score(sum(means.values()) / len(means), means)
 
 
-def neighbours_grow_alike(found: Found) -> Ours:
-    for task in found["tasks"]:
+def neighbours_grow_alike(findings: Found) -> Ours:
+    for task in findings["tasks"]:
         if (seen := task["similarity"]) is not None and len(seen["steps"]) > 1:
             arm_of(task, seen["arm"])
             before, after = (nearness(seen["matrices"][at]) for at in (0, -1))
@@ -87,8 +87,8 @@ def nearness(matrix: Sequence[Sequence[float]]) -> float:
 def looks_near(name: str) -> Judge:
     """Compares the trained model's attention to the nearer and to the farther half of the recorded distances."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         arm_of(task, name)
         rows = [row for row in task["attention"] if row["arm"] == name]
         last = max((row["step"] for row in rows), default=None)

@@ -49,7 +49,7 @@ class Cause(NamedTuple):
     experiment: str = ""
 
 
-def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> Cause:
+def cause_of(known: Cause | None, source: str, findings: Mapping[str, Any], consulted: Consulted, ours: Ours) -> Cause:
     """The cause of a disagreement or of an open verdict. `known` is what is known of the paper's setting."""
     undecided = ours.holds is None
     if undecided and ours.seeds is not None and ours.seeds < FEWEST:
@@ -57,26 +57,26 @@ def cause_of(known: Cause | None, source: str, found: Mapping[str, Any], consult
     if known is not None:
         return known
     of_open = [(task, name) for task, name in consulted if not ours.open or name in ours.open]
-    if why := growing(found, of_open):
-        return Cause("budget", why, decided_by("budget", found, consulted))
+    if why := growing(findings, of_open):
+        return Cause("budget", why, decided_by("budget", findings, consulted))
     if from_notes(source) and not undecided:
         return Cause("theirs", NOT_MEASURED)
     if ours.setting.en:
         return Cause("task", ours.setting)
     if undecided:
         return Cause("budget", say("more seeds are needed"))
-    return Cause("scale", SMALLER, decided_by("scale", found, consulted))
+    return Cause("scale", SMALLER, decided_by("scale", findings, consulted))
 
 
 def only(seeds: int) -> Words:
     return say("only {seeds}", seeds=numbered(seeds, "seed", "seeds"))
 
 
-def decided_by(kind: Kind, found: Mapping[str, Any], consulted: Consulted) -> str:
+def decided_by(kind: Kind, findings: Mapping[str, Any], consulted: Consulted) -> str:
     """The command of the first preset that trains the encodings of a claim about text on more tokens; "" without one."""
     if any(task != TEXT for task, _ in consulted):
         return ""
-    trained = max((task["trained_tokens"] or 0 for task in found["tasks"] if task["name"] == TEXT), default=0)
+    trained = max((task["trained_tokens"] or 0 for task in findings["tasks"] if task["name"] == TEXT), default=0)
     for preset in DECIDED_BY[kind]:
         experiment = read_experiment(preset)
         (plan,) = (plan for plan in experiment.tasks if plan.task.name == TEXT)
@@ -86,22 +86,22 @@ def decided_by(kind: Kind, found: Mapping[str, Any], consulted: Consulted) -> st
     return ""
 
 
-def growing(found: Mapping[str, Any], consulted: Consulted) -> Words | None:
+def growing(findings: Mapping[str, Any], consulted: Consulted) -> Words | None:
     """The encodings of the claim whose training loss still fell at the end, or that did not learn the trained length."""
-    unlearnt = [name for name, arm in _run(found, consulted).items() if not arm["learnt"]]
-    lists = [(say("not learnt", context="state"), unlearnt), (say("still improving"), improving(found, consulted))]
+    unlearnt = [name for name, arm in _run(findings, consulted).items() if not arm["learnt"]]
+    lists = [(say("not learnt", context="state"), unlearnt), (say("still improving"), improving(findings, consulted))]
     told = [_list(what, names) for what, names in lists if names]
     return joined(told, "; ", "；") if told else None
 
 
-def improving(found: Mapping[str, Any], consulted: Consulted) -> list[str]:
+def improving(findings: Mapping[str, Any], consulted: Consulted) -> list[str]:
     """The encodings of the claim that learnt the trained length and still improved at the end of training."""
-    run = _run(found, consulted)
+    run = _run(findings, consulted)
     return [name for name, arm in run.items() if arm["learnt"] and arm["converged"] is False]
 
 
-def _run(found: Mapping[str, Any], consulted: Consulted) -> dict[str, Any]:
-    arms = {(task["name"], arm["name"]): arm for task in found["tasks"] for arm in task["arms"]}
+def _run(findings: Mapping[str, Any], consulted: Consulted) -> dict[str, Any]:
+    arms = {(task["name"], arm["name"]): arm for task in findings["tasks"] for arm in task["arms"]}
     read = {name: arms[task, name] for task, name in consulted}
     return {name: arm for name, arm in read.items() if arm["state"] != MISSING}
 
@@ -111,7 +111,7 @@ def _list(what: Words, names: Sequence[str]) -> Words:
     return say("{what}: {listed}", what=what, listed=listed)
 
 
-def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str | None:
+def trial_of(findings: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str | None:
     """The trial that contradicts the claim, in the words that posenc lab repeat takes; None where no seed contradicts it.
 
     Of a claim that is not about seeds it is the first seed's, of the encoding that contradicts it or that was read first.
@@ -119,7 +119,7 @@ def trial_of(found: Mapping[str, Any], consulted: Consulted, ours: Ours) -> str 
     if ours.seeds is not None and ours.against is None:
         return None
     task, name = next((pair for pair in reversed(consulted) if pair[1] == ours.shows), next(iter(consulted), ("", "")))
-    seed = found["seeds"][0] if ours.against is None else ours.against
+    seed = findings["seeds"][0] if ours.against is None else ours.against
     return f"{task} {name} seed {seed}" if task else None
 
 

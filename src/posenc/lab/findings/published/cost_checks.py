@@ -16,10 +16,10 @@ COST = say("a sweep with this encoding, on one machine; it measures the cost at 
 def slower(*groups: Sequence[str]) -> Judge:
     """Time of a training step relative to NoPE, the slowest group first. Overlapping quartiles leave an order undecided."""
 
-    def judge(found: Found) -> Ours:
-        if found["cost"] is None:
+    def judge(findings: Found) -> Ours:
+        if findings["cost"] is None:
             raise Untested(say("cost was not measured"), COST)
-        rows, device = found["cost"]["rows"], found["cost"]["device"]
+        rows, device = findings["cost"]["rows"], findings["cost"]["device"]
 
         def look_up(name: str) -> Score:
             if name not in rows:

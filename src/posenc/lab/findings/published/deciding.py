@@ -97,44 +97,44 @@ def above(more: str, less: str, *, shows: str = "", equal: bool = False, called:
 
 def worst_first(groups: Groups, called: Callable[[str], Words] = title) -> list[Link]:
     """Every score of a group is above every score of the next, and a low score is good: bits, losses."""
-    return [above(one, other, shows=one, called=called) for one, other in _neighbours(groups)]
+    return [above(first, other, shows=first, called=called) for first, other in _neighbours(groups)]
 
 
 def best_first(groups: Groups, *, equal: bool = False, called: Callable[[str], Words] = title) -> list[Link]:
     """Every score of a group is above every score of the next, and a high score is good: exact match."""
-    return [above(one, other, shows=other, equal=equal, called=called) for one, other in _neighbours(groups)]
+    return [above(first, other, shows=other, equal=equal, called=called) for first, other in _neighbours(groups)]
 
 
 def _neighbours(groups: Groups) -> Iterator[tuple[str, str]]:
     for group, after in pairwise(groups):
-        yield from ((one, other) for one in group for other in after)
+        yield from ((first, other) for first in group for other in after)
 
 
 def paired(scores: Scores) -> dict[str, Score]:
     """The scores over the seeds that all of them share."""
-    shared = set.intersection(*(set(one.seeds) for one in scores.values()))
+    shared = set.intersection(*(set(score.seeds) for score in scores.values()))
     if not shared:
         return dict(scores)
-    kept = {name: {seed: one.seeds[seed] for seed in sorted(shared)} for name, one in scores.items()}
+    kept = {name: {seed: score.seeds[seed] for seed in sorted(shared)} for name, score in scores.items()}
     return {name: Score(sum(seeds.values()) / len(seeds), seeds) for name, seeds in kept.items()}
 
 
-def difference(one: Score, other: Score) -> Score:
+def difference(first: Score, other: Score) -> Score:
     """one - other, over the seeds that both have; of the means where they share none."""
-    seeds = {seed: one.seeds[seed] - other.seeds[seed] for seed in sorted(one.seeds.keys() & other.seeds.keys())}
-    return Score(sum(seeds.values()) / len(seeds) if seeds else one.mean - other.mean, seeds)
+    seeds = {seed: first.seeds[seed] - other.seeds[seed] for seed in sorted(first.seeds.keys() & other.seeds.keys())}
+    return Score(sum(seeds.values()) / len(seeds) if seeds else first.mean - other.mean, seeds)
 
 
 def decide(scores: Scores, links: Sequence[Link], words: Words, *notes: Words) -> Ours:
     """The verdict, the number of seeds in which all links hold, and the links that fail or are undecided."""
     judged = [_judged(link, _by_seed(scores, link.names or tuple(scores))) for link in links]
-    fewest, most = (pick(len(one.seeds) for one in judged) for pick in (min, max))
+    fewest, most = (pick(len(judgement.seeds) for judgement in judged) for pick in (min, max))
     by_seed = _by_seed(scores, tuple(scores))
     agree, n = sum(all(link.holds(link.margin(at)) for link in links) for at in by_seed.values()), len(by_seed)
     told = say("holds for {agree} of {seeds}", agree=agree, seeds=numbered(n, "seed", "seeds"))
     if n < most:
         told = say("each inequality over the {fewest} to {most} seeds that its encodings share", fewest=fewest, most=most)
-    why = clauses(*(said for said in (told, *_open_links(judged), *notes) if said.en))
+    why = clauses(*(clause for clause in (told, *_open_links(judged), *notes) if clause.en))
     shows, against = _contradicted(judged)
     return Ours(words, _all(judged), why, fewest, shows, against=against, open=_open_names(judged))
 
@@ -146,12 +146,12 @@ def by_ranges(low: Means, middle: Means, high: Means, links: Sequence[Link], wor
     judged = []
     for link in links:
         more, less = link.names
-        least, most = (link.margin({more: one[more], less: other[less]}) for one, other in ((low, high), (high, low)))
+        least, most = (link.margin({more: means[more], less: other[less]}) for means, other in ((low, high), (high, low)))
         holds = None if link.holds(most) and not link.holds(least) else link.holds(least)
         judged.append(Judged(link, holds, {}, link.margin(middle), None))
-    overlapping = [one.link.says for one in judged if one.holds is None]
-    said = joined(overlapping, ", ", "，")
-    overlap = say("undecided, quartiles overlap: {said}", said=said)
+    overlapping = [judgement.link.says for judgement in judged if judgement.holds is None]
+    pairs = joined(overlapping, ", ", "，")
+    overlap = say("undecided, quartiles overlap: {links}", links=pairs)
     told = (*notes, *_open_links(judged), *[overlap] * bool(overlapping))
     why = clauses(*(words for words in told if words.en))
     return Ours(words, _all(judged), why, shows=_contradicted(judged)[0], open=_open_names(judged))
@@ -177,18 +177,18 @@ def _judged(link: Link, by_seed: Mapping[str, Means]) -> Judged:
 
 
 def _all(judged: Sequence[Judged]) -> bool | None:
-    if any(one.holds is False for one in judged):
+    if any(judgement.holds is False for judgement in judged):
         return False
-    return None if any(one.holds is None for one in judged) else True
+    return None if any(judgement.holds is None for judgement in judged) else True
 
 
 def _left(judged: Sequence[Judged]) -> list[Judged]:
     """The links that fail, or else those that are undecided."""
-    return [one for one in judged if one.holds is False] or [one for one in judged if one.holds is None]
+    return [j for j in judged if j.holds is False] or [j for j in judged if j.holds is None]
 
 
 def _open_names(judged: Sequence[Judged]) -> frozenset[str]:
-    names = [one.link.names for one in _left(judged)]
+    names = [judgement.link.names for judgement in _left(judged)]
     return frozenset().union(*names) if all(names) else frozenset()
 
 
@@ -198,8 +198,8 @@ def _contradicted(judged: Sequence[Judged]) -> tuple[str, str | None]:
     """
     if not (left := _left(judged)):
         return "", None
-    worst = min(left, key=lambda one: min(one.seeds.values(), default=one.margin))
-    seed = min(worst.seeds, key=lambda one: worst.seeds[one], default=None)
+    worst = min(left, key=lambda judgement: min(judgement.seeds.values(), default=judgement.margin))
+    seed = min(worst.seeds, key=lambda seed: worst.seeds[seed], default=None)
     return worst.link.shows, None if seed is None or worst.link.holds(worst.seeds[seed]) else seed
 
 
@@ -208,11 +208,11 @@ def _open_links(judged: Sequence[Judged]) -> Iterator[Words]:
 
     The only link of a claim needs no name where it fails.
     """
-    fails = [one.link.says for one in judged if one.holds is False]
+    fails = [j.link.says for j in judged if j.holds is False]
     if fails and len(judged) > 1:
-        said = joined(fails, ", ", "，")
-        yield say("fails: {said}", said=said)
-    for one in judged:
-        if one.holds is None and one.half_width is not None:
-            by, says, seeds = f"{one.margin:+.3f} ± {one.half_width:.3f}", one.link.says, len(one.seeds)
+        links = joined(fails, ", ", "，")
+        yield say("fails: {links}", links=links)
+    for j in judged:
+        if j.holds is None and j.half_width is not None:
+            by, says, seeds = (f"{j.margin:+.3f} ± {j.half_width:.3f}", j.link.says, len(j.seeds))
             yield say("undecided: {says} by {by} over {seeds} seeds", says=says, by=by, seeds=seeds)

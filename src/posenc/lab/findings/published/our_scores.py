@@ -57,12 +57,12 @@ Judge = Callable[[Found], Ours]
 # Looking up ---------------------------------------------------------------------------------------------------------
 
 
-def task_of(found: Found, *names: str) -> Found:
+def task_of(findings: Found, *names: str) -> Found:
     """The first of them that was run."""
     for name in names:
-        for task in found["tasks"]:
+        for task in findings["tasks"]:
             if task["name"] == name:
-                return {**task, CONSULTED: found.get(CONSULTED, [])}
+                return {**task, CONSULTED: findings.get(CONSULTED, [])}
     called = joined((tasks.load(name).title for name in names), " or ", "或")
     needs = say("an experiment with the task {names}", names=names[0])
     raise Untested(say("not run: {called}", called=called), needs)
@@ -126,10 +126,10 @@ def rise(arm: Found, length: int) -> Score:
 def no_number(name: str, state: str | None) -> Untested:
     state = state or "missing"
     kind, _, why = state.partition(": ")
-    said = STATES.get(kind, Words(kind))
-    said = joined((said, because(why)), ": ", "：") if why else said
+    reason = STATES.get(kind, Words(kind))
+    reason = joined((reason, because(why)), ": ", "：") if why else reason
     needs = {NOT_LEARNT: MORE_STEPS, MISSING: UNFINISHED}.get(state, NOTHING)
-    return Untested(say("{name}: {state}", name=title(name), state=said), needs)
+    return Untested(say("{name}: {state}", name=title(name), state=reason), needs)
 
 
 def changed(task: Found, change: str, length: int) -> Score:
@@ -165,9 +165,9 @@ def listed(
 ) -> Words:
     """2×: Sinusoidal 3.22, RoPE 2.87 bits; the largest first."""
     ordered = sorted(scores.items(), key=lambda entry: -entry[1].mean)
-    each = (Words("{name} {score}").filled(name=called(name), score=format(one.mean, form)) for name, one in ordered)
-    said = joined([joined(each, ", ", "，"), unit], "", "")
-    return say("{at}: {scores}", at=at, scores=said) if at else said
+    each = (Words("{name} {score}").filled(name=called(name), score=format(score.mean, form)) for name, score in ordered)
+    names = joined([joined(each, ", ", "，"), unit], "", "")
+    return say("{at}: {scores}", at=at, scores=names) if at else names
 
 
 def times(task: Found, length: int) -> str:
@@ -207,5 +207,5 @@ def reachable(groups: Groups, look_up: Callable[[str], Score]) -> tuple[dict[str
     left = [kept for group in groups if (kept := [name for name in group if name in scores])]
     if len(left) < min(2, len(groups)):
         raise gone[0]
-    without = joined((one.words for one in gone), ", ", "，") if gone else NOTHING
+    without = joined((error.words for error in gone), ", ", "，") if gone else NOTHING
     return scores, left, say("without {without}", without=without) if gone else NOTHING

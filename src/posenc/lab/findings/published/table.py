@@ -69,7 +69,7 @@ def order_of(groups: Groups) -> list[Link]:
 def not_possible(why: Words, needs: Words) -> Judge:
     """A claim that no experiment of this lab can test yet."""
 
-    def judge(found: Mapping[str, Any]) -> Ours:
+    def judge(findings: Mapping[str, Any]) -> Ours:
         raise Untested(why, needs)
 
     return judge
@@ -84,41 +84,41 @@ class PublishedClaim(NamedTuple):
     cause: Cause | None = None
 
 
-def table(found: Mapping[str, Any]) -> list[dict[str, Any]]:
+def table(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Every claim with its verdict: agree, disagree, undecided, or not tested and why.
 
     Where the verdict is disagree or undecided, `kind` and `cause` say why, and `trial` is one that shows it. Where it is
     not tested, `needs` says what a test would take. `unconverged`: decided by models that still improved at their end.
     """
-    return [row(claim, found) for claim in CLAIMS]
+    return [row(claim, findings) for claim in CLAIMS]
 
 
-def row(claim: PublishedClaim, found: Mapping[str, Any]) -> dict[str, Any]:
+def row(claim: PublishedClaim, findings: Mapping[str, Any]) -> dict[str, Any]:
     consulted: list[tuple[str, str]] = []
     words, needs, known, cause, trial = NOTHING, NOTHING, claim.cause, None, None
     try:
-        ours = claim.judge({**found, CONSULTED: consulted})
+        ours = claim.judge({**findings, CONSULTED: consulted})
     except Untested as error:
         verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
     else:
         words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
         if verdict != "agree":
-            cause = causes.cause_of(known, claim.source, found, consulted, ours)
-            trial = causes.trial_of(found, consulted, ours)
+            cause = causes.cause_of(known, claim.source, findings, consulted, ours)
+            trial = causes.trial_of(findings, consulted, ours)
         if known and known.kind == "task" and cause is not known:
             why = clauses(why, causes.told(known))
-        if verdict == "agree" and (growing := causes.growing(found, consulted)):
-            why = clauses(*(one for one in (why, growing) if one.en))
+        if verdict == "agree" and (growing := causes.growing(findings, consulted)):
+            why = clauses(*(clause for clause in (why, growing) if clause.en))
     told = NOTHING if cause is None else causes.told(cause, trial)
-    said = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
+    texts = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
     return {
         "source": claim.source,
         "verdict": verdict,
-        "unconverged": verdict in ("agree", "disagree") and bool(causes.improving(found, consulted)),
+        "unconverged": verdict in ("agree", "disagree") and bool(causes.improving(findings, consulted)),
         "kind": cause and cause.kind,
         "trial": trial,
         "decided_by": cause.experiment if cause and cause.experiment else None,
-        **{name: both.as_dict() for name, both in said.items()},
+        **{name: both.as_dict() for name, both in texts.items()},
     }
 
 

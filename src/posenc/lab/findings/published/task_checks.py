@@ -50,8 +50,8 @@ CHANCE = 0.05  # exact match: a score this near to one half counts as chance
 def blind(task_name: str, links: Callable[[Found, Sequence[str]], Sequence[Link]], unit: Words) -> Judge:
     """Compares NoPE with the encodings that learnt the task: links(task, their names)."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, task_name)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, task_name)
         learnt = [arm for arm in task["arms"] if arm["learnt"] and arm["name"] != "nope"]
         if not learnt:
             raise Untested(say("{title}: nothing else learnt it", title=Words(**task["title"])))
@@ -81,8 +81,8 @@ def at_chance(task: Found, others: Sequence[str]) -> list[Link]:
 def copies(groups: Groups, *notes: Words, equal: bool = False) -> Judge:
     """Mean exact match of copy above the trained length, to twice it, the best group first; `equal` allows ties."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, COPY)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, COPY)
         scores, left, without = reachable(groups, lambda name: _beyond(task, name))
         return decide(
             scores,
@@ -102,21 +102,21 @@ def _beyond(task: Found, name: str) -> Score:
         raise Untested(say("no longer length up to 2× was scored"))
     arm = arm_of(task, name)
     each = [score(arm, length) for length in lengths]
-    seeds = set.intersection(*(set(one.seeds) for one in each))
-    mean = sum(one.mean for one in each) / len(each)
-    return Score(mean, {seed: sum(one.seeds[seed] for one in each) / len(each) for seed in seeds})
+    seeds = set.intersection(*(set(score.seeds) for score in each))
+    mean = sum(score.mean for score in each) / len(each)
+    return Score(mean, {seed: sum(score.seeds[seed] for score in each) / len(each) for seed in seeds})
 
 
 def mean_ranks(*groups: Sequence[str]) -> Judge:
     """Over every exact-match task, seed and longer length at which all have a score; the worst group first."""
 
-    def judge(found: Found) -> Ours:
+    def judge(findings: Found) -> Ours:
         names = {name for group in groups for name in group}
         blocks = defaultdict[str, list[Means]](list)
-        for task in (task for task in found["tasks"] if task["measure"] == "exact"):
+        for task in (task for task in findings["tasks"] if task["measure"] == "exact"):
             cells = {arm["name"]: arm["cells"] for arm in task["arms"] if arm["learnt"] and arm["name"] in names}
             for length in (str(length) for length in task["lengths"] if length > task["length"]):
-                for seed in map(str, found["seeds"]):
+                for seed in map(str, findings["seeds"]):
                     values = {name: cell[length]["seeds"].get(seed) for name, cell in cells.items()}
                     blocks[seed].append({name: value for name, value in values.items() if value is not None})
         every = statistics.mean_ranks("exact", [block for of in blocks.values() for block in of], sorted(names))
@@ -124,13 +124,13 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
             raise Untested(say("no exact task was learnt by all five"))
         by_seed = {seed: statistics.mean_ranks("exact", of, sorted(names)) for seed, of in blocks.items()}
         ranks = {
-            name: Score(mean, {seed: one[name] for seed, one in by_seed.items() if one is not None})
+            name: Score(mean, {seed: means[name] for seed, means in by_seed.items() if means is not None})
             for name, mean in every.items()
         }
         whole = sum(block.keys() >= names for of in blocks.values() for block in of)
         complete = say("{whole} complete cells", whole=whole)
         buckets = (
-            untrained_buckets(task, task["lengths"][-1], names) for task in found["tasks"] if task["measure"] == "exact"
+            untrained_buckets(task, task["lengths"][-1], names) for task in findings["tasks"] if task["measure"] == "exact"
         )
         untrained = next((note for note in buckets if note.en), NOTHING)
         return decide(ranks, worst_first(groups), listed(ranks, unit=PLAIN), complete, untrained)
@@ -138,9 +138,9 @@ def mean_ranks(*groups: Sequence[str]) -> Judge:
     return judge
 
 
-def retrieves_nothing(found: Found) -> Ours:
+def retrieves_nothing(findings: Found) -> Ours:
     """RoPE at twice the trained length."""
-    task = task_of(found, *RETRIEVAL)
+    task = task_of(findings, *RETRIEVAL)
     length, arm = length_of(task, 2), arm_of(task, "rope")
     scores = paired({"far": score(arm, length), "home": score(arm, task["length"])})
     home, far, at = f"{scores['home'].mean:.2f}", f"{scores['far'].mean:.2f}", times(task, length)
@@ -150,13 +150,13 @@ def retrieves_nothing(found: Found) -> Ours:
     return decide(scores, [Link(says, lambda at: BREAKS["exact"] * at["home"] - at["far"], strict=True)], words)
 
 
-def flat_is_not_use(found: Found) -> Ours:
+def flat_is_not_use(findings: Found) -> Ours:
     """ALiBi is flat on text but retrieves less than NoPE."""
-    text, task = task_of(found, TEXT), task_of(found, *RETRIEVAL)
+    text, task = task_of(findings, TEXT), task_of(findings, *RETRIEVAL)
     lost, length = rise(arm_of(text, "alibi"), length_of(text, None)), length_of(task, None)
     scores = paired({name: score(arm_of(task, name), length) for name in ("nope", "alibi")})
-    said = listed(scores, place(task, length), unit=PLAIN)
-    words = say("{said}; ALiBi on text {mean:+.3f} bits", said=said, mean=lost.mean)
+    scores_listed = listed(scores, place(task, length), unit=PLAIN)
+    words = say("{scores}; ALiBi on text {mean:+.3f} bits", scores=scores_listed, mean=lost.mean)
     flat = Link(say("ALiBi on text ≤ {bits:g}", bits=FLAT["bits"]), _flat)
     return decide({**scores, "lost": lost}, [flat, above("nope", "alibi", shows="alibi")], words)
 
@@ -165,8 +165,8 @@ def _flat(at: Means) -> float:
     return FLAT["bits"] - at["lost"]
 
 
-def changes_retrieve(found: Found) -> Ours:
-    task = task_of(found, *RETRIEVAL)
+def changes_retrieve(findings: Found) -> Ours:
+    task = task_of(findings, *RETRIEVAL)
     length = length_of(task, None)
     scores = paired({change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")})
     words = listed(scores, place(task, length), unit=PLAIN, called=change_title)
@@ -178,8 +178,8 @@ def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
     on an exact task is also about what an encoding fails to learn.
     """
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, task_name)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, task_name)
         length = length_of(task, at)
         scores, left, without = reachable(groups, lambda name: score(arm_of(task, name, learnt=False), length))
         return decide(scores, best_first(left), listed(scores, place(task, length), ".3f", PLAIN), without)
@@ -190,8 +190,8 @@ def exact_order(task_name: str, at: float, *groups: Sequence[str]) -> Judge:
 def keeps(task_name: str, name: str, at: float) -> Judge:
     """Exact match at a multiple of the trained length is nearly that of the trained length."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, task_name)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, task_name)
         length, arm = length_of(task, at), arm_of(task, name)
         scores = paired({"home": score(arm, task["length"]), "far": score(arm, length)})
         home, far = (f"{scores[where].mean:.2f}" for where in ("home", "far"))
@@ -205,10 +205,10 @@ def keeps(task_name: str, name: str, at: float) -> Judge:
 def retrieves_best(name: str, others: Sequence[str]) -> Judge:
     """Retrieval at the longest length."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, *RETRIEVAL)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, *RETRIEVAL)
         length = length_of(task, None)
-        scores, left, without = reachable([[name], others], lambda one: score(arm_of(task, one, learnt=False), length))
+        scores, left, without = reachable([[name], others], lambda other: score(arm_of(task, other, learnt=False), length))
         return decide(scores, best_first(left), listed(scores, place(task, length), ".3f", PLAIN), without)
 
     return judge

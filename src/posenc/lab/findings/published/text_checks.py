@@ -57,13 +57,13 @@ def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -
     first bytes of the longest window at exactly these multiples. Without either, the scores on the same targets are judged.
     """
 
-    def judged(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judged(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         for seen, remark in ((_cut_up(task, names, at), SIDE_BY_SIDE), (_first_bytes(task, names, at), FIRST_BYTES)):
             if seen is not None:
-                ours = judge({**found, "tasks": [seen]})
+                ours = judge({**findings, "tasks": [seen]})
                 return ours._replace(why=clauses(ours.why, remark.filled(longest=task["lengths"][-1])))
-        ours = judge(found)
+        ours = judge(findings)
         return ours._replace(why=clauses(ours.why, SAME_TARGETS), setting=THEY_CUT)
 
     return judged
@@ -72,14 +72,14 @@ def in_windows(at: Sequence[float] | None, names: Sequence[str], judge: Judge) -
 def _cut_up(task: Found, names: Sequence[str], at: Sequence[float] | None) -> Found | None:
     """The task with the scores of the text cut up in the place of those on the same targets, None without all."""
     longer = [length for length in task["lengths"] if length >= task["length"]]
-    lengths = longer if at is None else [length_of(task, one) for one in at]
+    lengths = longer if at is None else [length_of(task, multiple) for multiple in at]
     return _in_windows(task, names, lengths, "non_overlapping")
 
 
 def _first_bytes(task: Found, names: Sequence[str], at: Sequence[float] | None) -> Found | None:
     """The task with the scores of the first bytes of the longest window, at exactly these multiples; None without all."""
     longer = [length for length in task["lengths"] if length >= task["length"]]
-    lengths = longer if at is None else [round(one * task["length"]) for one in at]
+    lengths = longer if at is None else [round(multiple * task["length"]) for multiple in at]
     seen = _in_windows(task, names, lengths, "windows")
     return None if seen is None else {**seen, "lengths": lengths}
 
@@ -108,8 +108,8 @@ def _lost(home: Found, far: Found) -> dict[str, Any]:
 def order(at: float, *groups: Sequence[str]) -> Judge:
     """Bits on the same targets at a multiple of the trained length, the worst group first."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length = length_of(task, at)
         scores, left, without = reachable(groups, lambda name: score(arm_of(task, name), length))
         return decide(
@@ -122,8 +122,8 @@ def order(at: float, *groups: Sequence[str]) -> Judge:
 def loses(name: str, at: float | None, link: Link) -> Judge:
     """Bits lost by one encoding at a multiple of the trained length, or at the longest."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length = length_of(task, at)
         scores = {name: rise(arm_of(task, name), length)}
         return decide(scores, [link], listed(scores, times(task, length), "+.3f"))
@@ -134,25 +134,25 @@ def loses(name: str, at: float | None, link: Link) -> Judge:
 def loses_most(first: str, others: Sequence[str], at: float) -> Judge:
     """Loses most of all, and more than nothing."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length = length_of(task, at)
         scores, _, without = reachable([[first], others], lambda name: rise(arm_of(task, name), length))
-        said, others_left = listed(scores, times(task, length), "+.3f"), (name for name in scores if name != first)
+        words, others_left = listed(scores, times(task, length), "+.3f"), (name for name in scores if name != first)
         links = [*(above(first, other, shows=other) for other in others_left), at_least(first, FLAT["bits"])]
-        return decide(scores, links, said, without, untrained_buckets(task, length, scores))
+        return decide(scores, links, words, without, untrained_buckets(task, length, scores))
 
     return judge
 
 
 def stays_flat(name: str) -> Judge:
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         arm, _ = arm_of(task, name), length_of(task, None)
         lost = {times(task, length): rise(arm, length) for length in task["lengths"] if task["length"] < length}
-        said = joined((Words(f"{at} {one.mean:+.3f}") for at, one in lost.items()), ", ", "，")
+        rises = joined((Words(f"{at} {score.mean:+.3f}") for at, score in lost.items()), ", ", "，")
         links = [_flat(at) for at in lost]
-        return decide(lost, links, joined([said, BITS], "", ""))
+        return decide(lost, links, joined([rises, BITS], "", ""))
 
     return judge
 
@@ -164,8 +164,8 @@ def _flat(at: str) -> Link:
 def gains_side_by_side(name: str) -> Judge:
     """Longer windows help when windows do not overlap, and much less on the same targets."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         arm, length = arm_of(task, name), length_of(task, None)
         home, far = (side_by_side(task, arm, at) for at in (task["length"], length))
         apart, same = difference(far, home), rise(arm, length)
@@ -183,8 +183,8 @@ def gains_side_by_side(name: str) -> Judge:
 
 
 def best_at_longest(name: str) -> Judge:
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length = length_of(task, None)
         others = [arm["name"] for arm in task["arms"] if arm["learnt"] and arm["name"] != name]
         if not others:
@@ -205,14 +205,14 @@ def best_at_longest(name: str) -> Judge:
 def ends_with_training(name: str) -> Judge:
     """The encoding is undefined at the first longer length."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         arm, _ = arm_of(task, name), length_of(task, None)
         length = next(length for length in task["lengths"] if length > task["length"])
         state = arm["cells"][str(length)]["state"] or "has a number"
         kind, _, why = state.partition(": ")
-        said = say("cannot: {why}", why=because(why)) if kind == "cannot" else say("has a number")
-        return Ours(say("{at}: {state}", at=times(task, length), state=said), kind == "cannot")
+        ending = say("cannot: {why}", why=because(why)) if kind == "cannot" else say("has a number")
+        return Ours(say("{at}: {state}", at=times(task, length), state=ending), kind == "cannot")
 
     return judge
 
@@ -220,8 +220,8 @@ def ends_with_training(name: str) -> Judge:
 def competitive(name: str, other: str) -> Judge:
     """Whether `name` needs at most COMPETITIVE bits more than `other` at the trained length."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         scores = paired({word: score(arm_of(task, word), task["length"]) for word in (name, other)})
         near = Link(_at_most_behind(name, other), lambda at: COMPETITIVE - (at[name] - at[other]), shows=name)
         return decide(scores, [near], listed(scores, "1×"))
@@ -236,8 +236,8 @@ def _at_most_behind(name: str, other: str) -> Words:
 def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
     """Bits of the changed models, and of the unchanged one at the trained length as `home`."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length = length_of(task, at)
         return _with_home(task, length, {change: changed(task, change, length) for change in names}, links)
 
@@ -247,8 +247,8 @@ def changes(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
 def changes_trained_on(at: float, names: Sequence[str], links: Sequence[Link]) -> Judge:
     """`changes`, of models that were trained on after the change."""
 
-    def judge(found: Found) -> Ours:
-        task = task_of(found, TEXT)
+    def judge(findings: Found) -> Ours:
+        task = task_of(findings, TEXT)
         length, after = length_of(task, at), {change: trained_on(task, change) for change in names}
         ours = _with_home(task, length, {change: score(arm, length) for change, arm in after.items()}, links)
         how = joined(dict.fromkeys(Words(Change.parse(arm["change"]).trained) for arm in after.values()), "; ", "；")
@@ -259,5 +259,5 @@ def changes_trained_on(at: float, names: Sequence[str], links: Sequence[Link]) -
 
 def _with_home(task: Found, length: int, scores: dict[str, Score], links: Sequence[Link]) -> Ours:
     home = changed(task, "", task["length"])
-    said = listed(scores, times(task, length), called=change_title)
-    return decide({**scores, "home": home}, links, say("{said}; 1×: {mean:.2f}", said=said, mean=home.mean))
+    words = say("{scores}; 1×: {mean:.2f}", scores=listed(scores, times(task, length), called=change_title), mean=home.mean)
+    return decide({**scores, "home": home}, links, words)

@@ -22,11 +22,12 @@ from posenc.support.tensor_checks import INTEGERS, readable
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
-    from posenc.support.shapes import Float, Num
+    from posenc.support.shapes import Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
 Heads = TypeVar("Heads", bound=Callable[..., Any])
+FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
 
 
 def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:
@@ -185,6 +186,33 @@ def tables_at(encoding: PositionalEncoding, at: Positions, dtype: torch.dtype) -
     if not torch.compiler.is_compiling() and tables[0].is_inference() and torch.is_grad_enabled():
         return tuple(table.clone() for table in tables)  # prepared in inference mode: autograd cannot save those
     return tables
+
+
+def distances_of_few(at: Positions) -> Int[Tensor, "t t"] | None:
+    """query - key of every pair of a few tokens at 0, 1, 2, … in every row; None for other tokens and in a graph.
+
+    A table [b, t, …, n] made of it has a row for each token: what it has to do with the keys at 0 … n - 1. So the row stays
+    right where tokens are cut or joined, and n consecutive tokens that carry n such columns are those at 0 … n - 1.
+    """
+    coords = at.coords
+    if at.consecutive_in != "row" or not readable(coords):  # first: no graph depends on a length
+        return None
+    few = coords.ndim == 2 and coords.dtype == torch.int64 and 1 < coords.shape[1] <= FEW and coords.shape[0] > 0
+    if not few or bool(coords[:, 0].any()):
+        return None
+    own = torch.arange(coords.shape[1])
+    return own[:, None] - own
+
+
+def carried_by_few(encoding: PositionalEncoding, at: Positions) -> Tensor | None:
+    """The table of `distances_of_few` that these consecutive tokens carry, [t, …, t], one for all rows; None if none does."""
+    tables = at.tables.get(encoding.identity)
+    if tables is None:
+        return None
+    table, length = tables[0], at.coords.shape[1]
+    if table.shape[1] != length or table.shape[-1] != length or (table.is_inference() and torch.is_grad_enabled()):
+        return None
+    return table[0]
 
 
 def for_heads(

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention.backends.toeplitz import reach
-from posenc.attention.backends.toeplitz.attention import attend_small, is_small
+from posenc.attention.backends.toeplitz.attention import attend_few, attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
@@ -55,6 +55,8 @@ def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k, causal = call[:7]
     scale = call.scale
     if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+        if (bias := bias_of_few(q, encoding, at_q)) is not None:
+            return attend_few(q, k, v, bias, scale, causal)
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
@@ -65,6 +67,12 @@ def attend(call: Call) -> Tensor:
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
+
+
+def bias_of_few(q: Tensor, encoding: PositionalEncoding, at: Positions) -> Tensor | None:
+    """The bias of every pair, [1, h, t, t], where `prepare` left it with the tokens; several terms are summed in fp64."""
+    terms = distance_terms(encoding) or ()
+    return terms[0].of_few(q, at) if len(terms) == 1 else None
 
 
 def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:

@@ -1,4 +1,4 @@
-"""The bias of few tokens that `prepare` leaves with their positions: the bits of a call without it, and never a stale one."""
+"""The bias of few tokens that `prepare` leaves with their positions: the bits of a call without it, never a stale one."""
 
 from __future__ import annotations
 

@@ -247,7 +247,7 @@ class DistanceBias(PositionalEncoding):
         return Distances((self,))
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
-        """Of few tokens the bias of every pair, [b, t, h, n]; nothing if there are parameters or buffers, which may change."""
+        """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
         back = distances_of_few(at)
         if back is None or any(True for tensors in (self.parameters(), self.buffers()) for _ in tensors):
             return ()
@@ -255,12 +255,12 @@ class DistanceBias(PositionalEncoding):
         vector = self.at_distance(torch.arange(n - 1, -n, -1)).to(dtype)
         return (vector[:, n - 1 - back].transpose(0, 1).expand(at.batch, -1, -1, -1),)
 
-    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "1 h i j"] | None:
+    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
         """The bias of every pair of few consecutive tokens, from their tables; None where they carry none for q."""
         bias = carried_by_few(self, at)
-        if bias is None or bias.shape[1] != q.shape[1] or bias.dtype != working_dtype(q.dtype):
+        if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != working_dtype(q.dtype):
             return None
-        return bias.transpose(0, 1)[None]
+        return bias.transpose(1, 2)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""

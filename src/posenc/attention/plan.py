@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from posenc.attention.backends import BACKENDS
+from posenc.attention.backends import BACKENDS, sdpa
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN
 from posenc.attention.windows import cut, joined, without_vain_window
@@ -74,8 +74,12 @@ def reason(backend: ModuleType, call: Call) -> str | None:
 
 def attended(call: Call, impl: str = "auto") -> Any:
     """The output, or (output, lse) where the options ask for it. A backend asked for by name gets the whole call."""
-    if impl != "auto" or (call.options is PLAIN and call.at_q.consecutive_in != "document"):
+    if impl != "auto":
         return backend_of(call, impl).attend(call)
+    if call.options is PLAIN and call.at_q.consecutive_in != "document":
+        if not call.encoding.seams & BY_STRUCTURE:  # torch's kernel serves every such call
+            return sdpa.attend(call)
+        return backend_of(call).attend(call)
     call = without_vain_window(call)
     backend = backend_of(call)
     if (rows := cut(call, documents=backend is not BACKENDS["toeplitz"])) is None:

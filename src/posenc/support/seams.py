@@ -205,14 +205,15 @@ def distances_of_few(at: Positions) -> Int[Tensor, "t t"] | None:
 
 
 def carried_by_few(encoding: PositionalEncoding, at: Positions) -> Tensor | None:
-    """The table of `distances_of_few` that these consecutive tokens carry, [t, …, t], one for all rows; None if none does."""
+    """The table of `distances_of_few` that these consecutive tokens carry, [b, t, …, t]; None if they carry none."""
     tables = at.tables.get(encoding.identity)
     if tables is None:
         return None
-    table, length = tables[0], at.coords.shape[1]
-    if table.shape[1] != length or table.shape[-1] != length or (table.is_inference() and torch.is_grad_enabled()):
+    (table,) = tables
+    size = table.shape
+    if size[1] != at.coords.shape[1] or size[-1] != size[1] or (table.is_inference() and torch.is_grad_enabled()):
         return None
-    return table[0]
+    return table
 
 
 def for_heads(

@@ -40,13 +40,13 @@ class BiasTable(DistanceBias):
         back = distances_of_few(at)
         return () if back is None else (self.row(back).expand(at.batch, -1, -1),)
 
-    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "1 h i j"] | None:
+    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
         """As above, without a gradient: where one is recorded, a vector by distance takes less time."""
         row, table = carried_by_few(self, at), self.table
         if row is None or table.shape[1] != q.shape[1] or (torch.is_grad_enabled() and table.requires_grad):
             return None
-        bias = table.T.index_select(1, row.reshape(-1))
-        return bias.to(working_dtype(q.dtype)).view(1, -1, *row.shape)
+        bias = table.T.index_select(1, row[0].view(-1)).view(1, q.shape[1], *row.shape[1:])
+        return bias.to(working_dtype(q.dtype))
 
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> Self:

@@ -42,9 +42,10 @@ def refuses_call(call: Call) -> str | None:
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
-    if not (q.shape[0] and at_q.length and at_k.length):
+    of_q, of_k = at_q.coords.shape, at_k.coords.shape
+    if not (q.shape[0] and of_q[1] and of_k[1]):
         return "there are no rows, no queries or no keys"
-    if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
+    if len(of_q) != 2 or len(of_k) != 2:
         return "tokens have several coordinates"
     if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):
         return None
@@ -54,8 +55,9 @@ def refuses_call(call: Call) -> str | None:
 def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k, causal = call[:7]
     scale = call.scale
-    if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
-        if (bias := bias_of_few(q, encoding, at_q)) is not None:
+    if at_q is at_k and at_q.consecutive_in == "row" and is_small(q, k, v) and at_q.coords.dtype == torch.int64:
+        terms = distance_terms(encoding) or ()
+        if len(terms) == 1 and (bias := terms[0].of_few(q, at_q)) is not None:  # several are summed in fp64
             return attend_few(q, k, v, bias, scale, causal)
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
@@ -67,12 +69,6 @@ def attend(call: Call) -> Tensor:
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)
-
-
-def bias_of_few(q: Tensor, encoding: PositionalEncoding, at: Positions) -> Tensor | None:
-    """The bias of every pair, [1, h, t, t], where `prepare` left it with the tokens; several terms are summed in fp64."""
-    terms = distance_terms(encoding) or ()
-    return terms[0].of_few(q, at) if len(terms) == 1 else None
 
 
 def bias_vector(q: Tensor, encoding: PositionalEncoding, at_q: Positions, at_k: Positions) -> Tensor:

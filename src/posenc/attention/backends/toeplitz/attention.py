@@ -59,12 +59,13 @@ def attend_few(
     q: Float[Tensor, "b h t d"],
     k: Float[Tensor, "b g t d"],
     v: Float[Tensor, "b g t d"],
-    bias: Float[Tensor, "1 h t t"],
+    bias: Float[Tensor, "#b h t t"],
     scale: float,
     causal: bool,
 ) -> Float[Tensor, "b h t d"]:
     """`attend_small` with the matrix of biases at hand, -inf of a causal mask left out: the same bits."""
-    return _FLASH(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)[0]  # type: ignore[no-any-return]
+    flash = torch._scaled_dot_product_flash_attention_for_cpu  # found in less time than the operator by its name
+    return flash(q, k, v, 0.0, causal, attn_mask=bias, scale=scale)[0]
 
 
 def attend_small(

@@ -25,6 +25,7 @@ MADE: dict[str, Callable[[], PositionalEncoding]] = {
     "t5, both ways": lambda: T5(HEADS, n_buckets=8, max_distance=16, bidirectional=True),
     "distance_table": lambda: DistanceTable(HEADS, max_distance=5),
 }
+prepared = torch.no_grad()(lambda encoding, *given: encoding.prepare(*given))  # with gradients, tokens carry no bias
 every = pytest.mark.parametrize("name", MADE)
 
 
@@ -46,7 +47,7 @@ def test_prepared_tokens_give_the_bits_of_others(name: str, dtype: torch.dtype) 
     for length in (2, 3, 7, 16, 31, 33, 63, FEW):
         q, k, v = drawn(length, dtype=dtype)
         at = Positions.arange(2, length)
-        ready = encoding.prepare(at, torch.float64 if dtype == torch.float64 else torch.float32)
+        ready = prepared(encoding, at, torch.float64 if dtype == torch.float64 else torch.float32)
         carried(encoding, ready)
         for causal in {True, "causal_only" in encoding.traits}:
             with torch.no_grad():
@@ -58,7 +59,7 @@ def test_prepared_tokens_give_the_bits_of_others(name: str, dtype: torch.dtype) 
 def test_what_is_carried_is_read(name: str) -> None:
     encoding = MADE[name]()
     q, k, v = drawn(16)
-    ready = encoding.prepare(Positions.arange(1, 16))
+    ready = prepared(encoding, Positions.arange(1, 16))
     with torch.no_grad():
         expected = attend(q, k, v, encoding, ready)
         table = ready.tables[encoding.identity][0]
@@ -71,7 +72,7 @@ def test_gradients_have_the_bits_of_others(name: str) -> None:
     encoding = MADE[name]()
     at = Positions.arange(2, 24)
     found = []
-    for one in (at, encoding.prepare(at)):
+    for one in (at, prepared(encoding, at)):
         given = [x.requires_grad_() for x in drawn(24)]
         encoding.zero_grad()
         attend(*given, encoding, one).square().sum().backward()  # type: ignore[arg-type]
@@ -83,14 +84,14 @@ def test_gradients_have_the_bits_of_others(name: str) -> None:
 def test_parts_of_prepared_tokens(name: str) -> None:
     """Cut, joined, repeated: a row of the table is right for its token wherever that goes."""
     encoding = MADE[name]()
-    at = encoding.prepare(Positions.arange(1, 16))
+    at = prepared(encoding, Positions.arange(1, 16))
     first, last = at.narrow(0, 8), at.narrow(8, 16)
-    longer = Positions.cat([first, encoding.prepare(Positions.arange(1, 8, start=8))])
-    other = Positions.cat([at, encoding.prepare(Positions.arange(1, 4, start=16))])
+    longer = Positions.cat([first, prepared(encoding, Positions.arange(1, 8, start=8))])
+    other = Positions.cat([at, prepared(encoding, Positions.arange(1, 4, start=16))])
     again = Positions.cat([first, last])
     carried(encoding, again)
     mixed = Positions.cat(
-        [encoding.prepare(Positions.arange(1, 8)), encoding.prepare(Positions.arange(1, 16)).narrow(8, 16)]
+        [prepared(encoding, Positions.arange(1, 8)), prepared(encoding, Positions.arange(1, 16)).narrow(8, 16)]
     )
     for tokens in (first, last, longer, other, again, mixed, at.expand(3), at.rows(0, 1), at.take(torch.tensor([3, 1, 2]))):
         q, k, v = drawn(tokens.length, batch=3)
@@ -112,7 +113,7 @@ def test_few_tokens_from_zero_carry_a_bias_and_others_none() -> None:
         Positions.from_mask(torch.ones(1, 8)),
         Positions.at(torch.arange(8.0)[None]),
     ):
-        assert not encoding.prepare(at).tables
+        assert not prepared(encoding, at).tables
 
 
 @pytest.mark.parametrize("name", ["t5", "distance_table"])
@@ -120,7 +121,7 @@ def test_a_table_that_changes_is_read_anew(name: str) -> None:
     encoding = MADE[name]()
     q, k, v = drawn(16)
     plain = Positions.arange(1, 16)
-    at = encoding.prepare(plain)
+    at = prepared(encoding, plain)
     before = attend(q, k, v, encoding, at)
     for change in (
         lambda: encoding.table.data.add_(torch.arange(encoding.table.shape[0])[:, None]),
@@ -138,7 +139,7 @@ def test_a_table_that_changes_is_read_anew(name: str) -> None:
 @every
 def test_tables_of_another_encoding_are_not_read(name: str) -> None:
     encoding = MADE[name]()
-    at = encoding.prepare(Positions.arange(1, 16))
+    at = prepared(encoding, Positions.arange(1, 16))
     part = encoding.heads(0, 2)
     q, k, v = (x[:, :2] for x in drawn(16))
     with torch.no_grad():
@@ -155,7 +156,7 @@ def test_the_number_of_heads_is_checked_where_a_bias_is_carried() -> None:
     encoding = Falling()
     q, k, v = drawn(16)
     with pytest.raises(ValueError, match="bias for 2 heads, q has 4"):
-        attend(q, k, v, encoding, encoding.prepare(Positions.arange(1, 16)))
+        attend(q, k, v, encoding, prepared(encoding, Positions.arange(1, 16)))
 
 
 def test_buffers_may_change_and_are_not_kept() -> None:
@@ -167,13 +168,13 @@ def test_buffers_may_change_and_are_not_kept() -> None:
         def at_distance(self, delta: Tensor) -> Tensor:
             return -torch.outer(self.slope, delta.abs().float())
 
-    assert not Falling().prepare(Positions.arange(1, 16)).tables
+    assert not prepared(Falling(), Positions.arange(1, 16)).tables
 
 
 def test_prepared_in_inference_mode_and_trained() -> None:
     encoding = ALiBi(HEADS)
     with torch.inference_mode():
-        at = encoding.prepare(Positions.arange(1, 16))
+        at = prepared(encoding, Positions.arange(1, 16))
     q, k, v = (x.requires_grad_() for x in drawn(16))
     attend(q, k, v, encoding, at).sum().backward()
     expected = [q.grad, k.grad, v.grad]
@@ -190,7 +191,8 @@ def test_beside_a_rotation(order: tuple[int, int]) -> None:
     q, k, v = drawn(16)
     with torch.no_grad():
         assert torch.equal(
-            attend(q, k, v, stack, stack.prepare(Positions.arange(1, 16))), attend(q, k, v, stack, Positions.arange(1, 16))
+            attend(q, k, v, stack, prepared(stack, Positions.arange(1, 16))),
+            attend(q, k, v, stack, Positions.arange(1, 16)),
         )
 
 
@@ -199,7 +201,8 @@ def test_several_terms_are_summed_in_fp64() -> None:
     q, k, v = drawn(16)
     with torch.no_grad():
         assert torch.equal(
-            attend(q, k, v, stack, stack.prepare(Positions.arange(1, 16))), attend(q, k, v, stack, Positions.arange(1, 16))
+            attend(q, k, v, stack, prepared(stack, Positions.arange(1, 16))),
+            attend(q, k, v, stack, Positions.arange(1, 16)),
         )
 
 
@@ -207,7 +210,7 @@ def test_several_terms_are_summed_in_fp64() -> None:
 def test_a_compiled_call_reads_prepared_positions(name: str) -> None:
     encoding = MADE[name]()
     q, k, v = drawn(16)
-    at = encoding.prepare(Positions.arange(1, 16))
+    at = prepared(encoding, Positions.arange(1, 16))
     run = torch.compile(lambda q, k, v, at: attend(q, k, v, encoding, at), backend="eager", fullgraph=True)
     with torch.no_grad():
         torch.testing.assert_close(run(q, k, v, at), attend(q, k, v, encoding, at))
@@ -217,7 +220,7 @@ def test_a_compiled_call_reads_prepared_positions(name: str) -> None:
 def test_under_vmap(name: str) -> None:
     encoding = MADE[name]()
     q, k, v = (torch.stack([x, x + 1]) for x in drawn(16))
-    at = encoding.prepare(Positions.arange(2, 16))
+    at = prepared(encoding, Positions.arange(2, 16))
     with torch.no_grad():
         found = torch.vmap(lambda q, k, v: attend(q, k, v, encoding, at))(q, k, v)
         expected = torch.stack([attend(a, b, c, encoding, at) for a, b, c in zip(q, k, v, strict=True)])

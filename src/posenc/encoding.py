@@ -244,7 +244,7 @@ class DistanceBias(PositionalEncoding):
         """The bias of every head where the query is `delta` positions after the key."""
 
     def structure(self) -> Structure | None:
-        return Distances((self,))
+        return Distances((self,), self._of_few)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
         """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
@@ -255,8 +255,8 @@ class DistanceBias(PositionalEncoding):
         vector = self.at_distance(torch.arange(n - 1, -n, -1)).to(dtype)
         return (vector[:, n - 1 - back].transpose(0, 1).expand(at.batch, -1, -1, -1),)
 
-    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
-        """The bias of every pair of few consecutive tokens, from their tables; None where they carry none for q."""
+    def _of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
+        """What `Distances.few` says."""
         bias = carried_by_few(self, at)
         if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != working_dtype(q.dtype):
             return None

@@ -149,9 +149,14 @@ class Rotation(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """`bias` is the sum of these biases of the distance alone."""
+    """`bias` is the sum of these biases of the distance alone.
+
+    few   of queries and few consecutive tokens, the bias of every pair, [#b, h, i, j], from the tables that `prepare` left
+          with them; None where they carry none
+    """
 
     terms: tuple[DistanceBias, ...]
+    few: Callable[[Tensor, Positions], Tensor | None] | None = None
 
 
 class Vectors(NamedTuple):

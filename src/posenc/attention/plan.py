@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
-from posenc.attention.backends import BACKENDS, sdpa
+from posenc.attention.backends import BACKENDS
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN
 from posenc.attention.windows import cut, joined, without_vain_window
@@ -46,6 +46,8 @@ def backend_of(call: Call, impl: str = "auto") -> ModuleType:
     Raises ValueError for an unknown name, and for a backend asked for by name that cannot serve the call.
     """
     if impl == "auto":
+        if call.options is PLAIN and not call.encoding.seams & BY_STRUCTURE:
+            return BACKENDS["sdpa"]  # the first of OTHERS serves every such call
         for name in candidates(call.q.device.type, call.encoding):
             backend = BACKENDS[name]
             if not reason(backend, call) and not (name == "blocks" and _few(call)):
@@ -74,12 +76,8 @@ def reason(backend: ModuleType, call: Call) -> str | None:
 
 def attended(call: Call, impl: str = "auto") -> Any:
     """The output, or (output, lse) where the options ask for it. A backend asked for by name gets the whole call."""
-    if impl != "auto":
+    if impl != "auto" or (call.options is PLAIN and call.at_q.consecutive_in != "document"):
         return backend_of(call, impl).attend(call)
-    if call.options is PLAIN and call.at_q.consecutive_in != "document":
-        if not call.encoding.seams & BY_STRUCTURE:  # torch's kernel serves every such call
-            return sdpa.attend(call)
-        return backend_of(call).attend(call)
     call = without_vain_window(call)
     backend = backend_of(call)
     if (rows := cut(call, documents=backend is not BACKENDS["toeplitz"])) is None:

@@ -189,13 +189,14 @@ def tables_at(encoding: PositionalEncoding, at: Positions, dtype: torch.dtype) -
 
 
 def distances_of_few(at: Positions) -> Int[Tensor, "t t"] | None:
-    """query - key of every pair of a few tokens at 0, 1, 2, … in every row; None for other tokens and in a graph.
+    """query - key of every pair of a few tokens at 0, 1, 2, … in every row; None for other tokens, in a graph, and where
+    gradients are recorded: the tables of positions that go into a graph do not depend on where their tokens are.
 
     A table [b, t, …, n] made of it has a row for each token: what it has to do with the keys at 0 … n - 1. So the row stays
     right where tokens are cut or joined, and n consecutive tokens that carry n such columns are those at 0 … n - 1.
     """
     coords = at.coords
-    if at.consecutive_in != "row" or not readable(coords):  # first: no graph depends on a length
+    if at.consecutive_in != "row" or torch.is_grad_enabled() or not readable(coords):  # first: no graph depends on a length
         return None
     few = coords.ndim == 2 and coords.dtype == torch.int64 and 1 < coords.shape[1] <= FEW and coords.shape[0] > 0
     if not few or bool(coords[:, 0].any()):

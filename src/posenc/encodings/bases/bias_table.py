@@ -40,8 +40,8 @@ class BiasTable(DistanceBias):
         back = distances_of_few(at)
         return () if back is None else (self.row(back).expand(at.batch, -1, -1),)
 
-    def of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
-        """As above, without a gradient: where one is recorded, a vector by distance takes less time."""
+    def _of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
+        """The rows of the table; None where a gradient goes to it, for which a vector by distance takes less time."""
         row, table = carried_by_few(self, at), self.table
         if row is None or table.shape[1] != q.shape[1] or (torch.is_grad_enabled() and table.requires_grad):
             return None

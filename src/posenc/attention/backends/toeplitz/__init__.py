@@ -55,9 +55,9 @@ def refuses_call(call: Call) -> str | None:
 def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k, causal = call[:7]
     scale = call.scale
-    if at_q is at_k and at_q.consecutive_in == "row" and is_small(q, k, v) and at_q.coords.dtype == torch.int64:
-        terms = distance_terms(encoding) or ()
-        if len(terms) == 1 and (bias := terms[0].of_few(q, at_q)) is not None:  # several are summed in fp64
+    if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+        few = encoding.structure().few  # type: ignore[union-attr]
+        if few is not None and (bias := few(q, at_q)) is not None:
             return attend_few(q, k, v, bias, scale, causal)
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)

@@ -225,3 +225,18 @@ def test_under_vmap(name: str) -> None:
         found = torch.vmap(lambda q, k, v: attend(q, k, v, encoding, at))(q, k, v)
         expected = torch.stack([attend(a, b, c, encoding, at) for a, b, c in zip(q, k, v, strict=True)])
     torch.testing.assert_close(found, expected)
+
+
+@every
+def test_a_bias_of_another_dtype_is_not_read(name: str) -> None:
+    encoding = MADE[name]()
+    at = Positions.arange(2, 16)
+    for given, dtype in ((torch.float64, torch.float32), (torch.float32, torch.float64)):
+        q, k, v = drawn(16, dtype=given)
+        with torch.no_grad():
+            assert torch.equal(attend(q, k, v, encoding, prepared(encoding, at, dtype)), attend(q, k, v, encoding, at))
+
+
+def test_where_gradients_are_recorded_tokens_carry_no_bias() -> None:
+    """The inputs of a graph are then the same wherever its tokens are."""
+    assert not ALiBi(HEADS).prepare(Positions.arange(1, 16)).tables

@@ -49,7 +49,7 @@ tests: $(VENV)/.dev
 
 # The wings: every file of tests belongs to one of them.
 WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks documents \
-                 every_entry exported_tables fast_path fast_paths_refuse few_tokens kept_solution masked_blocks measures \
+                 every_entry exported_tables fast_path fast_paths_refuse few_pairs few_tokens few_vectors kept_solution masked_blocks measures \
                  model_positions names nonsense one_query reach reference_blocks request_lengths same_rows sampling sliding typing))
 WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
                  kernels read triton_rotation))

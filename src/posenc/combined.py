@@ -99,7 +99,9 @@ class Stack(PositionalEncoding):
         terms = [distance_terms(part) for part in self]
         if None in terms or not any(terms):
             return None
-        return Distances(tuple(term for of_part in terms for term in of_part or ()))
+        biased = [one for one in own if isinstance(one, Distances)]
+        few = biased[0].few if len(biased) == 1 else None  # several are summed in fp64
+        return Distances(tuple(term for one in biased for term in one.terms), few)
 
     @property
     def finish(self) -> Callable[[Scores], Tensor]:

@@ -24,12 +24,14 @@ from posenc.structure import Distances, Scores, usual_scale
 from posenc.support import checks
 from posenc.support.checked import check_arguments, checked, explained
 from posenc.support.identity import Configuration, Identity, described
-from posenc.support.precision import ExactParameters
+from posenc.support.precision import ExactParameters, working_dtype
 from posenc.support.seams import (
     SIDES,
+    carried_by_few,
     check_coords,
     check_embeddings,
     checked_heads,
+    distances_of_few,
     into,
     is_plain,
     one_per_head,
@@ -242,7 +244,23 @@ class DistanceBias(PositionalEncoding):
         """The bias of every head where the query is `delta` positions after the key."""
 
     def structure(self) -> Structure | None:
-        return Distances((self,))
+        return Distances((self,), self._of_few)
+
+    def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, ...]:
+        """Of few tokens the bias of every pair, [b, t, h, n]; nothing if parameters or buffers, which change, say it."""
+        back = distances_of_few(at)
+        if back is None or any(True for tensors in (self.parameters(), self.buffers()) for _ in tensors):
+            return ()
+        n = len(back)
+        vector = self.at_distance(torch.arange(n - 1, -n, -1)).to(dtype)
+        return (vector[:, n - 1 - back].transpose(0, 1).expand(at.batch, -1, -1, -1),)
+
+    def _of_few(self, q: Float[Tensor, "b h i d"], at: Positions) -> Float[Tensor, "#b h i j"] | None:
+        """What `Distances.few` says."""
+        bias = carried_by_few(self, at)
+        if bias is None or bias.shape[2] != q.shape[1] or bias.dtype != working_dtype(q.dtype):
+            return None
+        return bias.transpose(1, 2)
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
         """With consecutive positions on both sides b[i-j] is a vector, not a matrix: queries + keys - 1 entries."""

@@ -420,7 +420,7 @@ class Positions:
     def cat(parts: Sequence[Positions]) -> Positions:
         """Tokens one after the other along t, as a growing key-value cache holds them.
 
-        Tables and states are kept where all parts have them in one dtype; tables are otherwise computed again.
+        Tables and states are kept where all parts have them in one dtype and size; tables are otherwise computed again.
         Parts that are consecutive stay so where each is seen to begin where the one before ends: in eager code on the CPU.
         """
         if not parts:
@@ -566,16 +566,20 @@ def _each(tables: Mapping[str, tuple[Tensor, ...]], change: Callable[[Tensor], T
 
 
 def _joined(parts: Sequence[Mapping[str, tuple[Tensor, ...]]]) -> dict[str, tuple[Tensor, ...]]:
-    """Along t, of the owners that every part has in one dtype."""
+    """Along t, of the owners that every part has in one dtype and, apart from t, one shape."""
     owners = (
         owner
         for owner, first in parts[0].items()
-        if all(owner in part and part[owner][0].dtype == first[0].dtype for part in parts)
+        if all(owner in part and _alike(part[owner][0], first[0]) for part in parts)
     )
     return {
         owner: tuple(torch.cat(table, dim=1) for table in zip(*(part[owner] for part in parts), strict=True))
         for owner in owners
     }
+
+
+def _alike(one: Tensor, other: Tensor) -> bool:
+    return one.dtype == other.dtype and one.shape[2:] == other.shape[2:]
 
 
 def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:

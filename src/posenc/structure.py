@@ -149,9 +149,14 @@ class Rotation(NamedTuple):
 
 
 class Distances(NamedTuple):
-    """`bias` is the sum of these biases of the distance alone."""
+    """`bias` is the sum of these biases of the distance alone.
+
+    few   of queries and few consecutive tokens, the bias of every pair, [#b, h, i, j], from the tables that `prepare` left
+          with them; None where they carry none
+    """
 
     terms: tuple[DistanceBias, ...]
+    few: Callable[[Tensor, Positions], Tensor | None] | None = None
 
 
 class Vectors(NamedTuple):
@@ -274,10 +279,18 @@ def turned_sides(encoding: PositionalEncoding) -> frozenset[Side]:
 
 
 def rotated(
-    encoding: PositionalEncoding, q: Float[Tensor, "b h i d"], k: Float[Tensor, "b g j d"], at_q: Positions, at_k: Positions
+    encoding: PositionalEncoding,
+    q: Float[Tensor, "b h i d"],
+    k: Float[Tensor, "b g j d"],
+    at_q: Positions,
+    at_k: Positions,
+    rotation: Rotation | None = None,
 ) -> tuple[Float[Tensor, "b h i d"], Float[Tensor, "b g j d"]]:
-    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each."""
-    rotation = declared_rotation(encoding)
+    """Queries and keys turned: both at once where the encoding's structure says how, else `rotate` for each.
+
+    rotation   its `declared_rotation`, of a caller that has asked for it
+    """
+    rotation = rotation or declared_rotation(encoding)
     if rotation is not None and rotation.both is not None:
         return rotation.both(q, k, at_q, at_k)
     return encoding.rotate(q, at_q, "query"), encoding.rotate(k, at_k, "key")

@@ -14,10 +14,10 @@ from posenc.attention.flex_functions import mask_mod as mask_mod
 from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.plan import attended
-from posenc.combined import check_heads, check_one_layer
-from posenc.encoding import PositionalEncoding
+from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
+from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
-from posenc.structure import Blocks, Regions, addend_of, rotated, turned_sides
+from posenc.structure import EVERY_SIDE, Blocks, Regions, addend_of, declared_rotation, rotated, turned_sides
 from posenc.support.checked import explained
 from posenc.support.checks import shown
 from posenc.support.identity import label
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
+NO_SIDE: frozenset[Side] = frozenset()
 NONE_GIVEN = (None, None, None, None, None, None, 0.0, False)  # the options in the order of Options
 
 
@@ -112,8 +113,11 @@ def attend(
     at_k = at_q if at_k is None else at_k
     _check(q, k, v, encoding, at_q, at_k, causal)
     with full_precision(q):
-        if turned := turned_sides(encoding):
-            q, k = rotated(encoding, q, k, at_q, at_k)
+        turned = NO_SIDE
+        if "rotate" in encoding.seams:
+            rotation = declared_rotation(encoding)
+            turned = EVERY_SIDE if rotation is None else rotation.sides
+            q, k = rotated(encoding, q, k, at_q, at_k, rotation)
             if "value" in turned:
                 v = encoding.rotate(v, at_k, "value")
         options = _options(encoding, q, k, mask, scale, window, chunk, softcap, sinks, dropout, return_lse)
@@ -225,14 +229,16 @@ def _check(
         raise TypeError(f"encoding: expected a PositionalEncoding such as posenc.create('rope', …), got {encoding!r}")
     if causal is not True and causal is not False:
         raise TypeError(f"causal: expected True or False, got {shown(causal)}")
-    for name, tensor in (("q", q), ("k", k), ("v", v)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-        if tensor.ndim != 4:
-            raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(tensor.shape)}")
-        if tensor.dtype != q.dtype or not tensor.is_floating_point():
-            raise TypeError(f"{name}: expected one floating dtype for q, k and v, got {tensor.dtype} beside {q.dtype}")
-    of_q, of_k, of_v = q.shape, k.shape, v.shape
+    if not isinstance(q, Tensor) or not isinstance(k, Tensor) or not isinstance(v, Tensor):
+        name, other = next((name, x) for name, x in (("q", q), ("k", k), ("v", v)) if not isinstance(x, Tensor))
+        raise TypeError(f"{name}: expected a tensor, got {type(other).__name__}")
+    of_q, of_k, of_v, dtype = q.shape, k.shape, v.shape, q.dtype
+    if not len(of_q) == len(of_k) == len(of_v) == 4:
+        name, shape = next((name, x) for name, x in (("q", of_q), ("k", of_k), ("v", of_v)) if len(x) != 4)
+        raise ValueError(f"{name}: expected [batch, heads, tokens, channels], got {list(shape)}")
+    if k.dtype != dtype or v.dtype != dtype or not q.is_floating_point():
+        name, other = ("k", k) if k.dtype != dtype else ("v", v) if v.dtype != dtype else ("q", q)
+        raise TypeError(f"{name}: expected one floating dtype for q, k and v, got {other.dtype} beside {dtype}")
     if of_k[:3] != of_v[:3] or of_k[0] != of_q[0] or of_k[3] != of_q[3]:
         raise ValueError(
             f"q, k, v: expected [b, h, i, d], [b, g, j, d], [b, g, j, dv], got {list(of_q)}, {list(of_k)}, {list(of_v)}"
@@ -241,7 +247,8 @@ def _check(
         raise ValueError(f"q, k: expected at least one channel, got {list(of_q)}")
     if not of_k[1] or of_q[1] % of_k[1]:
         raise ValueError(f"q, k: {of_q[1]} query heads cannot be shared evenly by {of_k[1]} key heads")
-    check_heads(encoding, of_q[1])
+    if encoding.configuration.get("n_heads", of_q[1]) != of_q[1] or isinstance(encoding, (Stack, PerLayer)):
+        check_heads(encoding, of_q[1])
     _check_positions("at_q", at_q, q, of_q)
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)

@@ -46,6 +46,8 @@ def backend_of(call: Call, impl: str = "auto") -> ModuleType:
     Raises ValueError for an unknown name, and for a backend asked for by name that cannot serve the call.
     """
     if impl == "auto":
+        if call.options is PLAIN and not call.encoding.seams & BY_STRUCTURE:
+            return BACKENDS["sdpa"]  # the first of OTHERS serves every such call
         for name in candidates(call.q.device.type, call.encoding):
             backend = BACKENDS[name]
             if not reason(backend, call) and not (name == "blocks" and _few(call)):

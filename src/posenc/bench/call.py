@@ -52,7 +52,8 @@ def ours(case: Case, method: str, device: str) -> Made:
     from posenc.attention import attend
 
     inputs = Inputs(replace(case, name=method), device)
-    (q, k, v), (encoding, at) = inputs.qkv, inputs.posenc()
+    with torch.no_grad():  # as the call, so that few tokens carry no table of a rotation
+        (q, k, v), (encoding, at) = inputs.qkv, inputs.posenc()
     return made(torch.no_grad()(lambda: [attend(q, k, v, encoding, at)]))
 
 

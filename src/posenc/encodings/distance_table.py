@@ -14,17 +14,16 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias
+from posenc.encodings.bases.bias_table import BiasTable
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Float, Int
+    from posenc.support.shapes import Int
 
 
-class DistanceTable(DistanceBias):
+class DistanceTable(BiasTable):
     """b[clipped distance], learned.
 
     n_heads       query heads
@@ -43,18 +42,11 @@ class DistanceTable(DistanceBias):
         self.table = nn.Parameter(torch.empty(self.max_distance + 1 + self.right, n_heads))
         nn.init.normal_(self.table, std=0.02)
 
-    def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        check_distances(delta)
+    def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
         if delta.dtype not in INTEGERS:
             raise TypeError(f"DistanceTable: needs integer positions, got {delta.dtype} as delta")
-        # int64, since small integers overflow, and torch takes uint8 for a mask
-        return self.table.T[:, (-delta.long()).clamp(-self.max_distance, self.right) + self.max_distance]
-
-    @torch.no_grad()
-    def heads(self, start: int, stop: int) -> DistanceTable:
-        part = DistanceTable(**{**self.configuration, "n_heads": stop - start}).to(self.table)
-        part.table.copy_(self.table[:, start:stop])
-        return part
+        # int64, since small integers overflow
+        return (-delta.long()).clamp(-self.max_distance, self.right) + self.max_distance
 
 
 ENTRY = Entry(

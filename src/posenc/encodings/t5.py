@@ -18,19 +18,18 @@ import torch
 from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
-from posenc.encoding import DistanceBias
+from posenc.encodings.bases.bias_table import BiasTable
 from posenc.kernels.fast_path import constant
 from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked
-from posenc.support.seams import check_distances
 from posenc.support.tensor_checks import INTEGERS
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Float, Int, Num
+    from posenc.support.shapes import Int, Num
 
 
-class T5(DistanceBias):
+class T5(BiasTable):
     """b[bucket(distance)], learned.
 
     n_heads        query heads
@@ -72,18 +71,11 @@ class T5(DistanceBias):
         """The bucket of i - j = `delta`, by comparisons of integers only."""
         return self.buckets(delta)
 
-    def at_distance(self, delta: Int[Tensor, "n"]) -> Float[Tensor, "h n"]:
-        check_distances(delta)
-        return self.table.T.index_select(1, self.buckets(delta))
+    def row(self, delta: Int[Tensor, "*s"]) -> Int[Tensor, "*s"]:
+        return self.buckets(delta)
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) if self.scale is None else self.scale
-
-    @torch.no_grad()
-    def heads(self, start: int, stop: int) -> T5:
-        part = T5(**{**self.configuration, "n_heads": stop - start}).to(self.table)
-        part.table.copy_(self.table[:, start:stop])
-        return part
 
 
 class Buckets(NamedTuple):

@@ -17,6 +17,16 @@
 #define OF_512_BITS(features) __attribute__((target(features ",prefer-vector-width=512")))
 #endif
 
+// A function compiled with fused multiply-adds, and a block of it: the other kernels are compiled without. Two compilers, two words
+// for the exception.
+#if defined(__clang__)
+#define FUSED
+#define FUSED_HERE _Pragma("clang fp contract(fast)")
+#else
+#define FUSED __attribute__((optimize("fp-contract=fast")))
+#define FUSED_HERE
+#endif
+
 namespace posenc {
 
 enum Instructions { PORTABLE, AVX2, AVX512, AVX512_BF16 };

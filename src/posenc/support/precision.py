@@ -16,6 +16,9 @@ STORED_ELSEWHERE = (
 """Tables and indices that other programs keep in checkpoints. Here they are computed from the configuration."""
 
 
+NOTHING = contextlib.nullcontext()
+
+
 def working_dtype(dtype: torch.dtype) -> torch.dtype:
     """The dtype to compute in: float64 for float64, float32 for everything else."""
     if type(dtype) is not torch.dtype:
@@ -32,7 +35,7 @@ def full_precision(tensor: Tensor) -> contextlib.AbstractContextManager[Any]:
     """Autocast off: positions are computed in float32 or float64 whatever the caller has switched on."""
     kind = tensor.device.type
     if kind == "meta" or not torch.is_autocast_enabled(kind):  # meta: nothing is computed, autocast does not know it
-        return contextlib.nullcontext()  # autocast would cost 4 µs for each decoded token
+        return NOTHING  # autocast would cost 4 µs for each decoded token
     return torch.autocast(device_type=kind, enabled=False)
 
 

@@ -22,11 +22,12 @@ from posenc.support.tensor_checks import INTEGERS, readable
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
     from posenc.positions import Positions
-    from posenc.support.shapes import Float, Num
+    from posenc.support.shapes import Float, Int, Num
 
 Side = Literal["query", "key", "value", "output"]
 SIDES = get_args(Side)
 Heads = TypeVar("Heads", bound=Callable[..., Any])
+FEW = 64  # tokens of a row up to which `prepare` may make a number for every pair of them
 
 
 def check_coords(encoding: PositionalEncoding, at: Positions, *, integers: bool = False) -> None:
@@ -185,6 +186,35 @@ def tables_at(encoding: PositionalEncoding, at: Positions, dtype: torch.dtype) -
     if not torch.compiler.is_compiling() and tables[0].is_inference() and torch.is_grad_enabled():
         return tuple(table.clone() for table in tables)  # prepared in inference mode: autograd cannot save those
     return tables
+
+
+def distances_of_few(at: Positions) -> Int[Tensor, "t t"] | None:
+    """query - key of every pair of a few tokens at 0, 1, 2, … in every row; None for other tokens, in a graph, and where
+    gradients are recorded: the tables of positions that go into a graph do not depend on where their tokens are.
+
+    A table [b, t, …, n] made of it has a row for each token: what it has to do with the keys at 0 … n - 1. So the row stays
+    right where tokens are cut or joined, and n consecutive tokens that carry n such columns are those at 0 … n - 1.
+    """
+    coords = at.coords
+    if at.consecutive_in != "row" or torch.is_grad_enabled() or not readable(coords):  # first: no graph depends on a length
+        return None
+    few = coords.ndim == 2 and coords.dtype == torch.int64 and 1 < coords.shape[1] <= FEW and coords.shape[0] > 0
+    if not few or bool(coords[:, 0].any()):
+        return None
+    own = torch.arange(coords.shape[1])
+    return own[:, None] - own
+
+
+def carried_by_few(encoding: PositionalEncoding, at: Positions) -> Tensor | None:
+    """The table of `distances_of_few` that these consecutive tokens carry, [b, t, …, t]; None if they carry none."""
+    tables = at.tables.get(encoding.identity)
+    if tables is None:
+        return None
+    (table,) = tables
+    size = table.shape
+    if size[1] != at.coords.shape[1] or size[-1] != size[1] or (table.is_inference() and torch.is_grad_enabled()):
+        return None
+    return table
 
 
 def for_heads(

@@ -58,10 +58,10 @@ class ClippedVectors(PositionalEncoding):
         """The tables as they are: their first and last rows count for all that is further away, or a row of zeros does."""
         check_width(self, "d_head", q.shape[-1], self.d_head, "q")
         beyond = 1 if self.outside == "zero" else 0
-        keys, values = (
-            table if table is None else F.pad(table, (0, 0, beyond, beyond))[None, None] for table in self._tables(q)
-        )
-        assert keys is not None
+        keys, values = self._tables(q)
+        if beyond:
+            keys, values = F.pad(keys, (0, 0, 1, 1)), None if values is None else F.pad(values, (0, 0, 1, 1))
+        keys, values = keys[None, None], None if values is None else values[None, None]
         return Relative(q, q, keys, values, torch.full_like(first[:1], -self.max_distance - beyond))
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:

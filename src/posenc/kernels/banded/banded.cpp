@@ -19,15 +19,6 @@
 #include "processor.h"
 #include "threads.h"
 
-// The other kernels are compiled without fused multiply-adds: two compilers, two words for the exception.
-#if defined(__clang__)
-#define FUSED
-#define FUSED_HERE _Pragma("clang fp contract(fast)")
-#else
-#define FUSED __attribute__((optimize("fp-contract=fast")))
-#define FUSED_HERE
-#endif
-
 namespace posenc {
 
 // The layout that __init__.py packs.

@@ -43,7 +43,8 @@ def both_turned(
     q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, cos_k: Tensor, sin_k: Tensor, *options: Any
 ) -> tuple[Tensor, Tensor]:
     """`turned` for queries and keys: one call of the kernel, and one node for both gradients."""
-    if not plain_on_cpu(q, k, cos, sin, cos_k, sin_k) or wants_gradient(cos, sin, cos_k, sin_k):
+    tables = (cos, sin) if cos_k is cos and sin_k is sin else (cos, sin, cos_k, sin_k)
+    if not plain_on_cpu(q, k, *tables) or wants_gradient(*tables):
         return turned(q, cos, sin, *options), turned(k, cos_k, sin_k, *options)
     if wants_gradient(q, k):
         return _Both.apply(q, k, cos, sin, cos_k, sin_k, *options)  # type: ignore[no-any-return]

@@ -6,9 +6,9 @@ Legend: b batch, h query heads, i query, j key, d channel.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
+from posenc.attention.backends.relative import few
 from posenc.attention.backends.relative.attention import relative_attention
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.call import Call
@@ -57,6 +57,8 @@ def attend(call: Call) -> Tensor:
     content, asked = given.content, call.scale
     if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
         content = content + query * (asked / own - 1)
+    if few.served(call, given):
+        return few.attended(call, given._replace(content=content), own)
     seen = -key_minus_query(at_q, at_k, "order") if call.causal else None
     tensors = content, k, v, given.position, given.keys
     row, tables = start - given.first, () if given.values is None else (given.values,)
@@ -68,9 +70,9 @@ def attend(call: Call) -> Tensor:
 
 def key_minus_query(at_q: Positions, at_k: Positions, name: str) -> Tensor:
     """key - query of the first of both, [b], or [1] where it is known to be one number for all rows."""
+    if at_q is at_k:
+        return at_q.order.new_zeros(1)
     query: Tensor = getattr(at_q, name)[:, 0].long()
     key: Tensor = getattr(at_k, name)[:, 0].long()
-    if at_q is at_k:
-        return torch.zeros_like(query[:1])
     same = query.stride(0) == 0 and key.stride(0) == 0  # arange() repeats one row
     return (key - query)[:1] if same else key - query

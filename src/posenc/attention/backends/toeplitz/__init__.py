@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention.backends.toeplitz import reach
-from posenc.attention.backends.toeplitz.attention import attend_small, is_small
+from posenc.attention.backends.toeplitz.attention import attend_few, attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
@@ -42,9 +42,10 @@ def refuses_call(call: Call) -> str | None:
         return "it is an operator of posenc, which a graph for other runtimes cannot contain"
     if q.device.type != "cpu":
         return f"it reads the bias through torch's kernel for the CPU, q is on {q.device.type}"
-    if not (q.shape[0] and at_q.length and at_k.length):
+    of_q, of_k = at_q.coords.shape, at_k.coords.shape
+    if not (q.shape[0] and of_q[1] and of_k[1]):
         return "there are no rows, no queries or no keys"
-    if at_q.coords.ndim != 2 or at_k.coords.ndim != 2:
+    if len(of_q) != 2 or len(of_k) != 2:
         return "tokens have several coordinates"
     if (at_q.consecutive_in == at_k.consecutive_in == "row") or (at_q is at_k and at_q.consecutive_in == "document"):
         return None
@@ -55,6 +56,9 @@ def attend(call: Call) -> Tensor:
     q, k, v, encoding, at_q, at_k, causal = call[:7]
     scale = call.scale
     if call.in_one_row() and at_q.coords.dtype == torch.int64 and is_small(q, k, v):
+        few = encoding.structure().few  # type: ignore[union-attr]
+        if few is not None and (bias := few(q, at_q)) is not None:
+            return attend_few(q, k, v, bias, scale, causal)
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)

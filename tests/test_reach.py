@@ -116,7 +116,7 @@ def test_a_row_does_not_depend_on_the_others():
 
 
 def test_rows_that_the_lab_has_stored_keep_their_path(monkeypatch):
-    """Up to 2048 tokens with heads of fewer than 64 channels, with gradients or without, and where attention is not causal."""
+    """Up to 2048 tokens with heads of fewer than 64 channels, with gradients or without; attention that is not causal."""
     taken, attended = [], reach.attended
 
     def spied(q, *rest):

@@ -31,7 +31,7 @@ _pack = struct.Struct("28qd").pack  # struct Banded
 def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
     """Whether `attended` can compute this: eager fp32 or bf16 on the CPU without gradients, with the C++ kernels.
 
-    It computes in fp32. torch's kernel multiplies bf16 several times faster where the processor has AMX, so bf16 is left to it there.
+    It computes in fp32. Where the processor has AMX, torch's kernel multiplies bf16 several times faster and keeps it.
     """
     if not plain_on_cpu(q, k, v) or exporting() or wants_gradient(q, k, v):  # first: the sizes in a graph are symbols
         return False

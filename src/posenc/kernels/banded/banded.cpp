@@ -124,7 +124,11 @@ ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t 
   for (int64_t r = 0; r < ROWS; ++r) {  // rows past the last one are the last one again
     const T* const q =
         (const T*)of.q + b * of.stride[0][0] + h * of.stride[0][1] + (first + std::min(r, real - 1)) * of.stride[0][2];
-    for (int64_t c = 0; c < width; c += COUNT) *(V*)(s.q + r * width + c) = read<COUNT>(q + c) * scale;
+    for (int64_t c = 0; c < width; c += COUNT) {
+      V& own = *(V*)(s.q + r * width + c);
+      read<COUNT>(q + c, own);
+      own *= scale;
+    }
   }
   constexpr int64_t PER = LANES / COUNT;
   int64_t j = from;

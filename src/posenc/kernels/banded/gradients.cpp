@@ -101,16 +101,13 @@ template <int COUNT>
 ALWAYS_INLINE void softmax_gradients(float* row, float* d_row, const float* bias, int64_t from, int64_t to, float sums,
                                      float inner) {
   using V = typename Of<COUNT>::Numbers;
-  using Integers = typename Of<COUNT>::Integers;
   for (int64_t j = from; j < to; j += COUNT) {
     const V more = *(const V*)(bias + j);
-    const Integers seen = ~(more < LOWEST);  // a bias of NaN is seen
     V probs = *(const V*)(row + j) + more - sums;
     exponentiate<COUNT>(probs, WEIGHTLESS);
-    probs = (V)((Integers)probs & seen);
-    const V d_logits = (V)((Integers)(probs * (*(const V*)(d_row + j) - inner)) & seen);
-    *(V*)(row + j) = probs;
-    *(V*)(d_row + j) = d_logits;
+    const V d_logits = probs * (*(const V*)(d_row + j) - inner);
+    *(V*)(row + j) = more < LOWEST ? V{} : probs;  // a bias of NaN is seen
+    *(V*)(d_row + j) = more < LOWEST ? V{} : d_logits;
   }
 }
 

@@ -56,13 +56,13 @@ ALWAYS_INLINE void swap_halves(typename Of<COUNT>::Numbers* rows) {
 
 // COUNT numbers in fp32. bfloat16 is the upper half of it.
 template <int COUNT>
-ALWAYS_INLINE typename Of<COUNT>::Numbers read(const float* x) {
-  return *(const typename Of<COUNT>::Numbers*)x;
+ALWAYS_INLINE void read(const float* from, typename Of<COUNT>::Numbers& x) {
+  x = *(const typename Of<COUNT>::Numbers*)from;
 }
 template <int COUNT>
-ALWAYS_INLINE typename Of<COUNT>::Numbers read(const uint16_t* x) {
+ALWAYS_INLINE void read(const uint16_t* from, typename Of<COUNT>::Numbers& x) {
   typedef uint16_t Halves __attribute__((vector_size(2 * COUNT), aligned(2), may_alias));
-  return (typename Of<COUNT>::Numbers)(__builtin_convertvector(*(const Halves*)x, typename Of<COUNT>::Integers) << 16);
+  x = (typename Of<COUNT>::Numbers)(__builtin_convertvector(*(const Halves*)from, typename Of<COUNT>::Integers) << 16);
 }
 
 // Rows in panels: panel p holds channel c of row 16p + lane at (p·width + c)·16 + lane. Rows past the last are zeros.
@@ -74,7 +74,10 @@ ALWAYS_INLINE void transpose(const T* rows, int64_t stride, int64_t count, int64
     const int64_t real = std::min<int64_t>(COUNT, count - first);
     for (int64_t c = 0; c < width; c += COUNT) {
       V some[COUNT];
-      for (int64_t r = 0; r < COUNT; ++r) some[r] = r < real ? read<COUNT>(rows + (first + r) * stride + c) : V{};
+      for (int64_t r = 0; r < COUNT; ++r) {
+        some[r] = V{};
+        if (r < real) read<COUNT>(rows + (first + r) * stride + c, some[r]);
+      }
       swap_halves<COUNT, 1>(some), swap_halves<COUNT, 2>(some);
       if constexpr (COUNT > 4) swap_halves<COUNT, 4>(some);
       if constexpr (COUNT > 8) swap_halves<COUNT, 8>(some);
@@ -88,7 +91,7 @@ template <int COUNT, class T>
 ALWAYS_INLINE void copy(const T* rows, int64_t stride, int64_t count, int64_t width, float* to) {
   for (int64_t r = 0; r < count; ++r)
     for (int64_t c = 0; c < width; c += COUNT)
-      *(typename Of<COUNT>::Numbers*)(to + r * width + c) = read<COUNT>(rows + r * stride + c);
+      read<COUNT>(rows + r * stride + c, *(typename Of<COUNT>::Numbers*)(to + r * width + c));
 }
 
 // Logits of ROWS queries and WIDE registers of keys.

@@ -21,8 +21,8 @@ from posenc.kernels.banded import gradients as banded_gradients
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
 
-WIDE = 64  # channels from which on a row is taken
-STORED = 2048  # longer rows with fewer channels too, and all in bf16: up to here the lab has stored results, which repeat bit for bit
+WIDE = 64  # channels from which on a row in fp32 is taken; in bf16 every row is
+STORED = 2048  # longer rows with fewer channels too: up to here the lab has stored results, which repeat bit for bit
 WEIGHTLESS = 82.0  # a logit as far below the largest has no weight in our kernel: e^-80 and less is 0
 
 

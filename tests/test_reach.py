@@ -9,6 +9,7 @@ import torch
 
 from posenc import Positions, attend, attend_rotated, create
 from posenc.attention.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels import banded
 
 pytestmark = pytest.mark.skipif(banded._kernel() is None, reason="without C++ kernels, torch's kernel takes such rows")
@@ -81,6 +82,20 @@ def test_bf16_is_the_reference_rounded_once(name, options):
     found = attend(q, k, v, encoding, at, **options)
     assert found.dtype == torch.bfloat16
     torch.testing.assert_close(found.double(), exact, rtol=2**-8, atol=1e-5)
+
+
+def test_the_gradient_of_the_sums_is_that_of_the_formula():
+    q, k, v = (x.requires_grad_() for x in inputs(1, 2, 1, 300, 64))
+    vector = torch.randn(2, 1, 599, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    given, ahead = (q, k, v, vector), torch.zeros(1, dtype=torch.int64)
+
+    def gradients(attend, tensors):
+        out, sums = attend(*tensors, ahead, None, 0.125, True)
+        return torch.autograd.grad(out.sum() + (sums * torch.arange(300)).sum(), tensors)
+
+    exact = gradients(in_torch, [in_double(x) for x in given])
+    for mine, true in zip(gradients(torch.ops.posenc.toeplitz_attention, given), exact, strict=True):
+        torch.testing.assert_close(mine.double(), true, rtol=0, atol=2e-6 * max(1.0, true.abs().max().item()))
 
 
 @torch.no_grad()

@@ -7,6 +7,8 @@ a pair is vector[i' + j]: a strided view in which every row starts one entry lat
 handed to the fused CPU kernel by blocks of queries. Keys after a block are left out. Extra memory is that of a block of
 queries, never queries times keys.
 
+Causal self-attention in fp32 with wide heads, or in bf16, is a kernel of our own, with its gradients: reach.py.
+
 The PyTorch operator is in torch_operator.py, the same in plain torch in plain.py.
 
 Backward with fixed biases asks the fused kernel by blocks of keys: their gradients are then whole, and only those of the

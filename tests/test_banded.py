@@ -12,6 +12,7 @@ import torch
 from posenc import Positions, attend, create, kernels
 from posenc.attention import windows
 from posenc.kernels import banded
+from posenc.kernels.banded.gradients import gradients
 
 pytestmark = pytest.mark.skipif(banded._kernel() is None, reason="without C++ kernels, torch's kernel computes windows")
 
@@ -68,6 +69,35 @@ def test_every_row_and_head_has_its_own_reach():
         own = (x[row, at][None, None] for x, at in ((q, head), (k, group), (v, group)))
         true = exact(*own, left, 0.1, bias[head : head + 1, : left + 1])
         torch.testing.assert_close(out[row, head][None, None].double(), true, rtol=0, atol=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("length", "width", "heads", "key_heads", "reaches"),
+    [
+        (1, 16, 1, 1, [0]),
+        (13, 16, 2, 1, [12, 0]),  # one block of queries, which is not full
+        (300, 80, 4, 2, [299, 299, 17, 60]),  # two chunks of 192 keys; channels that are no multiple of 64
+        (200, 256, 2, 1, [5, 150]),  # chunks of 64 keys, which queries of several chunks see
+    ],
+)
+def test_gradients_are_those_of_the_formula(length, width, heads, key_heads, reaches):
+    q, k, v = inputs(2, heads, key_heads, length, width)
+    source = torch.Generator().manual_seed(1)
+    grad, bias = (torch.randn(*shape, generator=source) for shape in ((2, heads, length, width), (heads, length)))
+    reach = torch.tensor([reaches, reaches[::-1]])
+    back = torch.arange(length)[:, None] - torch.arange(length)
+    unseen = (back < 0) | (back > reach[..., None, None])
+    exactly = [x.double().requires_grad_() for x in (q, k, v, bias)]
+    wide_k, wide_v = (x.repeat_interleave(heads // key_heads, dim=1) for x in exactly[1:3])
+    scale = width**-0.5
+    logits = exactly[0] @ wide_k.mT * scale + exactly[3][:, back.clamp(min=0)]
+    logits = logits.masked_fill(unseen, -torch.inf)
+    out, sums = logits.softmax(-1) @ wide_v, logits.logsumexp(-1)
+    true = torch.autograd.grad(out, exactly, grad.double())
+    inner = (grad * out).sum(-1)
+    found = gradients(grad, q, k, v, bias, sums.detach().float(), inner.detach().float(), scale, reach, learned=True)
+    for one, exact_one in zip(found, true, strict=True):
+        torch.testing.assert_close(one.double(), exact_one, rtol=0, atol=3e-6 * max(1.0, exact_one.abs().max().item()))
 
 
 def test_a_later_chunk_may_hold_all_the_weight_or_none():
@@ -156,10 +186,13 @@ def test_neither_batch_nor_threads_nor_layout_change_a_bit():
 BITS = """
 import torch
 from posenc.kernels import banded
+from posenc.kernels.banded.gradients import gradients
 q, k, v = torch.randn(3, 1, 1, 150, 48, generator=torch.Generator().manual_seed(0))
 out = torch.empty_like(q)
 banded.attended(q, k, v, torch.linspace(0, -1, 41)[None], 0.2, 40, out)
-print(hash(out.numpy().tobytes()))
+sums, reach = torch.full((1, 1, 150), 3.0), torch.tensor([[40]])
+found = gradients(v, q, k, v, torch.linspace(0, -1, 41)[None], sums, out[..., 0], 0.2, reach, learned=True)
+print([hash(x.contiguous().numpy().tobytes()) for x in (out, *found)])
 """
 
 

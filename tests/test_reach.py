@@ -7,8 +7,9 @@ import math
 import pytest
 import torch
 
-from posenc import Positions, attend, create
+from posenc import Positions, attend, attend_rotated, create
 from posenc.attention.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels import banded
 
 pytestmark = pytest.mark.skipif(banded._kernel() is None, reason="without C++ kernels, torch's kernel takes such rows")
@@ -51,8 +52,10 @@ def test_the_farthest_distance_counts_where_a_bias_rises_again():
     bias = fallen(2, 700) * 100
     bias[1, 500] = 0.0
     assert reach.reach_of(q, k, v, bias, 0.125)[0, 1] == 500
-    found, true = reach.attended(q, k, v, bias, 0.125), weights(q, k, bias, 0.125) @ v.double()
-    torch.testing.assert_close(found.double(), true, rtol=0, atol=2e-6)
+    (found, sums), true = reach.attended(q, k, v, bias, 0.125), weights(q, k, bias, 0.125)
+    torch.testing.assert_close(found.double(), true @ v.double(), rtol=0, atol=2e-6)
+    own = (q * k).double().sum(-1) * 0.125 + bias[:, :1]  # the logit of a query's own key
+    torch.testing.assert_close(sums.double(), own - true.diagonal(dim1=2, dim2=3).log(), rtol=0, atol=2e-5)
 
 
 @pytest.mark.parametrize("name", ["alibi", "kerple", "t5"])
@@ -65,6 +68,34 @@ def test_attention_is_that_of_the_reference(name, heads, key_heads, width):
     exact = attend(q.double(), k.double(), v.double(), encoding, at, impl="reference")
     error, plain = ((attend(q, k, v, encoding, at, impl=impl) - exact).abs().max() for impl in ("auto", "sdpa"))
     assert error <= 2 * plain + 2**-21  # logits of up to 100 round to 2^-18
+
+
+@pytest.mark.skipif(not banded._multiplies_bf16_best(), reason="torch's kernel takes bf16 here")
+@pytest.mark.parametrize(("name", "options"), [("alibi", {}), ("t5", {}), ("rope", {"window": (70, 0)})])
+@torch.no_grad()
+def test_bf16_is_the_reference_rounded_once(name, options):
+    """Products, softmax and sums are fp32: the result is the exact one of these queries, keys and values, rounded."""
+    q, k, v = (x.bfloat16() for x in inputs(2, 4, 2, 600, 64))
+    encoding, at = create(name, n_heads=4, d_head=64), Positions.arange(2, 600)
+    turned = [encoding.rotate(x, at, side).double() for x, side in ((q, "query"), (k, "key"))]
+    exact = attend_rotated(*turned, v.double(), encoding, at, at, **options, impl="reference")
+    found = attend(q, k, v, encoding, at, **options)
+    assert found.dtype == torch.bfloat16
+    torch.testing.assert_close(found.double(), exact, rtol=2**-8, atol=1e-5)
+
+
+def test_the_gradient_of_the_sums_is_that_of_the_formula():
+    q, k, v = (x.requires_grad_() for x in inputs(1, 2, 1, 300, 64))
+    vector = torch.randn(2, 1, 599, generator=torch.Generator().manual_seed(3)).requires_grad_()
+    given, ahead = (q, k, v, vector), torch.zeros(1, dtype=torch.int64)
+
+    def gradients(attend, tensors):
+        out, sums = attend(*tensors, ahead, None, 0.125, True)
+        return torch.autograd.grad(out.sum() + (sums * torch.arange(300)).sum(), tensors)
+
+    exact = gradients(in_torch, [in_double(x) for x in given])
+    for mine, true in zip(gradients(torch.ops.posenc.toeplitz_attention, given), exact, strict=True):
+        torch.testing.assert_close(mine.double(), true, rtol=0, atol=2e-6 * max(1.0, true.abs().max().item()))
 
 
 @torch.no_grad()
@@ -100,21 +131,49 @@ def test_a_row_does_not_depend_on_the_others():
 
 
 def test_rows_that_the_lab_has_stored_keep_their_path(monkeypatch):
-    """Up to 2048 tokens with heads of fewer than 64 channels; with gradients too, and where attention is not causal."""
-    taken = []
-    monkeypatch.setattr(reach, "attended", lambda q, k, v, *rest: taken.append((q.shape[2], q.shape[3])) or v)
+    """Up to 2048 tokens with heads of fewer than 64 channels, with gradients or without; attention that is not causal."""
+    taken, attended = [], reach.attended
 
-    def ask(length, width, **options):
+    def spied(q, *rest):
+        taken.append((q.shape[2], q.shape[3]))
+        return attended(q, *rest)
+
+    monkeypatch.setattr(reach, "attended", spied)
+
+    def ask(length, width, name="alibi", gradient=False, **options):
         q, k, v = inputs(1, 1, 1, length, width)
-        attend(q, k, v, create("alibi", n_heads=1), Positions.arange(1, length), **options)
+        attend(q.requires_grad_(gradient), k, v, create(name, n_heads=1), Positions.arange(1, length), **options)
 
-    ask(2048, 32)
+    for name in ("alibi", "t5"):  # T5's table wants a gradient
+        ask(2048, 32, name)
+        ask(2048, 32, name, gradient=True)
     ask(300, 64, causal=False)
     ask(300, 64, window=(5, 0))
-    q, k, v = inputs(1, 1, 1, 300, 64)
-    attend(q.requires_grad_(), k, v, create("alibi", n_heads=1), Positions.arange(1, 300))
-    attend(q.detach(), k, v, create("t5", n_heads=1), Positions.arange(1, 300))  # its table wants a gradient
     assert taken == []
     ask(2049, 32)
     ask(300, 64)
-    assert taken == [(2049, 32), (300, 64)]
+    ask(300, 64, gradient=True)
+    ask(300, 64, "t5")
+    assert taken == [(2049, 32), (300, 64), (300, 64), (300, 64)]
+
+
+def in_double(x):
+    return x.detach().double().requires_grad_(x.requires_grad)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", ["alibi", "t5"])
+def test_gradients_are_those_of_the_reference(name, dtype):
+    source = torch.Generator().manual_seed(3)
+    encoding, at = create(name, n_heads=4), Positions.arange(2, 600)
+    given = [x.to(dtype).requires_grad_() for x in inputs(2, 4, 2, 600, 64)]
+    grad = torch.randn(2, 4, 600, 64, generator=source).to(dtype)
+
+    def gradients(tensors, impl):
+        out = attend(*tensors, encoding, at, impl=impl)
+        return torch.autograd.grad(out, [*tensors, *encoding.parameters()], grad.to(out.dtype))
+
+    exact = gradients([in_double(x) for x in given], "reference")
+    for mine, plain, true in zip(gradients(given, "auto"), gradients(given, "reference"), exact, strict=True):
+        error, usual = ((x.double() - true).abs().max() for x in (mine, plain))
+        assert error <= 2 * usual + torch.finfo(dtype).eps / 2 * true.abs().max()

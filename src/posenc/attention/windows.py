@@ -6,7 +6,7 @@
     queries 4 … 5        . ■ ■ ■ ■ ■ . .                  with the length.
 
 Packed documents and padded rows are computed document by document: each is a text of its own, without a mask.
-In fp32 on the CPU without gradients, causal windows and documents are a kernel of our own.
+In fp32 and bf16 on the CPU without gradients, causal windows and documents are a kernel of our own.
 
 Which keys a block may see is known where rows are consecutive (`consecutive_in="row"`) and either both sides are the same
 positions or their first orders can be read: in eager code on the CPU. Elsewhere one call serves all keys under a mask.
@@ -102,7 +102,7 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
 
 def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, reach: int) -> Tensor:
     q, k, v, scale = call.q, call.k, call.v, call.scale
-    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
+    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3], dtype=torch.float32).transpose(1, 2)
     for number, runs in enumerate(rows):
         row, begin = slice(number, number + 1) if len(rows) > 1 else slice(None), 0
         for document, size in runs:
@@ -112,7 +112,7 @@ def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, 
                 out[own] = 0
             else:
                 banded.attended(q[own], k[own], v[own], bias, scale, min(reach, size - 1), out[own])
-    return out
+    return out.to(q.dtype)
 
 
 def _runs_of_rows(at: Positions) -> list[list[tuple[int, int]]] | None:

@@ -10,10 +10,12 @@
 // Multiply-adds are fused.
 // Legend: b batch, h query heads, g key heads, t tokens, d channels. Strides count elements; channels are adjacent.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <memory>
 
+#include "banded/panels.h"
 #include "exported.h"
 #include "lanes.h"
 #include "processor.h"
@@ -23,16 +25,16 @@ namespace posenc {
 
 // The layout that __init__.py packs.
 struct Banded {
-  const float *q, *k, *v;
+  const void *q, *k, *v;  // float, or bfloat16
   const float* bias;     // [h or 1, left + 1] by distance, or null
   const int64_t* reach;  // [b, h], at most left each, or null
-  float* out;
+  float *out, *sums;     // sums [b, t, h]: logarithms of sums of exponentials; or null
   int64_t batch, heads, key_heads, length, width, left;  // width: a multiple of 16
   int64_t stride[4][3];                                  // of q, k, v, out along b, h, t
-  int64_t bias_stride, threads;
+  int64_t bias_stride, threads, bfloat16;
   double scale;
 };
-static_assert(sizeof(Banded) == 27 * 8, "__init__.py packs 26 integers and a real");
+static_assert(sizeof(Banded) == 29 * 8, "__init__.py packs 28 integers and a real");
 
 namespace {
 
@@ -62,96 +64,6 @@ struct Scratch {
     bias = logits + rows * pitch;
   }
 };
-
-// Registers V hold COUNT numbers; a panel's 16 lanes are LANES / COUNT of them.
-
-// Swaps lanes of one half with those of the other between rows that stand as far apart; after halves of 1, 2, 4, … the rows are
-// the columns.
-template <int COUNT, int HALF>
-ALWAYS_INLINE void swap_halves(typename Of<COUNT>::Numbers* rows) {
-  using V = typename Of<COUNT>::Numbers;
-#define FOUR(lane, from) lane(from), lane(from + 1), lane(from + 2), lane(from + 3)
-#define EIGHT(lane, from) FOUR(lane, from), FOUR(lane, from + 4)
-#define ABOVE(l) (((l)&HALF) ? COUNT + (l)-HALF : (l))
-#define BELOW(l) (((l)&HALF) ? COUNT + (l) : (l) + HALF)
-#if defined(__clang__)
-#define TAKE(...) __builtin_shufflevector(above, below, __VA_ARGS__)
-#else
-#define TAKE(...) __builtin_shuffle(above, below, typename Of<COUNT>::Integers{__VA_ARGS__})
-#endif
-  for (int r = 0; r < COUNT; ++r) {
-    if (r & HALF) continue;
-    const V above = rows[r], below = rows[r + HALF];
-    if constexpr (COUNT == 16) {
-      rows[r] = TAKE(EIGHT(ABOVE, 0), EIGHT(ABOVE, 8));
-      rows[r + HALF] = TAKE(EIGHT(BELOW, 0), EIGHT(BELOW, 8));
-    } else if constexpr (COUNT == 8) {
-      rows[r] = TAKE(EIGHT(ABOVE, 0));
-      rows[r + HALF] = TAKE(EIGHT(BELOW, 0));
-    } else {
-      rows[r] = TAKE(FOUR(ABOVE, 0));
-      rows[r + HALF] = TAKE(FOUR(BELOW, 0));
-    }
-  }
-#undef TAKE
-#undef BELOW
-#undef ABOVE
-#undef EIGHT
-#undef FOUR
-}
-
-// Keys in panels: panel p holds channel c of key 16p + lane at (p·width + c)·16 + lane. Values one after the other.
-template <int COUNT>
-ALWAYS_INLINE void pack(const Banded& of, const Scratch& s, int64_t b, int64_t g, int64_t begin, int64_t end) {
-  using V = typename Of<COUNT>::Numbers;
-  const int64_t count = end - begin;
-  const float* const keys = of.k + b * of.stride[1][0] + g * of.stride[1][1] + begin * of.stride[1][2];
-  const float* const values = of.v + b * of.stride[2][0] + g * of.stride[2][1] + begin * of.stride[2][2];
-  for (int64_t first = 0; first < whole(count); first += COUNT) {
-    float* const panel = s.k + first / LANES * LANES * of.width + first % LANES;
-    const int64_t real = std::min<int64_t>(COUNT, count - first);
-    for (int64_t c = 0; c < of.width; c += COUNT) {
-      V rows[COUNT];
-      for (int64_t r = 0; r < COUNT; ++r) rows[r] = r < real ? *(const V*)(keys + (first + r) * of.stride[1][2] + c) : V{};
-      swap_halves<COUNT, 1>(rows), swap_halves<COUNT, 2>(rows);
-      if constexpr (COUNT > 4) swap_halves<COUNT, 4>(rows);
-      if constexpr (COUNT > 8) swap_halves<COUNT, 8>(rows);
-      for (int64_t lane = 0; lane < COUNT; ++lane) *(V*)(panel + (c + lane) * LANES) = rows[lane];
-    }
-  }
-  for (int64_t j = 0; j < count; ++j) std::copy_n(values + j * of.stride[2][2], of.width, s.v + j * of.width);
-}
-
-// Logits of ROWS queries and WIDE registers of keys.
-template <int COUNT, int ROWS, int WIDE>
-ALWAYS_INLINE void products(const float* q, const float* panels, int64_t width, float* logits, int64_t pitch) {
-  FUSED_HERE
-  using V = typename Of<COUNT>::Numbers;
-  constexpr int64_t PER = LANES / COUNT;
-  V sum[ROWS][WIDE] = {};
-  for (int64_t c = 0; c < width; ++c)
-    for (int w = 0; w < WIDE; ++w) {
-      const V k = *(const V*)(panels + (w / PER * width + c) * LANES + w % PER * COUNT);
-      for (int r = 0; r < ROWS; ++r) sum[r][w] += q[r * width + c] * k;
-    }
-  for (int r = 0; r < ROWS; ++r)
-    for (int w = 0; w < WIDE; ++w) *(V*)(logits + r * pitch + w * COUNT) = sum[r][w];
-}
-
-// WIDE registers of channels of the sums of probabilities times values.
-template <int COUNT, int ROWS, int WIDE>
-ALWAYS_INLINE void sums(const float* probs, int64_t pitch, const float* v, int64_t width, int64_t begin, int64_t end,
-                        typename Of<COUNT>::Numbers (&sum)[ROWS][WIDE]) {
-  FUSED_HERE
-  using V = typename Of<COUNT>::Numbers;
-  for (int r = 0; r < ROWS; ++r)
-    for (int w = 0; w < WIDE; ++w) sum[r][w] = V{};
-  for (int64_t j = begin; j < end; ++j)
-    for (int w = 0; w < WIDE; ++w) {
-      const V value = *(const V*)(v + j * width + w * COUNT);
-      for (int r = 0; r < ROWS; ++r) sum[r][w] += probs[r * pitch + j] * value;
-    }
-}
 
 // Exponentials of a row less the largest so far; returns what earlier sums are multiplied by. Panels between the first two and the
 // last two hold no key that may not be seen.
@@ -199,7 +111,7 @@ struct Chunk {
 };
 
 // ROWS queries from `first`, of which those before `last` are real, and the keys of a chunk that they see.
-template <int COUNT, int ROWS, int WIDE>
+template <int COUNT, int ROWS, int WIDE, class T>
 ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t h, int64_t first, int64_t last, const Chunk& chunk,
                          Seen* seen) {
   const int64_t width = of.width, real = std::min<int64_t>(ROWS, last - first), base = chunk.low;
@@ -208,12 +120,16 @@ ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t 
   const int64_t begin = std::max(nearest, chunk.low) - base, end = std::min(first + real, chunk.high) - base;
   const int64_t from = begin / LANES * LANES, to = whole(end);
   const float scale = static_cast<float>(of.scale);
-  for (int64_t r = 0; r < ROWS; ++r) {  // rows past the last one are the last one again
-    const float* const q =
-        of.q + b * of.stride[0][0] + h * of.stride[0][1] + (first + std::min(r, real - 1)) * of.stride[0][2];
-    for (int64_t c = 0; c < width; ++c) s.q[r * width + c] = q[c] * scale;
-  }
   using V = typename Of<COUNT>::Numbers;
+  for (int64_t r = 0; r < ROWS; ++r) {  // rows past the last one are the last one again
+    const T* const q =
+        (const T*)of.q + b * of.stride[0][0] + h * of.stride[0][1] + (first + std::min(r, real - 1)) * of.stride[0][2];
+    for (int64_t c = 0; c < width; c += COUNT) {
+      V& own = *(V*)(s.q + r * width + c);
+      read<COUNT>(q + c, own);
+      own *= scale;
+    }
+  }
   constexpr int64_t PER = LANES / COUNT;
   int64_t j = from;
   for (; j + WIDE * COUNT <= to; j += WIDE * COUNT)
@@ -229,6 +145,7 @@ ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t 
     if (starts || r >= real) own = {-std::numeric_limits<float>::infinity(), 0.0f};
     before[r] = softmax<COUNT>(s.logits + r * s.pitch, s.bias + base - i + chunk.left + MARGIN, from, to, own);
     share[r] = ends ? 1.0f / own.total : 1.0f;
+    if (of.sums && ends && r < real) of.sums[(b * of.length + i) * of.heads + h] = own.most + std::log(own.total);
   }
   const auto write = [&](int64_t r, int64_t c, const V& sum) {
     if (r >= real) return;
@@ -238,13 +155,13 @@ ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t 
   int64_t c = 0;
   for (; c + WIDE * COUNT <= width; c += WIDE * COUNT) {
     V sum[ROWS][WIDE];
-    sums<COUNT, ROWS, WIDE>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
+    sums<COUNT, ROWS, WIDE>(s.logits, s.pitch, 1, s.v + c, width, begin, end, sum);
     for (int r = 0; r < ROWS; ++r)
       for (int w = 0; w < WIDE; ++w) write(r, c + w * COUNT, sum[r][w]);
   }
   for (; c < width; c += LANES) {
     V sum[ROWS][PER];
-    sums<COUNT, ROWS, PER>(s.logits, s.pitch, s.v + c, width, begin, end, sum);
+    sums<COUNT, ROWS, PER>(s.logits, s.pitch, 1, s.v + c, width, begin, end, sum);
     for (int r = 0; r < ROWS; ++r)
       for (int w = 0; w < PER; ++w) write(r, c + w * COUNT, sum[r][w]);
   }
@@ -260,8 +177,8 @@ ALWAYS_INLINE void biases(const Banded& of, const Scratch& s, int64_t h, int64_t
 // A unit of work is a segment of the queries of a key head, for all its query heads.
 inline int64_t segments(const Banded& of) { return (of.length + SEGMENT - 1) / SEGMENT; }
 
-template <int COUNT, int ROWS, int WIDE>
-ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
+template <int COUNT, int ROWS, int WIDE, class T>
+ALWAYS_INLINE void some_of(const Banded& of, int64_t from, int64_t to) {
   const int64_t group = of.heads / of.key_heads, parts = segments(of);
   const Scratch s(of, ROWS);
   for (int64_t unit = from; unit < to; ++unit) {
@@ -271,7 +188,9 @@ ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
     const int64_t farthest = reach ? *std::max_element(reach, reach + group) : of.left;
     for (int64_t low = std::max<int64_t>(begin - farthest, 0); low < end; low += s.keys) {
       const int64_t high = std::min(low + s.keys, end), earliest = begin + std::max<int64_t>(low - begin, 0) / ROWS * ROWS;
-      pack<COUNT>(of, s, b, g, low, high);
+      const int64_t *const of_k = of.stride[1], *const of_v = of.stride[2];
+      transpose<COUNT>((const T*)of.k + b * of_k[0] + g * of_k[1] + low * of_k[2], of_k[2], high - low, of.width, s.k);
+      copy<COUNT>((const T*)of.v + b * of_v[0] + g * of_v[1] + low * of_v[2], of_v[2], high - low, of.width, s.v);
       for (int64_t h = g * group; h < (g + 1) * group; ++h) {
         const int64_t left = reach ? reach[h - g * group] : of.left;
         const int64_t latest = std::min(end, high + left);  // later queries see none of these keys
@@ -279,10 +198,16 @@ ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
         biases(of, s, h, left);
         Seen* const seen = s.seen.get() + (h - g * group) * SEGMENT - begin;
         for (int64_t first = earliest; first < latest; first += ROWS)
-          block<COUNT, ROWS, WIDE>(of, s, b, h, first, end, chunk, seen + first);
+          block<COUNT, ROWS, WIDE, T>(of, s, b, h, first, end, chunk, seen + first);
       }
     }
   }
+}
+
+template <int COUNT, int ROWS, int WIDE>
+ALWAYS_INLINE void some(const Banded& of, int64_t from, int64_t to) {
+  if (of.bfloat16) return some_of<COUNT, ROWS, WIDE, uint16_t>(of, from, to);
+  some_of<COUNT, ROWS, WIDE, float>(of, from, to);
 }
 
 #if defined(__x86_64__)

@@ -11,12 +11,11 @@ import operator
 import torch
 from torch import Tensor
 
-from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.attention import attend_few, attend_small, is_small
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
-from posenc.kernels.fast_path import exporting, wants_gradient
+from posenc.kernels.fast_path import exporting
 from posenc.positions import Positions
 from posenc.structure import distance_terms, why_not_fused
 from posenc.support.precision import working_dtype
@@ -62,10 +61,6 @@ def attend(call: Call) -> Tensor:
         length = at_q.length
         delta = torch.arange(length - 1, -1 if causal else -length, -1, device=q.device)
         return attend_small(q, k, v, bias_at(delta, q, encoding), scale)
-    if reach.served(q, k, v, at_q, at_k, causal):
-        bias = bias_at(torch.arange(at_q.length, dtype=at_q.coords.dtype, device=q.device), q, encoding)
-        if not wants_gradient(bias):
-            return reach.attended(q, k, v, bias, scale)
     vector, ahead = bias_vector(q, encoding, at_q, at_k), steps_ahead(at_q, at_k)
     document = None if at_q.consecutive_in == "row" else at_q.document
     return attend_by_distance(q, k, v, vector, ahead, document, scale, causal)

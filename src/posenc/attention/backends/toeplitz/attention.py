@@ -7,6 +7,8 @@ a pair is vector[i' + j]: a strided view in which every row starts one entry lat
 handed to the fused CPU kernel by blocks of queries. Keys after a block are left out. Extra memory is that of a block of
 queries, never queries times keys.
 
+Causal self-attention in fp32 with wide heads, or in bf16, is a kernel of our own, with its gradients: reach.py.
+
 The PyTorch operator is in torch_operator.py, the same in plain torch in plain.py.
 
 Backward with fixed biases asks the fused kernel by blocks of keys: their gradients are then whole, and only those of the
@@ -30,6 +32,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc import kernels
+from posenc.attention.backends.toeplitz import reach
 from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
 from posenc.kernels.fast_path import plain_on_cpu
@@ -309,9 +312,16 @@ class Skewed:
         return self.room.as_strided(size, (lane, row - 1, 1)).sum(dim=1)
 
 
+def _reaches(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, causal: bool) -> bool:
+    """Whether this is causal self-attention that our kernel takes: see reach.py."""
+    return causal and ahead == 0 and q.shape[2] == k.shape[2] and vector.shape[1] == 1 and reach.served(q, k, v)
+
+
 def _forward(
     q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
+    if _reaches(q, k, v, vector, ahead, causal):
+        return reach.attended(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
     blocks = Blocks(q, k, vector, ahead, causal)
     if blocks.single:
         out, logsumexp = _FLASH(q.flip(2), k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)
@@ -341,6 +351,13 @@ def _backward(
     d_vector: Tensor | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Gradients of q, k and v; that of the vector is added to d_vector, where there is one."""
+    if _reaches(q, k, v, vector, ahead, causal):
+        bias, learned = vector[:, 0, : q.shape[2]].flip(1), d_vector is not None
+        grad = _side_by_side(grad)
+        d_q, d_k, d_v, d_bias = reach.gradients(grad, q, k, v, bias, out, logsumexp, grad_sums, scale, learned)
+        if d_vector is not None and d_bias is not None:
+            d_vector[:, 0, : q.shape[2]] += d_bias.flip(1)
+        return d_q, d_k, d_v
     blocks = Blocks(q, k, vector, ahead, causal)
     if d_vector is not None:
         return _tiles(grad, q, k, v, out, logsumexp, grad_sums, scale, blocks, d_vector)

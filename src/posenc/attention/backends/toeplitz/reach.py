@@ -1,4 +1,4 @@
-"""Causal rows under a bias by distance, in fp32 on the CPU without gradients: keys without weight are not read.
+"""Causal rows under a bias by distance, in fp32 and bf16 on the CPU: keys without weight are not read.
 
     weight of the key at distance r ≤ e^(bias[r] - bias[0] + 2·|q|·|k|·scale) · weight of the query's own key
 
@@ -16,21 +16,19 @@ import torch
 from torch import Tensor
 
 from posenc.kernels import banded
-from posenc.positions import Positions
+from posenc.kernels.banded import gradients as banded_gradients
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
 
-LONG, WIDE = 64, 64  # tokens and channels from which on a row is taken
+WIDE = 64  # channels from which on a row in fp32 is taken; in bf16 every row is
 STORED = 2048  # longer rows with fewer channels too: up to here the lab has stored results, which repeat bit for bit
 WEIGHTLESS = 82.0  # a logit as far below the largest has no weight in our kernel: e^-80 and less is 0
 
 
-def served(q: Tensor, k: Tensor, v: Tensor, at_q: Positions, at_k: Positions, causal: bool) -> bool:
-    """Whether `attended` can compute this, and is meant to."""
-    if not (causal and at_q is at_k and at_q.consecutive_in == "row" and banded.served(q, k, v)):
-        return False
-    return q.shape[2] > STORED or q.shape[3] >= WIDE
+def served(q: Float[Tensor, "b h t d"], k: Float[Tensor, "b g t d"], v: Float[Tensor, "b g t d"]) -> bool:
+    """Whether `attended` can compute causal self-attention of these, and is meant to."""
+    return banded.served(q, k, v) and (q.shape[2] > STORED or q.shape[3] >= WIDE or q.dtype == torch.bfloat16)
 
 
 def attended(
@@ -39,12 +37,36 @@ def attended(
     v: Float[Tensor, "b g t d"],
     bias: Float[Tensor, "h n"],
     scale: float,
-) -> Float[Tensor, "b h t d"]:
-    """Attention of every query to its own key and all before it."""
-    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3]).transpose(1, 2)
+) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b h t"]]:
+    """Attention of every query to its own key and all before it, and the logarithms of the sums of exponentials.
+
+    bias    of the distances 0 … t - 1
+    """
+    out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3], dtype=torch.float32).transpose(1, 2)
+    sums = bias.new_empty(q.shape[0], q.shape[2], q.shape[1]).transpose(1, 2)
     reach = reach_of(q, k, v, bias, scale)
-    banded.attended(q, k, v, bias, scale, int(reach.max()), out, reach)
-    return out
+    banded.attended(q, k, v, bias, scale, int(reach.max()), out, reach, sums)
+    return out.to(q.dtype), sums
+
+
+def gradients(
+    grad: Float[Tensor, "b h t d"],
+    q: Float[Tensor, "b h t d"],
+    k: Float[Tensor, "b g t d"],
+    v: Float[Tensor, "b g t d"],
+    bias: Float[Tensor, "h n"],
+    out: Float[Tensor, "b h t d"],
+    sums: Float[Tensor, "b h t"],
+    grad_sums: Float[Tensor, "b h t"] | None,
+    scale: float,
+    learned: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """Gradients of `attended`: of q, k, v and, where it is `learned`, of the bias, in fp32."""
+    inner = (grad.float() * out.float()).sum(dim=3)
+    if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
+        inner = inner - grad_sums
+    reach = reach_of(q, k, v, bias, scale)
+    return banded_gradients.gradients(grad, q, k, v, bias, sums, inner, scale, reach, learned)
 
 
 def reach_of(
@@ -58,7 +80,7 @@ def reach_of(
 
     It is the whole row where a number is infinite or none: then no key is left out.
     """
-    of_q, of_k = (torch.linalg.vector_norm(x, dim=-1).amax(-1) for x in (q, k))  # [b, h], [b, g]
+    of_q, of_k = (torch.linalg.vector_norm(x, dim=-1, dtype=torch.float32).amax(-1) for x in (q, k))  # [b, h], [b, g]
     spread = (
         2.001 * abs(scale) * of_q * of_k.repeat_interleave(q.shape[1] // k.shape[1], dim=1)
     )  # .001 is more than rounding

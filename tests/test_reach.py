@@ -165,6 +165,7 @@ def in_double(x):
 @pytest.mark.parametrize("name", ["alibi", "t5"])
 def test_gradients_are_those_of_the_reference(name, dtype):
     source = torch.Generator().manual_seed(3)
+    torch.manual_seed(0)  # for T5's table
     encoding, at = create(name, n_heads=4), Positions.arange(2, 600)
     given = [x.to(dtype).requires_grad_() for x in inputs(2, 4, 2, 600, 64)]
     grad = torch.randn(2, 4, 600, 64, generator=source).to(dtype)

@@ -38,11 +38,9 @@ static_assert(sizeof(Banded) == 29 * 8, "__init__.py packs 28 integers and a rea
 
 namespace {
 
-constexpr int64_t MARGIN = 32;     // more than a block of queries and a panel reach beyond the band
+constexpr int64_t MARGIN = 32;      // more than a block of queries and a panel reach beyond the band
 constexpr int64_t SEGMENT = 1024;  // queries that share transposed keys
 constexpr int64_t CHUNK = 1 << 17;  // numbers of transposed keys: half a mebibyte, and as much of values
-constexpr float WEIGHTLESS = -80.0f;  // less than the largest logit: e^-80 times a value is still no subnormal number, which are slow
-constexpr float LOWEST = std::numeric_limits<float>::lowest();
 
 // What a query has seen so far: its largest logit, and the sum of exponentials less that.
 struct Seen {

@@ -39,8 +39,6 @@ namespace {
 constexpr int64_t QUERIES = 48;     // that meet a chunk at once: a multiple of 3, 4 and 6
 constexpr int64_t MARGIN = 128;     // more than twice such queries and a panel reach beyond the band
 constexpr int64_t CHUNK = 1 << 14;  // numbers of a chunk's keys
-constexpr float WEIGHTLESS = -80.0f;
-constexpr float LOWEST = std::numeric_limits<float>::lowest();
 
 struct Scratch {
   int64_t keys, pitch;  // of a chunk; of rows of a tile: no power of two, whose rows would share a few lines of the cache

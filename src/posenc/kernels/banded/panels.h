@@ -5,19 +5,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "lanes.h"
-
-// The other kernels are compiled without fused multiply-adds: two compilers, two words for the exception.
-#if defined(__clang__)
-#define FUSED
-#define FUSED_HERE _Pragma("clang fp contract(fast)")
-#else
-#define FUSED __attribute__((optimize("fp-contract=fast")))
-#define FUSED_HERE
-#endif
+#include "processor.h"
 
 namespace posenc {
+
+constexpr float WEIGHTLESS = -80.0f;  // less than the largest logit: e^-80 times a value is still no subnormal number, which are slow
+constexpr float LOWEST = std::numeric_limits<float>::lowest();
 
 // Swaps lanes of one half with those of the other between rows that stand as far apart; after halves of 1, 2, 4, … the rows are
 // the columns.

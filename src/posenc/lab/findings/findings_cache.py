@@ -3,7 +3,7 @@
     DIR/findings.json    {"of": fingerprint, "findings": …}, written after the report
 
 The fingerprint covers the sweep, the name, size and time of every result, and the bytes of every source file that makes
-findings and report, including sentences and catalogue entries.
+findings and report, including sentences, their translations and catalogue entries.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from posenc.support import strict_json
 
 NAME = "findings.json"
 FINDINGS, VIEWS = "posenc.lab.findings.assemble", "posenc.lab.report"
-SUFFIXES = (".py", ".css", ".js")
+SUFFIXES = (".py", ".po", ".css", ".js")
 
 
 def recall(folder: Path) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from posenc.attention.flex_functions import mask_mod as mask_mod
 from posenc.attention.flex_functions import score_mod as score_mod
 from posenc.attention.options import PLAIN, Given, Options, allowed
 from posenc.attention.plan import attended
-from posenc.combined import PerLayer, Stack, check_heads, check_one_layer
+from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.structure import EVERY_SIDE, Blocks, Regions, addend_of, declared_rotation, rotated, turned_sides
@@ -247,8 +247,7 @@ def _check(
         raise ValueError(f"q, k: expected at least one channel, got {list(of_q)}")
     if not of_k[1] or of_q[1] % of_k[1]:
         raise ValueError(f"q, k: {of_q[1]} query heads cannot be shared evenly by {of_k[1]} key heads")
-    if encoding.configuration.get("n_heads", of_q[1]) != of_q[1] or isinstance(encoding, (Stack, PerLayer)):
-        check_heads(encoding, of_q[1])
+    check_heads(encoding, of_q[1])
     _check_positions("at_q", at_q, q, of_q)
     if at_k is not at_q or of_k[2] != of_q[2]:
         _check_positions("at_k", at_k, k, of_k)

@@ -11,7 +11,9 @@ import functools
 import hashlib
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 HERE = Path(__file__).parent
 LIBRARY = HERE / {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.platform, "kernels.so")
@@ -21,6 +23,16 @@ LIBRARY = HERE / {"win32": "kernels.dll", "darwin": "kernels.dylib"}.get(sys.pla
 def library() -> ctypes.CDLL | None:
     """The kernels, or None where there are none."""
     return None if why_not() else ctypes.CDLL(str(LIBRARY))
+
+
+@functools.cache
+def function(name: str) -> Callable[[bytes], None] | None:
+    """The C++ function of that name, which takes one packed structure; None where there are no kernels."""
+    if (kernels := library()) is None:
+        return None
+    native: Any = getattr(kernels, name)
+    native.argtypes, native.restype = [ctypes.c_char_p], None
+    return native  # type: ignore[no-any-return]
 
 
 @functools.cache

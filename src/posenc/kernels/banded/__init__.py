@@ -8,11 +8,10 @@ Legend: b batch, h query heads, g key heads, t tokens, d channel.
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -96,9 +95,5 @@ def _multiplies_bf16_best() -> bool:
 
 @functools.cache
 def _kernel() -> Callable[[bytes], None] | None:
-    library = kernels.library()
-    if library is None or kernels.instructions() == "portable":  # without wide registers torch's kernel is faster
-        return None
-    native: Any = library.posenc_banded
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]
+    """None without wide registers too, where torch's kernel is faster."""
+    return None if kernels.instructions() == "portable" else kernels.function("posenc_banded")

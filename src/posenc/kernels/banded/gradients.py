@@ -5,11 +5,8 @@ Legend: b batch, h query heads, g key heads, t tokens, d channel, n distances.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import struct
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
@@ -46,7 +43,9 @@ def gradients(
     left = int(reach.max())
     d_bias = bias.new_zeros(batch, heads, left + 1) if learned else None
     sums, inner, bias, reach = (x.contiguous() for x in (sums, inner, bias, reach))
-    _kernel()(
+    kernel = kernels.function("posenc_banded_gradients")
+    assert kernel is not None
+    kernel(
         _pack(
             *[x.data_ptr() for x in (q, k, v, grad, sums, inner, bias, reach, d_q, d_k, d_v)],
             0 if d_bias is None else d_bias.data_ptr(),
@@ -63,15 +62,8 @@ def gradients(
             scale,
         )
     )
-    found = None
+    of_bias = None
     if d_bias is not None:
-        found = torch.zeros_like(bias) if len(bias) == heads else bias.new_zeros(heads, bias.shape[1])
-        found[:, : left + 1] = d_bias.sum(dim=0)
-    return d_q.transpose(1, 2), d_k.transpose(1, 2), d_v.transpose(1, 2), found
-
-
-@functools.cache
-def _kernel() -> Callable[[bytes], None]:
-    native: Any = kernels.library().posenc_banded_gradients  # type: ignore[union-attr]
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]
+        of_bias = bias.new_zeros(heads, bias.shape[1])
+        of_bias[:, : left + 1] = d_bias.sum(dim=0)
+    return d_q.transpose(1, 2), d_k.transpose(1, 2), d_v.transpose(1, 2), of_bias

@@ -7,8 +7,6 @@ Legend: b batch, h query heads, i query, j key, n whole positions.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -30,9 +28,9 @@ _pack = struct.Struct("17q").pack  # struct Counted
 
 def served(logits: Tensor, scores: Tensor, seen: Tensor) -> bool:
     """Whether `added` can compute this: eager fp32 on the CPU, with the C++ kernels, and one mask for all heads."""
-    if logits.dtype != torch.float32 or not plain_on_cpu(logits, scores, seen) or _kernel() is None:
+    if logits.dtype != torch.float32 or not plain_on_cpu(logits, scores, seen):
         return False
-    return seen.shape[1] == 1
+    return seen.shape[1] == 1 and kernels.function("posenc_counted") is not None
 
 
 def added(
@@ -80,7 +78,7 @@ def _call(gates: Tensor, scores: Tensor, seen: Tensor, **others: Tensor) -> None
     def address(name: str) -> int:
         return others[name].data_ptr() if name in others else 0
 
-    kernel = _kernel()
+    kernel = kernels.function("posenc_counted")
     assert kernel is not None
     kernel(
         _pack(
@@ -96,13 +94,3 @@ def _call(gates: Tensor, scores: Tensor, seen: Tensor, **others: Tensor) -> None
             torch.get_num_threads(),
         )
     )
-
-
-@functools.cache
-def _kernel() -> Callable[[bytes], None] | None:
-    library = kernels.library()
-    if library is None:
-        return None
-    native: Any = library.posenc_counted
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]

@@ -31,12 +31,7 @@ _pack = struct.Struct("35q").pack  # struct FewTokens
 @functools.cache
 def kernel() -> Callable[[bytes], None] | None:
     """Takes one packed call; None where the C++ kernels are not built."""
-    library = kernels.library()
-    if library is None:
-        return None
-    native: Any = library.posenc_rotate_few
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]
+    return kernels.function("posenc_rotate_few")
 
 
 def serves(frequencies: Frequencies) -> bool:

@@ -5,7 +5,6 @@ The formula and its letters are those of attention.py, whose preparation of bloc
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import struct
 from collections.abc import Callable
@@ -84,9 +83,5 @@ def _strides(table: Float[Tensor, "#b #h R c"]) -> tuple[int, int, int]:
 
 @functools.cache
 def _kernel() -> Callable[[bytes], None] | None:
-    library = kernels.library()
-    if library is None or kernels.instructions() == "portable":
-        return None
-    native: Any = library.posenc_few_vectors
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]
+    """None without wide registers too, where torch's kernel is faster."""
+    return None if kernels.instructions() == "portable" else kernels.function("posenc_few_vectors")

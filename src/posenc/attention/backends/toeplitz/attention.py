@@ -21,8 +21,6 @@ tile.
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import struct
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -519,14 +517,8 @@ def _small_backward(
 _pack = struct.Struct("38qd").pack  # struct BiasGradients: addresses, sizes, strides, threads and the scale
 
 
-@functools.cache
 def _kernel() -> Callable[[bytes], None] | None:
-    library = kernels.library()
-    if library is None:
-        return None
-    native: Any = library.posenc_bias_gradients
-    native.argtypes, native.restype = [ctypes.c_char_p], None
-    return native  # type: ignore[no-any-return]
+    return kernels.function("posenc_bias_gradients")
 
 
 def _small_backward_in_torch(

@@ -159,7 +159,8 @@ def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkey
     assert not (copy / "kernels.so").exists()
 
 
-# Bits of rotations and tables over layouts, dtypes, widths that fill no vector, tables one by one and in a row.
+# Bits of rotations and tables over layouts, dtypes, widths that fill no vector, tables one by one and in a row; of rotations
+# that are too large for a cache, with infinities and the smallest numbers.
 PROGRAM = """
 import hashlib, itertools, torch
 from posenc import Positions, kernels
@@ -176,6 +177,11 @@ for dtype, layout, returns, pairs in itertools.product(dtypes, layouts, layouts,
     back = rotate(x, cos, sin, layout, returns, start=2, back=True)
     for turned in (back, *rotate_both(x, x[:, :1], cos, sin, layout, returns)):
         told.update(turned.contiguous().view(torch.uint8).numpy().tobytes())
+for dtype, layout in itertools.product((torch.float32, torch.bfloat16), layouts):
+    x = torch.randn(1, 16, 1100, 128).to(dtype)
+    x[..., 3], x[..., 70], x[..., 71] = torch.inf, 1e-40, -torch.inf
+    turned = rotate(x, *torch.randn(2, 1, 1, 1100, 64), layout, layout)
+    told.update(turned.view(torch.uint8).numpy().tobytes())
 tables, anywhere = hashlib.sha256(), torch.rand(2, 50, dtype=torch.float64) * 1e7
 for at in (Positions.arange(2, 300, torch.tensor([999_000, -5])), Positions.at(anywhere)):
     for dtype in dtypes[:2]:

@@ -157,9 +157,132 @@ void portable(const Run<N>& run) {
 }
 
 #if defined(__x86_64__)
+#define WITH_AVX2 __attribute__((target("avx2")))
+
 template <class N, bool half_in, bool half_out>
-__attribute__((target("avx2"))) void avx2(const Run<N>& run) {
+WITH_AVX2 void avx2(const Run<N>& run) {
   turn_run<N, half_in, half_out>(run);
+}
+
+// Vectors of 256 bits, for fp32 and bfloat16 whose layout stays. `lanes` pairs are two vectors of stored numbers, x and y, which are
+// computed as parts of 8 pairs in the order that takes the fewest instructions; a table is read in the same order.
+
+template <class N, bool half>
+struct Narrow;
+
+template <>
+struct Narrow<Plain<float>, true> {
+  static constexpr int lanes = 8, parts = 1;
+  static WITH_AVX2 INLINE __m256 a(__m256i x, __m256i, int) { return _mm256_castsi256_ps(x); }
+  static WITH_AVX2 INLINE __m256 b(__m256i, __m256i y, int) { return _mm256_castsi256_ps(y); }
+  static WITH_AVX2 INLINE __m256 table(const float* from, int) { return _mm256_loadu_ps(from); }
+  static WITH_AVX2 INLINE __m256i x(const __m256* a, const __m256*) { return _mm256_castps_si256(a[0]); }
+  static WITH_AVX2 INLINE __m256i y(const __m256*, const __m256* b) { return _mm256_castps_si256(b[0]); }
+};
+
+template <>
+struct Narrow<Plain<float>, false> {  // pairs 0 1 4 5 2 3 6 7
+  static constexpr int lanes = 8, parts = 1;
+  static WITH_AVX2 INLINE __m256 a(__m256i x, __m256i y, int) {
+    return _mm256_shuffle_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y), 0x88);
+  }
+  static WITH_AVX2 INLINE __m256 b(__m256i x, __m256i y, int) {
+    return _mm256_shuffle_ps(_mm256_castsi256_ps(x), _mm256_castsi256_ps(y), 0xdd);
+  }
+  static WITH_AVX2 INLINE __m256 table(const float* from, int) {
+    return _mm256_castpd_ps(_mm256_permute4x64_pd(_mm256_castps_pd(_mm256_loadu_ps(from)), 0xd8));
+  }
+  static WITH_AVX2 INLINE __m256i x(const __m256* a, const __m256* b) {
+    return _mm256_castps_si256(_mm256_unpacklo_ps(a[0], b[0]));
+  }
+  static WITH_AVX2 INLINE __m256i y(const __m256* a, const __m256* b) {
+    return _mm256_castps_si256(_mm256_unpackhi_ps(a[0], b[0]));
+  }
+};
+
+WITH_AVX2 INLINE __m256i rounded_to_bfloat16(__m256 x) {  // as BFloat16::round, in the lower word
+  const __m256i u = _mm256_castps_si256(x), odd = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
+  const __m256i number = _mm256_castps_si256(_mm256_cmp_ps(x, x, _CMP_ORD_Q));
+  const __m256i added = _mm256_and_si256(_mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff)), number);
+  return _mm256_srli_epi32(_mm256_add_epi32(u, added), 16);
+}
+
+template <>
+struct Narrow<BFloat16, true> {  // pairs 0 ... 3 and 8 ... 11, 4 ... 7 and 12 ... 15
+  static constexpr int lanes = 16, parts = 2;
+  static WITH_AVX2 INLINE __m256 wide(__m256i x, int part) {
+    const __m256i zero = _mm256_setzero_si256();
+    return _mm256_castsi256_ps(part ? _mm256_unpackhi_epi16(zero, x) : _mm256_unpacklo_epi16(zero, x));
+  }
+  static WITH_AVX2 INLINE __m256 a(__m256i x, __m256i, int part) { return wide(x, part); }
+  static WITH_AVX2 INLINE __m256 b(__m256i, __m256i y, int part) { return wide(y, part); }
+  static WITH_AVX2 INLINE __m256 table(const float* from, int part) {
+    const __m256 lower = _mm256_castps128_ps256(_mm_loadu_ps(from + 4 * part));
+    return _mm256_insertf128_ps(lower, _mm_loadu_ps(from + 4 * part + 8), 1);
+  }
+  static WITH_AVX2 INLINE __m256i packed(const __m256* x) {
+    return _mm256_packus_epi32(rounded_to_bfloat16(x[0]), rounded_to_bfloat16(x[1]));
+  }
+  static WITH_AVX2 INLINE __m256i x(const __m256* a, const __m256*) { return packed(a); }
+  static WITH_AVX2 INLINE __m256i y(const __m256*, const __m256* b) { return packed(b); }
+};
+
+template <>
+struct Narrow<BFloat16, false> {  // a pair is one number of 32 bits
+  static constexpr int lanes = 16, parts = 2;
+  static WITH_AVX2 INLINE __m256 a(__m256i x, __m256i y, int part) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(part ? y : x, 16));
+  }
+  static WITH_AVX2 INLINE __m256 b(__m256i x, __m256i y, int part) {
+    return _mm256_castsi256_ps(_mm256_and_si256(part ? y : x, _mm256_set1_epi32(static_cast<int>(0xffff0000u))));
+  }
+  static WITH_AVX2 INLINE __m256 table(const float* from, int part) { return _mm256_loadu_ps(from + 8 * part); }
+  static WITH_AVX2 INLINE __m256i packed(__m256 a, __m256 b) {
+    return _mm256_or_si256(rounded_to_bfloat16(a), _mm256_slli_epi32(rounded_to_bfloat16(b), 16));
+  }
+  static WITH_AVX2 INLINE __m256i x(const __m256* a, const __m256* b) { return packed(a[0], b[0]); }
+  static WITH_AVX2 INLINE __m256i y(const __m256* a, const __m256* b) { return packed(a[1], b[1]); }
+};
+
+template <class N, bool half, bool past_caches>
+WITH_AVX2 void in_256_bits(const Run<N>& run) {
+  using V = Narrow<N, half>;
+  constexpr int L = V::lanes;
+  const int64_t n = run.pairs, ahead = bytes_ahead(run), whole_vectors = n / L * L;
+  const __m256 sign = _mm256_set1_ps(run.back ? -0.0f : 0.0f);
+  for (int64_t lot = 0; lot < run.lots; ++lot) {
+    const auto* whole_x = run.x_at(lot, 0);
+    auto* whole_out = run.out_at(lot, 0);
+    const float *cos = run.cos_at(lot, 0), *sin = run.sin_at(lot, 0);
+    for (int64_t row = 0; row < run.rows; ++row) {
+      const auto* const x = whole_x + run.start;
+      auto* const out = whole_out + run.start;
+      ask_for_rows_ahead(run, whole_x, ahead);
+      for (int64_t i = 0; i < whole_vectors; i += L) {
+        const int64_t at_x = half ? i : 2 * i, at_y = half ? n + i : 2 * i + L;
+        const __m256i in_x = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + at_x));
+        const __m256i in_y = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + at_y));
+        __m256 turned_a[V::parts], turned_b[V::parts];
+        for (int part = 0; part < V::parts; ++part) {
+          const __m256 a = V::a(in_x, in_y, part), b = V::b(in_x, in_y, part);
+          const __m256 c = V::table(cos + i, part), s = _mm256_xor_ps(V::table(sin + i, part), sign);
+          turned_a[part] = _mm256_sub_ps(_mm256_mul_ps(a, c), _mm256_mul_ps(b, s));
+          turned_b[part] = _mm256_add_ps(_mm256_mul_ps(b, c), _mm256_mul_ps(a, s));
+        }
+        auto *const to_x = reinterpret_cast<__m256i*>(out + at_x), *const to_y = reinterpret_cast<__m256i*>(out + at_y);
+        const __m256i out_x = V::x(turned_a, turned_b), out_y = V::y(turned_a, turned_b);
+        if constexpr (past_caches) {
+          _mm256_stream_si256(to_x, out_x), _mm256_stream_si256(to_y, out_y);
+        } else {
+          _mm256_storeu_si256(to_x, out_x), _mm256_storeu_si256(to_y, out_y);
+        }
+      }
+      if (whole_vectors < n) turn_pairs<N, half, half>(run, x, out, cos, sin, whole_vectors);
+      copy_the_rest(run, whole_x, whole_out);
+      whole_x += run.x_step, whole_out += run.out_step, cos += run.cos_step, sin += run.sin_step;
+    }
+  }
+  if (past_caches) _mm_sfence();
 }
 
 // Clang accepts the bfloat16 instruction below only as an intrinsic, and the intrinsic only in functions of a target that has it.
@@ -347,8 +470,12 @@ Turn<N> variant([[maybe_unused]] bool& past_caches) {
     past_caches = false;
     return avx512<N, half_in, half_out>;
   }
-  past_caches = false;
-  if (instructions() >= AVX2) return avx2<N, half_in, half_out>;
+  if (instructions() >= AVX2) {
+    if constexpr (half_in == half_out && (std::is_same_v<N, Plain<float>> || std::is_same_v<N, BFloat16>))
+      return past_caches ? in_256_bits<N, half_in, true> : in_256_bits<N, half_in, false>;
+    past_caches = false;
+    return avx2<N, half_in, half_out>;
+  }
 #endif
   past_caches = false;
   return portable<N, half_in, half_out>;

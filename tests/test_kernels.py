@@ -159,8 +159,8 @@ def test_kernels_that_do_not_compile_leave_none_behind(hatch_build, copy, monkey
     assert not (copy / "kernels.so").exists()
 
 
-# Bits of rotations and tables over layouts, dtypes, widths that fill no vector, tables one by one and in a row; of rotations
-# that are too large for a cache, with infinities and the smallest numbers.
+# Bits of rotations and tables over layouts, dtypes, widths that fill no vector, tables one by one and in a row; of
+# rotations that are too large for a cache, with infinities and the smallest numbers.
 PROGRAM = """
 import hashlib, itertools, torch
 from posenc import Positions, kernels

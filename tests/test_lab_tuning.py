@@ -49,15 +49,14 @@ def test_ranks_before_and_after_by_hand(found: dict[str, Any]) -> None:
 
 def test_it_is_told_in_both_languages(found: dict[str, Any]) -> None:
     task = {"name": "copy", "measure": "exact", "title": {"en": "Copy", "zh": "复制"}}
-    ((of, tuned),) = view.tuned_tasks({"tasks": [task], "tuning": found})
-    said = view.introduction(of, tuned)
+    ((said, _, rows),) = view.blocks({"tasks": [task], "tuning": found})
     assert "Tuning changed the rank of 3 of 3 encodings, at most by 2." in said.en
     assert "3 种编码中，3 种的名次因调参而变，最多变 2。" in said.zh
-    assert [words.en for words in view.rows(of, tuned)[0]] == ["RoPE", "0.002 (edge)", "40.0", "90.0", "3 → 1"]
-    assert [row[1].zh for row in view.rows(of, tuned)] == ["0.002（边缘）", "0.008（边缘）", "0.004"]
+    assert [words.en for words in rows[0]] == ["RoPE", "0.002 (edge)", "40.0", "90.0", "3 → 1"]
+    assert [row[1].zh for row in rows] == ["0.002（边缘）", "0.008（边缘）", "0.004"]
     assert "Edge: no smaller or no larger value was tried" in said.en
     assert "own scale" not in said.en  # none was tried
-    assert view.tuned_tasks({"tasks": [task]}) == []
+    assert list(view.blocks({"tasks": [task]})) == []
 
 
 def test_an_encoding_with_unfinished_tries_is_not_ranked() -> None:
@@ -92,13 +91,14 @@ def test_own_scales_and_short_tries_are_told() -> None:
     alibi = [entry(1.5, 0.002), entry(2.0), entry(2.2, 0.001), entry(3.0, 0.008), entry(3.0, 0.016)]
     found = ranked("bits", plan, {"rope": rope, "alibi": alibi})
     assert {row["name"]: row["edge"] for row in found["rows"]} == {"rope": True, "alibi": False}
-    task = {"title": {"en": "Text", "zh": "文本"}, "measure": "bits", "learning_rates": plan["learning_rates"],
+    task = {"name": "text", "title": {"en": "Text", "zh": "文本"}, "measure": "bits",
+            "learning_rates": plan["learning_rates"],
             "training": plan["training"], "own_scales": {"rope": 2}, "joint_scales": {}, "settings": {},
             "arms": [{"name": "rope", "learning_rate": 0.004}, {"name": "alibi", "learning_rate": 0.002}]}  # fmt: skip
-    said = view.introduction(task, found)
+    ((said, _, rows),) = view.blocks({"tasks": [task], "tuning": {"text": found}})
     assert "A try has 400 of the 3900 steps" in said.en
     assert "own scale were tried at the learning rate 0.004 only" in said.en
-    assert view.rows(task, found)[0][1].en == "0.004, base 500 (edge)"
+    assert rows[0][1].en == "0.004, base 500 (edge)"
     assert rate(task).en == (
         "chosen from 0.004, 0.002, 0.001, 0.008, 0.016 at the trained length, per encoding: ALiBi 0.002; "
         "chosen from 0.004, 0.002, 0.001, and 2 values of the own scale at 0.004: RoPE 0.004"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from posenc.lab.findings.titles import title
+from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, far, home, learnt
 from posenc.lab.report.words import phrase, same
 from posenc.support.languages import Words
@@ -15,16 +16,16 @@ from posenc.support.languages import Words
 TEXT = "language_model"
 
 
-def tasks(findings: Findings) -> Iterator[Task]:
+def blocks(findings: Findings) -> Iterator[Block]:
     """The language model, where the match model was measured."""
-    return (task for task in findings["tasks"] if task["name"] == TEXT and findings["context"])
+    for task in findings["tasks"]:
+        if task["name"] == TEXT and findings["context"]:
+            gains = phrase("gains", home=home(task), far=far(task))
+            head = [phrase("encoding"), *map(same, task["lengths"]), gains]
+            yield Block(phrase("ceiling text", home=task["length"]), head, _rows(findings, task))
 
 
-def head(task: Task) -> list[Words]:
-    return [*(same(str(length)) for length in task["lengths"]), phrase("gains", home=home(task), far=far(task))]
-
-
-def rows(findings: Findings, task: Task) -> list[list[Words]]:
+def _rows(findings: Findings, task: Task) -> list[list[Words]]:
     """The match model, then the encodings that learnt the task, those that gain most first."""
     arms = [(title(arm["name"]), {at: cell["mean"] for at, cell in arm["cells"].items()}) for arm in learnt(task)]
     arms.sort(key=lambda arm: -(_gain(task, arm[1]) or float("-inf")))

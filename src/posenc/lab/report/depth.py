@@ -1,22 +1,23 @@
-"""Retrieval by depth as rows of text, for the page and for Markdown."""
+"""Retrieval by depth: a column for each length and quarter of the window."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from posenc.lab.findings.titles import title
-from posenc.lab.report.cells import Task, value
-from posenc.lab.report.words import same
+from posenc.lab.report.block import Block
+from posenc.lab.report.cells import Findings, Task, value
+from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words
 
 QUARTERS = ("0–¼", "¼–½", "½–¾", "¾–1")
 
 
-def has_depth(task: Task) -> bool:
-    return "by_depth" in task
-
-
-def head(task: Task) -> list[str]:
-    """A column for each length and quarter."""
-    return [f"{length}: {quarter}" for length in task["by_depth"]["lengths"] for quarter in QUARTERS]
+def blocks(findings: Findings) -> Iterator[Block]:
+    for task in findings["tasks"]:
+        if "by_depth" in task:
+            quarters = [same(f"{length}: {quarter}") for length in task["by_depth"]["lengths"] for quarter in QUARTERS]
+            yield Block(phrase("depth text", task=of(task["title"])), [phrase("encoding"), *quarters], rows(task))
 
 
 def rows(task: Task) -> list[list[Words]]:

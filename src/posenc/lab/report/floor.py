@@ -6,19 +6,22 @@ used     the loss that the encoding saves from the trained to the longest length
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from posenc.lab.findings.titles import title
-from posenc.lab.report.cells import Task, far, home, learnt
-from posenc.lab.report.words import phrase, same
+from posenc.lab.report.block import Block
+from posenc.lab.report.cells import Findings, Task, far, home, learnt
+from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words
 
 
-def has_floor(task: Task) -> bool:
-    return bool(task["floor"])
-
-
-def head(task: Task) -> list[Words]:
+def blocks(findings: Findings) -> Iterator[Block]:
     """A column for each length, and two for what happens beyond the trained one."""
-    return [*(same(str(length)) for length in task["lengths"]), phrase("stays"), phrase("used")]
+    for task in findings["tasks"]:
+        if task["floor"]:
+            text = phrase("floor text", task=of(task["title"]), home=task["length"])
+            head = [phrase("encoding"), *map(same, task["lengths"]), phrase("stays"), phrase("used")]
+            yield Block(text, head, rows(task))
 
 
 def rows(task: Task) -> list[list[Words]]:

@@ -8,8 +8,9 @@ from typing import Any
 from posenc.lab.findings.criteria import CONVERGED
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
+from posenc.lab.report.block import grid
 from posenc.lab.report.ladder_pictures import ladder_pictures
-from posenc.lab.report.markdown import escaped, grid
+from posenc.lab.report.markdown import escaped
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words, joined
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import seeds_to_rank
 from posenc.lab.records.files import named
 from posenc.lab.report import ceiling, charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change, how_changed
+from posenc.lab.report.block import grid
 from posenc.lab.report.cells import (
     Findings,
     Task,
@@ -69,23 +68,14 @@ def markdown(findings: Findings, language: Language) -> str:
     if drawn := [over for over in ("factor", "area") if charts.pareto(findings, over)]:
         described = md(phrase("pareto"))
         parts += [f"## {described}", *(f"![{described}](pareto-{over}{ending}.svg)" for over in drawn)]
-    for task in filter(floor.has_floor, findings["tasks"]):
-        text = phrase("floor text", task=of(task["title"]), home=task["length"])
-        lines = [[md(words) for words in row] for row in floor.rows(task)]
-        parts += [f"## {md(phrase('floors'))}", md(text)]
-        parts.append(grid([md(phrase("encoding")), *map(md, floor.head(task))], lines))
-    for task in ceiling.tasks(findings):
-        lines = [[md(words) for words in row] for row in ceiling.rows(findings, task)]
-        parts += [f"## {md(phrase('ceiling'))}", md(phrase("ceiling text", home=task["length"]))]
-        parts.append(grid([md(phrase("encoding")), *map(md, ceiling.head(task))], lines))
-    for task in filter(depth.has_depth, findings["tasks"]):
-        parts += [f"## {md(phrase('depth'))}", md(phrase("depth text", task=of(task["title"])))]
-        lines = [[md(words) for words in row] for row in depth.rows(task)]
-        parts.append(grid([md(phrase("encoding")), *depth.head(task)], lines))
-    for task, tuned in tuning.tuned_tasks(findings):
-        lines = [[md(words) for words in row] for row in tuning.rows(task, tuned)]
-        parts += [f"## {md(phrase('tuning'))}", md(tuning.introduction(task, tuned))]
-        parts.append(grid([md(phrase(name)) for name in tuning.HEAD], lines))
+    for name, blocks in (
+        ("floors", floor.blocks),
+        ("ceiling", ceiling.blocks),
+        ("depth", depth.blocks),
+        ("tuning", tuning.blocks),
+    ):
+        for block in blocks(findings):
+            parts += [f"## {md(phrase(name))}", *block.markdown(md)]
     if findings["published"]:
         head = [md(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
         rows = [
@@ -153,11 +143,6 @@ def _tasks(findings: Findings, language: Language) -> str:
 def lengths(task: Task) -> Words:
     lengths_listed = ", ".join(map(str, task["lengths"]))
     return say("{lengths}; trained {length}", lengths=lengths_listed, length=task["length"])
-
-
-def grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
 
 
 def escaped(text: str) -> str:

@@ -17,6 +17,7 @@ from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
 from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
 from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change, how_changed
+from posenc.lab.report.block import Block
 from posenc.lab.report.cells import (
     Arm,
     Cell,
@@ -86,13 +87,13 @@ def page(findings: Findings) -> str:
         "after": _after,
         "cost": costs,
         "pareto": _pareto,
-        "floors": _floor,
-        "ceiling": _ceiling,
+        "floors": _blocks(floor.blocks),
+        "ceiling": _blocks(ceiling.blocks),
         "positions": _by_position,
-        "depth": _depth,
+        "depth": _blocks(depth.blocks),
         "attention": attention,
         "properties": properties,
-        "tuning": _tuning,
+        "tuning": _blocks(tuning.blocks),
         "published": _published,
         "how": how,
     }
@@ -394,54 +395,8 @@ def _position_table(findings: Findings, task: Task) -> str:
     return details(phrase("numbers"), table("plain", head, body))
 
 
-def _depth(findings: Findings) -> str:
-    return "".join(
-        tag("p", phrase("depth text", task=of(task["title"])))
-        + table(
-            "plain",
-            [span(phrase("encoding")), *depth.head(task)],
-            [[_cell(n, words) for n, words in enumerate(row)] for row in depth.rows(task)],
-        )
-        for task in filter(depth.has_depth, findings["tasks"])
-    )
-
-
-def _floor(findings: Findings) -> str:
-    return "".join(
-        tag("p", phrase("floor text", task=of(task["title"]), home=task["length"]))
-        + table(
-            "plain",
-            [span(phrase("encoding")), *map(span, floor.head(task))],
-            [[_cell(n, words) for n, words in enumerate(row)] for row in floor.rows(task)],
-        )
-        for task in filter(floor.has_floor, findings["tasks"])
-    )
-
-
-def _ceiling(findings: Findings) -> str:
-    return "".join(
-        tag("p", phrase("ceiling text", home=task["length"]))
-        + table(
-            "plain",
-            [span(phrase("encoding")), *map(span, ceiling.head(task))],
-            [[_cell(n, words) for n, words in enumerate(row)] for row in ceiling.rows(findings, task)],
-        )
-        for task in ceiling.tasks(findings)
-    )
-
-
-def _tuning(findings: Findings) -> str:
-    head = [span(phrase(name)) for name in tuning.HEAD]
-    return "".join(
-        tag("p", tuning.introduction(task, tuned))
-        + table("plain", head, [[_cell(n, words) for n, words in enumerate(row)] for row in tuning.rows(task, tuned)])
-        for task, tuned in tuning.tuned_tasks(findings)
-    )
-
-
-def _cell(column: int, words: Words) -> str:
-    """The first cell of a row is its heading, which `table` marks."""
-    return span(words) if column == 0 else f"<td>{span(words)}</td>"
+def _blocks(of_findings: Callable[[Findings], Iterable[Block]]) -> Callable[[Findings], str]:
+    return lambda findings: "".join(block.html() for block in of_findings(findings))
 
 
 def _published(findings: Findings) -> str:

@@ -1,11 +1,12 @@
-"""What tuning changed, as rows of text for the page and for Markdown."""
+"""What tuning changed: a row for each encoding."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.lab.findings.titles import title
+from posenc.lab.report.block import Block
 from posenc.lab.report.cells import Findings, Task, value
 from posenc.lab.report.words import of, phrase, same
 from posenc.support.languages import Words, joined
@@ -13,13 +14,13 @@ from posenc.support.languages import Words, joined
 HEAD = ("encoding", "chosen", "untuned", "tuned", "rank change")
 
 
-def tuned_tasks(findings: Findings) -> list[tuple[Task, Mapping[str, Any]]]:
-    """The tasks that were tuned, and what tuning found."""
-    tuned = findings.get("tuning", {})
-    return [(task, tuned[task["name"]]) for task in findings["tasks"] if task["name"] in tuned]
+def blocks(findings: Findings) -> Iterator[Block]:
+    for task in findings["tasks"]:
+        if tuned := findings.get("tuning", {}).get(task["name"]):
+            yield Block(_introduction(task, tuned), list(map(phrase, HEAD)), _rows(task, tuned))
 
 
-def introduction(task: Task, tuned: Mapping[str, Any]) -> Words:
+def _introduction(task: Task, tuned: Mapping[str, Any]) -> Words:
     """How it was tuned, how many ranks changed, and how many encodings are not finished."""
     moves = [abs(row["rank_tuned"] - row["rank_untuned"]) for row in tuned["rows"]]
     changed = phrase("tuning moved", moved=sum(map(bool, moves)), count=len(moves), most=f"{max(moves):g}")
@@ -38,7 +39,7 @@ def introduction(task: Task, tuned: Mapping[str, Any]) -> Words:
     return joined(parts, " ", "")
 
 
-def rows(task: Task, tuned: Mapping[str, Any]) -> list[list[Words]]:
+def _rows(task: Task, tuned: Mapping[str, Any]) -> list[list[Words]]:
     """One row for each encoding, the best after tuning first."""
     return [
         [

@@ -62,7 +62,7 @@ def _unchanged(kept: _Kept, parameters: tuple[Tensor, ...]) -> bool:
     for parameter, same, version in zip(parameters, kept.parameters, kept.versions, strict=True):
         if _version(parameter) != version or parameter.data_ptr() != same.data_ptr() or parameter.dtype != same.dtype:
             return False
-    return all(torch.equal(one, was) for one, was in zip(_by_value(parameters), kept.copies, strict=True))
+    return all(torch.equal(current, copy) for current, copy in zip(_by_value(parameters), kept.copies, strict=True))
 
 
 def _version(parameter: Tensor) -> int | None:

@@ -52,8 +52,8 @@ class OfPairs(PositionalEncoding):
         at = at.expand(len(pairs))
         inside = (at.coords >= 0) & (at.coords < pairs.shape[2])
         check_accepted(at.coords, inside, f"{type(self).__name__}: a token at {{}} is none of {pairs.shape[2]} nodes")
-        own = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
-        return own.replaced(tables={**own.tables, self.identity: (pairs,)})
+        copied = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
+        return copied.replaced(tables={**copied.tables, self.identity: (pairs,)})
 
     def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
         """(b, i, j) to the value of the pair; None where the queries carry nothing. Refuses tables of others alone."""
@@ -111,8 +111,8 @@ def walks(adjacency: Num[Tensor, "b n n"], steps: int = 8) -> Float[Tensor, "b n
     degree = weights.sum(dim=-1, keepdim=True)
     step = weights / degree.masked_fill(degree == 0, 1)
     power = torch.eye(step.shape[-1], dtype=step.dtype, device=step.device).expand_as(step)
-    found = []
+    powers = []
     for _ in range(steps):
-        found.append(power)
+        powers.append(power)
         power = power @ step
-    return torch.stack(found, dim=-1)
+    return torch.stack(powers, dim=-1)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LePE(PositionalEncoding):
-    """A depthwise convolution of the values over rows and columns, past the attention weights.
+    """A depthwise convolution of the values over rows and columns, added to the output of attention.
 
     d_head       channels of a value
     n_heads      query heads

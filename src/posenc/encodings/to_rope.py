@@ -144,10 +144,10 @@ def to_rope(
     return TORoPE(d_head, n_heads, gates, base=base, time_base=time_base, layout=layout)
 
 
-def _last(among: int, share: float) -> tuple[float, ...]:
-    """A 1 for that share of them, the last ones, and a 0 for the others."""
-    ones = round(among * share)
-    return (0.0,) * (among - ones) + (1.0,) * ones
+def _last(length: int, share: float) -> tuple[float, ...]:
+    """`length` numbers: 1 for the last ones, a share of them, and 0 before."""
+    ones = round(length * share)
+    return (0.0,) * (length - ones) + (1.0,) * ones
 
 
 ENTRY = Entry(

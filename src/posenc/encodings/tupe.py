@@ -1,4 +1,4 @@
-"""Untied positions: words meet words and positions meet positions, each with projections of their own.
+"""Untied positions: words are compared with words and positions with positions, each with their own projections.
 
     logits = (q_i·k_j + p_i U_Q · p_j U_K)/√(2d) + b[bucket(i - j)]
     [CLS]    the position terms of its row are one learned number, those of its column another: θ₁, θ₂ for each head

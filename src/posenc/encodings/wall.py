@@ -131,7 +131,7 @@ def square(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Float[Ten
 def _within(
     q: Float[Tensor, "*n t d"], k: Float[Tensor, "*n t d"], sums: Float[Tensor, "*n t d"]
 ) -> Float[Tensor, "*n t t"]:
-    """Tokens with themselves: the second half sees the first by the sum of its last token, and each half sees itself."""
+    """A block with itself: the second half sees the first by the sums of its last token, and each half sees itself."""
     if q.shape[-2] == 1:
         return (q * k).sum(dim=-1, keepdim=True)
     q, k, sums = (x.unflatten(-2, (2, -1)) for x in (q, k, sums))

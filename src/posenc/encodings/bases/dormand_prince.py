@@ -109,9 +109,9 @@ class Solution(NamedTuple):
         return cls((), (), time, y, slope, torch.min(100 * trial, length), rtol, atol)
 
     def until(self, velocity: Velocity, time: float, record: list[Taken] | None = None) -> Solution:
-        """Continued so far that it reaches this time; the steps taken are appended to `record`.
+        """The solution continued until it reaches this time; the steps taken are appended to `record`.
 
-        Raises ValueError where y or its slope is no finite number any more.
+        Raises ValueError where y or its slope becomes infinite or NaN.
         """
         steps, ends = list(self.steps), list(self.ends)
         now, y, slope, length = self.time, self.y, self.slope, self.length
@@ -141,7 +141,7 @@ class Solution(NamedTuple):
         return self._replace(steps=tuple(steps), ends=tuple(ends), time=now, y=y, slope=slope, length=length)
 
     def parts(self, times: Float[Tensor, "n"]) -> Iterator[tuple[int, slice]]:
-        """The steps in which growing times from 0 on lie, and which times those are."""
+        """The steps that hold increasing times from 0 on: each step's number, and the slice of the times within it."""
         numbers, first = times.tolist(), 0
         while first < len(numbers):
             step = bisect.bisect_left(self.ends, numbers[first])
@@ -150,7 +150,7 @@ class Solution(NamedTuple):
             first = last
 
     def at(self, times: Float[Tensor, "n"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "n *y"]:
-        """y at growing times from 0 on, as far as the solution reaches; rounded once."""
+        """y at increasing times from 0 to the end of the solution; rounded once."""
         pieces = [self.steps[step].at(times[part]).to(dtype) for step, part in self.parts(times)]
         return torch.cat(pieces) if len(pieces) != 1 else pieces[0]
 

@@ -39,7 +39,7 @@ class KeptSolution:
     def reaching(
         self, time: float, parameters: tuple[Tensor, ...], solve: Callable[[Solution | None, float], Solution]
     ) -> Solution:
-        """The solution as far as this time. `solve` continues the one it is given, or begins one."""
+        """The solution up to this time. `solve` continues a solution, or begins one if it gets None."""
         kept = self._kept  # read once: another thread may replace it
         if kept is None or not _unchanged(kept, parameters):
             kept = None

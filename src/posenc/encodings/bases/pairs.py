@@ -1,4 +1,4 @@
-"""Values of pairs of tokens that no coordinates say: distances in a graph, edges, walks. They are given to the encoding.
+"""Values of pairs of tokens that coordinates do not hold: graph distances, edges, walks. They are passed to the encoding.
 
     at = encoding.with_pairs(at, pairs)      row i of pairs is that of token i: its values with the nodes at 0, 1, …
 
@@ -56,7 +56,7 @@ class OfPairs(PositionalEncoding):
         return copied.replaced(tables={**copied.tables, self.identity: (pairs,)})
 
     def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
-        """(b, i, j) to the value of the pair; None where the queries carry nothing. Refuses tables of others alone."""
+        """(b, i, j) to the value of the pair; None without tables. Raises ValueError if none is of this encoding."""
         if not at_q.tables:
             return None
         if self.identity not in at_q.tables:

@@ -3,7 +3,7 @@
     h(t, p) = tanh(p·W₁ + t·w₁ + b₁)·W₂ + t·w₂ + b₂
 
 The gradient is that of the steps which the solver took. It goes back through them once; the gradients of the weights are
-products over all stages of all steps at the end. Steps after the first have lengths that nothing is derived from.
+products over all stages of all steps at the end. The lengths of later steps have no gradient.
 Legend: n positions, l layers, d d_model, s steps.
 """
 
@@ -40,7 +40,7 @@ class Network(NamedTuple):
 
 
 def path(begin: Solution, network: Network, times: Float[Tensor, "n"], dtype: torch.dtype) -> Float[Tensor, "n l d"]:
-    """p at growing times, with a gradient; `begin` is a solution without a step."""
+    """p at increasing times, with a gradient; `begin` is a solution without a step."""
     vectors: Tensor = _Path.apply(begin.rtol, begin.atol, dtype, times, begin.y, begin.slope, begin.length, *network)
     return vectors
 
@@ -76,7 +76,7 @@ class _Path(torch.autograd.Function):
     @in_full_precision
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         tensors = ctx.saved_tensors
-        if torch.is_grad_enabled():  # to be differentiated again
+        if torch.is_grad_enabled():  # for second derivatives
             return tuple(differentiable_gradients(_in_torch, (*ctx.chosen, *tensors), (gradient,)))
         times, _, _, length, *of = tensors
         gradients = _gradients(ctx.solution, ctx.taken, times, length, Network(*of), gradient.double())
@@ -110,7 +110,7 @@ def _gradients(
         of_moment += by_moment @ weight[-1]
         of_time = moments.flatten() @ by_moment.flatten(0, 1)
         of_network += [torch.cat([inputs.T @ of_sums.flatten(0, 2), of_time[None]]), by_moment.sum(dim=(0, 1))]
-    if not bool(taken[0].length == length):  # tried, and then cut to a length that nothing is derived from
+    if not bool(taken[0].length == length):  # the first step was cut: its length has no gradient
         return start.y, start.slope, torch.zeros_like(length), *of_network
     later = of_moment[1:].sum() + of_begin[1:].sum() + of_end[1:].sum()  # all later times move with the first length
     of_length = start.length + of_moment[0] @ times.new_tensor(NODES[1:]) + of_end[0] + later

@@ -27,8 +27,8 @@ def axial_rope(d_head: int, *, axes: int = 2, base: float = 10000.0, layout: Lay
     """
     if d_head % (2 * axes):
         raise ValueError(f"d_head: expected a multiple of 2·axes = {2 * axes}, got {d_head}")
-    one = frequencies.rotary(d_head // axes, base)
-    return RoPE(d_head, frequencies=frequencies.axial(one, tuple(range(axes))), layout=layout)
+    per_axis = frequencies.rotary(d_head // axes, base)
+    return RoPE(d_head, frequencies=frequencies.axial(per_axis, tuple(range(axes))), layout=layout)
 
 
 ENTRY = Entry(

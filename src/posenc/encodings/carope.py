@@ -55,16 +55,18 @@ class CARoPE(FromEarlierTokens):
         self, d_model: int, n_heads: int, d_head: int, *, n_kv_heads: int | None = None, base: float = 10000.0
     ) -> None:
         checks.even(d_head=d_head)
-        own = n_heads if n_kv_heads is None else n_kv_heads
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, base=base)
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
         softplus = base ** (2 / d_head) - 1
         if not 0 < softplus < 1e30:
             raise ValueError(f"base: expected a number above 1 with base^(2/d_head) below 1e30, got {base}")
-        self.d_model, self.n_heads, self.d_head, self.own = d_model, n_heads, d_head, own
-        self.weight = nn.Parameter(torch.zeros(own, d_model))
-        self.offset = nn.Parameter(torch.full((own,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype()))
+        self.d_model, self.n_heads, self.d_head, self.key_heads = d_model, n_heads, d_head, key_heads
+        self.weight = nn.Parameter(torch.zeros(key_heads, d_model))
+        self.offset = nn.Parameter(
+            torch.full((key_heads,), softplus + math.log(-math.expm1(-softplus)), dtype=exact_dtype())
+        )
 
     def structure(self) -> Rotation:
         return Rotation((), (Planes("half", 0, self.d_head),))  # angles come from the content
@@ -82,7 +84,7 @@ class CARoPE(FromEarlierTokens):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         with full_precision(x):
-            angle = for_heads(self, self.state(at)[0].unflatten(-1, (self.own, -1)), x, "angles")  # [b, h, t, n]
+            angle = for_heads(self, self.state(at)[0].unflatten(-1, (self.key_heads, -1)), x, "angles")  # [b, h, t, n]
             dtype = working_dtype(x.dtype)
             return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
 
@@ -90,9 +92,9 @@ class CARoPE(FromEarlierTokens):
     def heads(self, start: int, stop: int) -> CARoPE:
         """The slice's query heads, each with numbers of its own."""
         part = CARoPE(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.weight)
-        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
-        part.weight.copy_(self.weight[mine])
-        part.offset.copy_(self.offset[mine])
+        rows = [head // (self.n_heads // self.key_heads) for head in range(start, stop)]
+        part.weight.copy_(self.weight[rows])
+        part.offset.copy_(self.offset[rows])
         return part
 
 

@@ -83,10 +83,10 @@ def _inverse(matrix: Float[Tensor, "d d"], eye: Float[Tensor, "d d"]) -> Float[T
     Newton's iteration X ← X(2I - AX) squares the error I - AX, which begins at most at 1 - 1/‖A‖: 40 steps reach fp64 for
     ‖A‖ up to 10¹⁰.
     """
-    found = eye / matrix.abs().sum(dim=-1).max()
+    inverse = eye / matrix.abs().sum(dim=-1).max()
     for _ in range(40):
-        found = found @ (2 * eye - matrix @ found)
-    return found
+        inverse = inverse @ (2 * eye - matrix @ inverse)
+    return inverse
 
 
 ENTRY = Entry(

@@ -61,7 +61,7 @@ class ComRoPE(BlockRotation):
             among = f"blocks of {self.block} channels and {axes} axes"
             raise ValueError(f"block: d_head={d_head} cannot be shared evenly by {among}")
         self.form = form
-        self.generators = nn.Parameter(torch.randn(self.own, self.blocks, self.block, self.block))
+        self.generators = nn.Parameter(torch.randn(self.key_heads, self.blocks, self.block, self.block))
         self.mixture = nn.Parameter(torch.randn(axes, self.blocks)) if form == "LD" else None
 
     def exponents(self, coords: Float[Tensor, "b t a"]) -> Float[Tensor, "b t g n s s"]:
@@ -74,8 +74,8 @@ class ComRoPE(BlockRotation):
         skew = self.generators.double() - self.generators.double().transpose(-1, -2)
         return along[:, :, None, :, None, None] * skew
 
-    def copy_heads(self, part: ComRoPE, mine: list[int]) -> None:
-        part.generators.copy_(self.generators[mine])
+    def copy_heads(self, part: ComRoPE, rows: list[int]) -> None:
+        part.generators.copy_(self.generators[rows])
         if part.mixture is not None and self.mixture is not None:
             part.mixture.copy_(self.mixture)
 

@@ -74,9 +74,9 @@ class Convolutional(AbsoluteEncoding):
             raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
         self.d_model, self.normed, self.batch_norm = d_model, normed, batch_norm
         if batch_norm:
-            zero, one = torch.zeros(d_model), torch.ones(d_model)
-            self.mean, self.variance = (nn.Parameter(start, requires_grad=False) for start in (zero, one.clone()))
-            self.gain, self.shift = nn.Parameter(one), nn.Parameter(zero.clone())
+            zeros, ones = torch.zeros(d_model), torch.ones(d_model)
+            self.mean, self.variance = (nn.Parameter(start, requires_grad=False) for start in (zeros, ones.clone()))
+            self.gain, self.shift = nn.Parameter(ones), nn.Parameter(zeros.clone())
         self.layers = nn.ModuleList(Taps(d_model, kernel_size, groups, weight_norm) for _ in range(layers))
 
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:

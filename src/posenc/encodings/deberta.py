@@ -158,9 +158,9 @@ class DeBERTa(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> DeBERTa:
         part = DeBERTa(**{**self.configuration, "n_heads": stop - start}).to(self.table)
-        theirs = dict(self.named_parameters())
-        for name, mine in part.named_parameters():
-            mine.copy_(theirs[name][start:stop] if name.startswith(("key", "query")) else theirs[name])
+        sources = dict(self.named_parameters())
+        for name, target in part.named_parameters():
+            target.copy_(sources[name][start:stop] if name.startswith(("key", "query")) else sources[name])
         return part
 
 

@@ -62,8 +62,8 @@ class DecomposedBias(InWindow):
     def resized(self, window: tuple[int, int]) -> DecomposedBias:
         """For an image of another size: both tables interpolated linearly, as MViTv2 and its followers do."""
         part = DecomposedBias(self.d_head, window).to(self.rows)
-        for mine, theirs in ((part.rows, self.rows), (part.columns, self.columns)):
-            mine.copy_(F.interpolate(theirs.T[None], size=len(mine), mode="linear")[0].T)
+        for target, source in ((part.rows, self.rows), (part.columns, self.columns)):
+            target.copy_(F.interpolate(source.T[None], size=len(target), mode="linear")[0].T)
         return part
 
 

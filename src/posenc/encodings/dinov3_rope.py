@@ -26,8 +26,8 @@ def dinov3_rope(d_head: int, *, base: float = 100.0, layout: Layout = "half") ->
     """
     if d_head % 4:
         raise ValueError(f"d_head: expected a multiple of 4, got {d_head}")
-    one = frequencies.in_turns(frequencies.rotary(d_head // 2, base))
-    return RoPE(d_head, frequencies=frequencies.axial(one), layout=layout)
+    per_axis = frequencies.in_turns(frequencies.rotary(d_head // 2, base))
+    return RoPE(d_head, frequencies=frequencies.axial(per_axis), layout=layout)
 
 
 ENTRY = Entry(

@@ -73,9 +73,9 @@ class FIRE(PositionalEncoding):
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             b = own_rows(b, at_q, at_k)
             position = query[b, i]
-            found = self._by_rows((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
-            flat = one_per_head(found.flatten(0, -2).T, q)
-            return flat[h, torch.arange(flat.shape[1], device=flat.device).view(found.shape[:-1])]
+            terms = self._by_rows((position - key[b, j]).abs().double(), position.double(), q.dtype)  # [..., h]
+            flat = one_per_head(terms.flatten(0, -2).T, q)
+            return flat[h, torch.arange(flat.shape[1], device=flat.device).view(terms.shape[:-1])]
 
         return of_pair
 
@@ -89,8 +89,8 @@ class FIRE(PositionalEncoding):
         position = position.expand(*distance.shape[:-1], 1)
         rows = max(1, PAIRS // distance.shape[-1])
         pairs = zip(distance.flatten(0, -2).split(rows), position.flatten(0, -2).split(rows), strict=True)
-        found: Tensor = torch.cat([self._of(part, seen_from, dtype) for part, seen_from in pairs])
-        return found.unflatten(0, distance.shape[:-1])  # type: ignore[no-any-return]
+        terms: Tensor = torch.cat([self._of(part, seen_from, dtype) for part, seen_from in pairs])
+        return terms.unflatten(0, distance.shape[:-1])  # type: ignore[no-any-return]
 
     def _of(
         self, distance: Float[Tensor, "*s"], position: Float[Tensor, "*s"], dtype: torch.dtype
@@ -118,9 +118,9 @@ class FIRE(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> FIRE:
         part = FIRE(**{**self.configuration, "n_heads": stop - start}).to(self.outer)
-        for name, parameter in part.named_parameters():
-            mine = getattr(self, name)
-            parameter.copy_(mine[start:stop] if name in ("outer", "offset") else mine)
+        for name, target in part.named_parameters():
+            source = getattr(self, name)
+            target.copy_(source[start:stop] if name in ("outer", "offset") else source)
         return part
 
 

@@ -73,8 +73,8 @@ class FoPE(RotationByKeyHead):
         checks.finite(noise=noise)
         checks.one_of(get_args(Form), form=form)
         layouts.check(layout)
-        own = n_heads if n_kv_heads is None else n_kv_heads
-        checks.whole(n_heads=n_heads, n_kv_heads=own, trained_length=trained_length)
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_heads=n_heads, n_kv_heads=key_heads, trained_length=trained_length)
         super().__init__(
             d_head=d_head,
             n_heads=n_heads,
@@ -85,22 +85,23 @@ class FoPE(RotationByKeyHead):
             form=form,
             layout=layout,
         )
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
         every = (base ** (-2 * n / d_head) for n in range(d_head // 2))
         self.waves = tuple(frequency for frequency in every if frequency * trained_length >= 2 * math.pi)
         pairs = len(self.waves) if form == "paper" else min(len(self.waves), d_head // 4)
         if not pairs:
             raise ValueError(f"trained_length: no pair of {d_head} channels turns once in {trained_length} positions")
-        self.d_head, self.n_heads, self.own, self.form, self.layout = d_head, n_heads, own, form, layout
+        self.d_head, self.n_heads, self.key_heads, self.form, self.layout = d_head, n_heads, key_heads, form, layout
         step = -(-len(self.waves) // pairs)
         identity = torch.zeros(len(self.waves), pairs)
         for pair in range(pairs):
             if pair * step < len(self.waves):
                 identity[pair * step, pair] = 1.0
-        deviation = noise * (2 / (pairs * (len(self.waves) + own))) ** 0.5
+        deviation = noise * (2 / (pairs * (len(self.waves) + key_heads))) ** 0.5
         self.cosines, self.sines = (
-            nn.Parameter(identity + deviation * torch.randn(own, *identity.shape), requires_grad=False) for _ in range(2)
+            nn.Parameter(identity + deviation * torch.randn(key_heads, *identity.shape), requires_grad=False)
+            for _ in range(2)
         )
 
     def structure(self) -> None:
@@ -125,9 +126,9 @@ class FoPE(RotationByKeyHead):
     def heads(self, start: int, stop: int) -> FoPE:
         """The slice's query heads, each with mixtures of its own."""
         part = FoPE(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.cosines)
-        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
-        part.cosines.copy_(self.cosines[mine])
-        part.sines.copy_(self.sines[mine])
+        rows = [head // (self.n_heads // self.key_heads) for head in range(start, stop)]
+        part.cosines.copy_(self.cosines[rows])
+        part.sines.copy_(self.sines[rows])
         return part
 
 

@@ -68,7 +68,7 @@ class GrapeA(PositionalEncoding):
         super().__init__(d_head=d_head, n_heads=n_heads, gates=gates, form=form, slopes=slopes)
         self.d_head, self.n_heads, self.form, self.slopes = d_head, n_heads, form, slopes
         fresh = (1.0,) * n_heads if form == "code" else slopes
-        self.rate = nn.Parameter(torch.tensor([math.log(math.expm1(one)) for one in fresh], dtype=exact_dtype()))
+        self.rate = nn.Parameter(torch.tensor([math.log(math.expm1(rate)) for rate in fresh], dtype=exact_dtype()))
         self.of_query = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "key" else None
         self.of_key = nn.Parameter(torch.randn(n_heads, d_head) * d_head**-0.5) if gates != "query" else None
 
@@ -84,7 +84,7 @@ class GrapeA(PositionalEncoding):
         query, key = at_q.coords, at_k.coords
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
-            rate = sum(gate[b, h, one] for gate, one in ((of_query, i), (of_key, j)) if gate is not None)
+            rate = sum(gate[b, h, token] for gate, token in ((of_query, i), (of_key, j)) if gate is not None)
             return (key[b, j] - query[b, i]).to(omega.dtype) * omega[h] * rate
 
         return of_pair
@@ -102,8 +102,8 @@ class GrapeA(PositionalEncoding):
         sizes = {"n_heads": stop - start, "slopes": self.slopes[start:stop]}
         *_, of_content = self.parameters()
         part = GrapeA(**{**self.configuration, **sizes}).to(of_content)
-        for mine, whole in zip(part.parameters(), self.parameters(), strict=True):
-            mine.copy_(whole[start:stop])
+        for target, source in zip(part.parameters(), self.parameters(), strict=True):
+            target.copy_(source[start:stop])
         return part
 
 

@@ -59,16 +59,16 @@ class GrapeM(RotationByKeyHead):
         reverse: bool = False,
     ) -> None:
         checks.even(d_head=d_head)
-        own = n_heads if n_kv_heads is None else n_kv_heads
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
         super().__init__(
             d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, shared=shared, base=base, layout=layout, reverse=reverse
         )
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        self.d_head, self.n_heads, self.own = d_head, n_heads, 1 if shared else own
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
+        self.d_head, self.n_heads, self.sets = d_head, n_heads, 1 if shared else key_heads
         self.layout, self.reverse = layouts.check(layout), reverse
         fresh = torch.tensor(rotary(d_head, base).values, dtype=torch.float64).log()
-        self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.own, 1))
+        self.log_frequencies = nn.Parameter(fresh.to(exact_dtype()).repeat(self.sets, 1))
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
@@ -84,8 +84,8 @@ class GrapeM(RotationByKeyHead):
         """The slice's query heads, each with its frequencies."""
         sizes = {"n_heads": stop - start, "n_kv_heads": stop - start}
         part = GrapeM(**{**self.configuration, **sizes}).to(self.log_frequencies)
-        mine = [head // (self.n_heads // self.own) for head in range(start, stop)] if self.own > 1 else [0] * part.own
-        part.log_frequencies.copy_(self.log_frequencies[mine])
+        rows = [head // (self.n_heads // self.sets) for head in range(start, stop)] if self.sets > 1 else [0] * part.sets
+        part.log_frequencies.copy_(self.log_frequencies[rows])
         return part
 
 

@@ -81,13 +81,13 @@ def shortest_paths(adjacency: Num[Tensor, "b n n"]) -> Int[Tensor, "b n n"]:
     """
     joined = (edges(adjacency) > 0).float()
     reached = torch.eye(joined.shape[-1], device=joined.device).expand_as(joined).bool()
-    found = torch.full(joined.shape, NO_PATH, device=joined.device).masked_fill(reached, 0)
+    lengths = torch.full(joined.shape, NO_PATH, device=joined.device).masked_fill(reached, 0)
     for steps in range(1, joined.shape[-1]):
         new = (reached.float() @ joined > 0) & ~reached
         if not bool(new.any()):
             break
-        found, reached = found.masked_fill(new, steps), reached | new
-    return found
+        lengths, reached = lengths.masked_fill(new, steps), reached | new
+    return lengths
 
 
 ENTRY = Entry(

@@ -176,9 +176,9 @@ class IRPE(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> IRPE:
         part = IRPE(**{**self.configuration, "n_heads": stop - start}).to(next(self.parameters()))
-        theirs = dict(self.named_parameters())
-        for name, mine in part.named_parameters():
-            mine.copy_(theirs[name] if self.shared else theirs[name][start:stop])
+        sources = dict(self.named_parameters())
+        for name, target in part.named_parameters():
+            target.copy_(sources[name] if self.shared else sources[name][start:stop])
         return part
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class LePE(PositionalEncoding):
-    """A depthwise convolution of the values over rows and columns, past the attention weights.
+    """A depthwise convolution of the values over rows and columns, added to the output of attention.
 
     d_head       channels of a value
     n_heads      query heads
@@ -72,19 +72,19 @@ class LePE(PositionalEncoding):
             added = constant[:, None] * may_attend.any(-1, keepdim=True)
             if not may_attend.shape[-1]:  # no keys
                 return added
-            near, found = torch.zeros_like(may_attend), torch.zeros_like(may_attend[..., :1], dtype=torch.int32)
+            near, count = torch.zeros_like(may_attend), torch.zeros_like(may_attend[..., :1], dtype=torch.int32)
             rows, columns = (_apart(at_q.coords[..., axis], at_k.coords[..., axis]) for axis in (0, 1))
             for row in range(-self.reach, self.reach + 1):
                 in_row = may_attend & (rows == row)
                 for column in range(-self.reach, self.reach + 1):
                     there = in_row & (columns == column)
-                    one, which = there.int().max(dim=-1, keepdim=True)
-                    near, found = near | there, found + one
-                    neighbour = values.gather(2, which.expand(*added.shape[:3], values.shape[-1])) * one
+                    present, which = there.int().max(dim=-1, keepdim=True)
+                    near, count = near | there, count + present
+                    neighbour = values.gather(2, which.expand(*added.shape[:3], values.shape[-1])) * present
                     added = added + neighbour * kernel[:, None, :, row + self.reach, column + self.reach]
         message = "LePE: a token at {} has two neighbours with the same coordinates in its document"
-        alone = (near.sum(-1, keepdim=True) == found)[..., 0].all(1)  # [b, i]
-        check_accepted(at_q.coords.expand(*alone.shape, 2), alone, message)
+        unique = (near.sum(-1, keepdim=True) == count)[..., 0].all(1)  # [b, i]
+        check_accepted(at_q.coords.expand(*unique.shape, 2), unique, message)
         return added
 
     @torch.no_grad()

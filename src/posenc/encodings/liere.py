@@ -48,14 +48,14 @@ class LieRE(BlockRotation):
         super().__init__(d_head, n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block)
         if axes > 1:
             self.traits = self.traits - {"shift_invariant"}
-        self.generators = nn.Parameter(2 * math.pi * torch.rand(self.own, axes, self.blocks, self.block, self.block))
+        self.generators = nn.Parameter(2 * math.pi * torch.rand(self.key_heads, axes, self.blocks, self.block, self.block))
 
     def exponents(self, coords: Float[Tensor, "b t a"]) -> Float[Tensor, "b t g n s s"]:
         upper = self.generators.double().triu(1)
         return torch.einsum("bta,ganrs->btgnrs", coords, upper - upper.transpose(-1, -2))
 
-    def copy_heads(self, part: LieRE, mine: list[int]) -> None:
-        part.generators.copy_(self.generators[mine])
+    def copy_heads(self, part: LieRE, rows: list[int]) -> None:
+        part.generators.copy_(self.generators[rows])
 
 
 ENTRY = Entry(

@@ -57,17 +57,19 @@ class MHRoPE(RotationByKeyHead):
         layout: Layout = "half",
     ) -> None:
         checks.even(d_head=d_head)
-        own = n_heads if n_kv_heads is None else n_kv_heads
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
         if sizes is None:
-            side = 3 * own // 8
-            sizes = (own - 2 * side, side, side)
+            side = 3 * key_heads // 8
+            sizes = (key_heads - 2 * side, side, side)
         sizes = tuple(sizes)
         super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, sizes=sizes, base=base, layout=layout)
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        if len(sizes) != 3 or min(sizes) < 0 or sum(sizes) > own:
-            raise ValueError(f"sizes: expected the heads of time, height and width, up to {own} together, got {sizes}")
-        self.d_head, self.n_heads, self.own, self.sizes = d_head, n_heads, own, sizes
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
+        if len(sizes) != 3 or min(sizes) < 0 or sum(sizes) > key_heads:
+            raise ValueError(
+                f"sizes: expected the heads of time, height and width, up to {key_heads} together, got {sizes}"
+            )
+        self.d_head, self.n_heads, self.key_heads, self.sizes = d_head, n_heads, key_heads, sizes
         self.layout = layouts.check(layout)
         self.frequencies = rotary(d_head, base)
         self.axis_of_head = tuple(axis for axis, size in enumerate(sizes) for _ in range(size))
@@ -78,14 +80,14 @@ class MHRoPE(RotationByKeyHead):
         floating(dtype)
         coords = at.coords.double()
         read = coords[..., list(self.axis_of_head)]
-        read = torch.cat([read, coords.new_zeros(*coords.shape[:2], self.own - read.shape[2])], dim=2)
+        read = torch.cat([read, coords.new_zeros(*coords.shape[:2], self.key_heads - read.shape[2])], dim=2)
         angle = read[..., None] * constant(self.frequencies.values, torch.float64, coords.device)
         return angle.cos().to(dtype), angle.sin().to(dtype)
 
     def heads(self, start: int, stop: int) -> MHRoPE:
         """The slice's query heads, each with its coordinate."""
-        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
-        axes = [self.axis_of_head[head] for head in mine if head < len(self.axis_of_head)]
+        key_heads = [head // (self.n_heads // self.key_heads) for head in range(start, stop)]
+        axes = [self.axis_of_head[head] for head in key_heads if head < len(self.axis_of_head)]
         sizes = {"n_heads": stop - start, "n_kv_heads": stop - start, "sizes": tuple(axes.count(axis) for axis in range(3))}
         return MHRoPE(**{**self.configuration, **sizes})
 

@@ -62,17 +62,17 @@ class MsPoE(RotationByKeyHead):
         layout: Layout = "half",
     ) -> None:
         checks.even(d_head=d_head)
-        own = n_heads if n_kv_heads is None else n_kv_heads
-        checks.whole(n_heads=n_heads, n_kv_heads=own)
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        if ratios is not None and len(ratios) != own:
-            raise ValueError(f"ratios: expected one for each of {own} key heads, got {len(ratios)}")
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_heads=n_heads, n_kv_heads=key_heads)
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
+        if ratios is not None and len(ratios) != key_heads:
+            raise ValueError(f"ratios: expected one for each of {key_heads} key heads, got {len(ratios)}")
         for ratio in ratios or ():
             checks.positive(ratios=ratio)
         super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, ratios=ratios, base=base, layout=layout)
-        self.d_head, self.n_heads, self.own, self.layout = d_head, n_heads, own, layouts.check(layout)
-        self.ratios = _spread(range(own)) if ratios is None else ratios
+        self.d_head, self.n_heads, self.key_heads, self.layout = d_head, n_heads, key_heads, layouts.check(layout)
+        self.ratios = _spread(range(key_heads)) if ratios is None else ratios
         self.frequencies = rotary(d_head, base)
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
@@ -82,12 +82,12 @@ class MsPoE(RotationByKeyHead):
         every = tuple(frequency / ratio for ratio in self.ratios for frequency in self.frequencies)
         with full_precision(at.coords):
             angle = at.coords.double()[..., None] * constant(every, torch.float64, at.coords.device)
-            angle = angle.unflatten(-1, (self.own, self.d_head // 2))
+            angle = angle.unflatten(-1, (self.key_heads, self.d_head // 2))
             return angle.cos().to(dtype), angle.sin().to(dtype)
 
     def heads(self, start: int, stop: int) -> MsPoE:
         """The slice's query heads: key heads as before where the slice has whole groups, else one for each query head."""
-        shared = self.n_heads // self.own
+        shared = self.n_heads // self.key_heads
         step = 1 if start % shared or stop % shared else shared
         ratios = tuple(self.ratios[head // shared] for head in range(start, stop, step))
         sizes = {"n_heads": stop - start, "n_kv_heads": len(ratios)}

@@ -105,7 +105,7 @@ class PaTH(FromEarlierTokens):
             if index is None:
                 scores = path_scores(q, k, w, beta, places)
             else:
-                sorted_k, w, beta = (taken(one.transpose(1, 2), index).transpose(1, 2) for one in (k, w, beta))
+                sorted_k, w, beta = (taken(x.transpose(1, 2), index).transpose(1, 2) for x in (k, w, beta))
                 scores = path_scores(q, sorted_k, w, beta, places)
                 scores = scores.gather(-1, index.argsort(dim=1)[:, None, None].expand_as(scores))
             correction = (scores - q @ k.transpose(-1, -2)).mul_(scale_of(self, self.d_head))
@@ -128,13 +128,13 @@ class PaTH(FromEarlierTokens):
     def heads(self, start: int, stop: int) -> PaTH:
         """The slice's query heads, each with a path of its own."""
         part = PaTH(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.down)
-        mine = [head // (self.n_heads // self.paths) for head in range(start, stop)]
+        rows = [head // (self.n_heads // self.paths) for head in range(start, stop)]
         part.down.copy_(self.down)
         for name in ("turn", "turn_offset"):
-            getattr(part, name).copy_(getattr(self, name)[mine])
+            getattr(part, name).copy_(getattr(self, name)[rows])
         for name in ("up", "taps"):
             whole = getattr(self, name).unflatten(0, (self.paths, self.d_head))
-            getattr(part, name).copy_(whole[mine].flatten(0, 1))
+            getattr(part, name).copy_(whole[rows].flatten(0, 1))
         return part
 
 
@@ -153,13 +153,13 @@ def path_scores(
         )
     keys = k.shape[2]
     k, w, along, whole = _passages(k, w, beta, BLOCK)
-    found = []
+    by_block = []
     for block in reversed(range(k.shape[2])):  # the query passes the blocks from its own place backwards
         passed = torch.arange(block * BLOCK, (block + 1) * BLOCK, device=q.device) <= places[..., None]  # [b, i, t]
         met = (q @ w[:, :, block].transpose(-1, -2)) * passed[:, None]
-        found.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
+        by_block.append(q @ k[:, :, block].transpose(-1, -2) - met @ along[:, :, block])
         q = q - met @ whole[:, :, block]
-    scores = torch.cat(found[::-1], dim=-1)
+    scores = torch.cat(by_block[::-1], dim=-1)
     if torch.compiler.is_compiling():
         return scores.index_select(-1, torch.arange(keys, device=q.device))
     return scores[..., :keys]
@@ -188,7 +188,7 @@ def _passages(k: Tensor, w: Tensor, beta: Tensor, block: int) -> tuple[Tensor, T
     keys = k.shape[2]
     filled = filled_up(keys, block, k.device)  # the last key again where a block is not full, with β = 0
     beta = beta.index_select(2, filled) * (torch.arange(len(filled), device=k.device) < keys)
-    k, w = (one.index_select(2, filled).unflatten(2, (-1, block)) for one in (k, w))
+    k, w = (x.index_select(2, filled).unflatten(2, (-1, block)) for x in (k, w))
     beta = beta.unflatten(2, (-1, block))
     lower = (beta[..., None] * (w @ w.transpose(-1, -2))).tril(-1)
     eye = torch.eye(block, dtype=k.dtype, device=k.device)

@@ -66,18 +66,18 @@ class RePo(FromEarlierTokens):
         checks.whole(d_model=d_model, n_heads=n_heads)
         checks.even(d_head=d_head)
         checks.positive(base=base)
-        own = n_heads if n_kv_heads is None else n_kv_heads
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
         width = max(1, d_model // 8) if width is None else width
-        checks.whole(n_kv_heads=own, width=width)
+        checks.whole(n_kv_heads=key_heads, width=width)
         super().__init__(
             d_model=d_model, n_heads=n_heads, d_head=d_head, n_kv_heads=n_kv_heads, width=width, base=base, layout=layout
         )
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        self.d_model, self.n_heads, self.d_head, self.own, self.layout = d_model, n_heads, d_head, own, layout
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
+        self.d_model, self.n_heads, self.d_head, self.key_heads, self.layout = d_model, n_heads, d_head, key_heads, layout
         self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
         self.gate, self.content = nn.Parameter(torch.empty(width, d_model)), nn.Parameter(torch.empty(width, d_model))
-        self.assign = nn.Parameter(torch.empty(own, width))
+        self.assign = nn.Parameter(torch.empty(key_heads, width))
         for parameter in (self.gate, self.content, self.assign):
             nn.init.trunc_normal_(parameter, std=0.02, a=-0.06, b=0.06)
 
@@ -107,7 +107,7 @@ class RePo(FromEarlierTokens):
         part = RePo(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start}).to(self.gate)
         part.gate.copy_(self.gate)
         part.content.copy_(self.content)
-        part.assign.copy_(self.assign[[head // (self.n_heads // self.own) for head in range(start, stop)]])
+        part.assign.copy_(self.assign[[head // (self.n_heads // self.key_heads) for head in range(start, stop)]])
         return part
 
 

@@ -96,8 +96,8 @@ class RoPE(PositionalEncoding):
             returns=returns,
             sides=sides,
         )
-        for given in (layout, returns or layout):
-            layouts.check(given)
+        layouts.check(layout)
+        layouts.check(returns or layout)
         for side in sides:
             turns(side)
         if frequencies is None:
@@ -152,9 +152,9 @@ class RoPE(PositionalEncoding):
             return into(x, out)
         if out is None and side != "output" and not at.tables and x.shape[-1] == self.d_head and self._tables_within():
             half, half_out = self.layout == "half", self.returns == "half"
-            found = few_tokens.turned_at(x, at, self.frequencies.values, self.start, half, half_out)
-            if found is not None:
-                return found
+            turned = few_tokens.turned_at(x, at, self.frequencies.values, self.start, half, half_out)
+            if turned is not None:
+                return turned
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         cos, sin = tables_at(self, at, x.dtype)
@@ -166,8 +166,8 @@ class RoPE(PositionalEncoding):
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         if not at_q.tables and q.shape[-1] == self.d_head and self._tables_within():
             half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
-            if (found := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
-                return found
+            if (turned := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
+                return turned
         check_pair(self, q, k, at_q)
         cos, sin = tables_at(self, at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
@@ -187,8 +187,8 @@ class RoPE(PositionalEncoding):
 
     def at_length(self, n: int) -> RoPE:
         """The encoding for a request of n tokens: a new one if the frequencies depend on length, else this one."""
-        given = self.configuration["frequencies"]
-        if given is None or isinstance(given, Frequencies):
+        frequencies = self.configuration["frequencies"]
+        if frequencies is None or isinstance(frequencies, Frequencies):
             return self
         return type(self)(**{**self.configuration, "length": n})
 
@@ -227,12 +227,15 @@ def _shared_evenly(d_head: int, rotary_dim: int, axes: int, base: float) -> Freq
         raise ValueError(f"rotary_dim: expected an even number up to d_head={d_head}, got {rotary_dim}")
     if (rotary_dim // 2) % axes:
         raise ValueError(f"axes: {rotary_dim // 2} pairs cannot be shared evenly by {axes} axes")
-    one = rotary(rotary_dim // axes, base)
+    per_axis = rotary(rotary_dim // axes, base)
     if axes == 1:
-        return one
-    axis_of_pair = tuple(axis for axis in range(axes) for _ in one)
+        return per_axis
+    axis_of_pair = tuple(axis for axis in range(axes) for _ in per_axis)
     return replace(
-        one, values=one.values * axes, axes=axis_of_pair, values_from=f"{one.values_from} for each of {axes} axes"
+        per_axis,
+        values=per_axis.values * axes,
+        axes=axis_of_pair,
+        values_from=f"{per_axis.values_from} for each of {axes} axes",
     )
 
 

@@ -72,10 +72,10 @@ class RoPEPlusPlus(RoPE):
         return into(torch.stack([real, imaginary], dim=2).flatten(1, 2), out)
 
     def at_length(self, n: int) -> RoPEPlusPlus:
-        given = self.configuration["frequencies"]
-        if given is None or given.at_length(n) is given:
+        frequencies = self.configuration["frequencies"]
+        if frequencies is None or frequencies.at_length(n) is frequencies:
             return self
-        return RoPEPlusPlus(**{**self.configuration, "frequencies": given.at_length(n)})
+        return RoPEPlusPlus(**{**self.configuration, "frequencies": frequencies.at_length(n)})
 
 
 ENTRY = Entry(

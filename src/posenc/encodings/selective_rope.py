@@ -66,8 +66,8 @@ class SelectiveRoPE(FromEarlierTokens):
     ) -> None:
         checks.whole(rank=rank, conv_size=conv_size)
         checks.even(d_head=d_head)
-        own = n_heads if n_kv_heads is None else n_kv_heads
-        checks.whole(n_kv_heads=own)
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
+        checks.whole(n_kv_heads=key_heads)
         parts = n_heads if parts is None else parts
         checks.whole(parts=parts)
         super().__init__(
@@ -80,15 +80,15 @@ class SelectiveRoPE(FromEarlierTokens):
             base=base,
             parts=parts,
         )
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
         if d_model % parts:
             raise ValueError(f"parts: expected a number that divides d_model={d_model}, got {parts}")
-        self.d_model, self.n_heads, self.d_head, self.own, self.parts = d_model, n_heads, d_head, own, parts
+        self.d_model, self.n_heads, self.d_head, self.key_heads, self.parts = d_model, n_heads, d_head, key_heads, parts
         self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
         self.down = nn.Parameter(torch.empty(rank, d_model))
-        self.up = nn.Parameter(torch.empty(own * d_head // 2, rank))
-        self.taps = nn.Parameter(torch.empty(own * d_head // 2, conv_size))
+        self.up = nn.Parameter(torch.empty(key_heads * d_head // 2, rank))
+        self.taps = nn.Parameter(torch.empty(key_heads * d_head // 2, conv_size))
         for parameter in (self.down, self.up, self.taps):
             bound = parameter.shape[1] ** -0.5
             nn.init.uniform_(parameter, -bound, bound)
@@ -114,7 +114,7 @@ class SelectiveRoPE(FromEarlierTokens):
             return into(x, out)
         check_width(self, "d_head", x.shape[-1], self.d_head)
         with full_precision(x):
-            sums = for_heads(self, self.state(at)[1].unflatten(-1, (self.own, -1)), x, "steps")  # [b, h, t, n]
+            sums = for_heads(self, self.state(at)[1].unflatten(-1, (self.key_heads, -1)), x, "steps")  # [b, h, t, n]
             angle = sums * constant(self.frequencies, torch.float64, x.device)
             dtype = working_dtype(x.dtype)
             return rotate(x, angle.cos().to(dtype), angle.sin().to(dtype), "half", out=out)
@@ -125,9 +125,9 @@ class SelectiveRoPE(FromEarlierTokens):
         sizes = {"n_heads": stop - start, "n_kv_heads": stop - start, "parts": self.parts}
         part = SelectiveRoPE(**{**self.configuration, **sizes}).to(self.down)
         part.down.copy_(self.down)
-        mine = [head // (self.n_heads // self.own) for head in range(start, stop)]
+        rows = [head // (self.n_heads // self.key_heads) for head in range(start, stop)]
         for name in ("up", "taps"):
-            getattr(part, name).copy_(getattr(self, name).unflatten(0, (self.own, -1))[mine].flatten(0, 1))
+            getattr(part, name).copy_(getattr(self, name).unflatten(0, (self.key_heads, -1))[rows].flatten(0, 1))
         return part
 
 

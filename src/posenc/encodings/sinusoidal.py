@@ -73,8 +73,8 @@ class Sinusoidal(AbsoluteEncoding):
         silent: Silent = "none",
     ) -> None:
         checks.whole(repeats=repeats)
-        for one in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
-            checks.positive(base=one)
+        for of_block in base if isinstance(base, Sequence) and not isinstance(base, str) else (base,):
+            checks.positive(base=of_block)
         checks.positive(scale=scale, amplitude=amplitude)
         super().__init__(
             d_model=d_model,

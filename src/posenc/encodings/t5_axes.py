@@ -78,7 +78,7 @@ class T5Axes(PositionalEncoding):
                 "n_buckets, max_distance, scaling: expected one of each for every axis, "
                 f"got {sizes}, {limits} and {factors}"
             )
-        self.buckets = tuple(Buckets.of(*one, bidirectional=True) for one in zip(sizes, limits, strict=True))
+        self.buckets = tuple(Buckets.of(size, limit, bidirectional=True) for size, limit in zip(sizes, limits, strict=True))
         self.scaling, self.bias_over_sqrt, self.scale = factors, bias_over_sqrt, scale
         self.axes = len(sizes)
         self.axis_tables = nn.ParameterList(nn.Parameter(torch.empty(size, n_heads).normal_(std=0.02)) for size in sizes)
@@ -113,8 +113,8 @@ class T5Axes(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> T5Axes:
         part = T5Axes(**{**self.configuration, "n_heads": stop - start}).to(self.axis_tables[0])
-        for mine, theirs in zip(part.axis_tables, self.axis_tables, strict=True):
-            mine.copy_(theirs[:, start:stop])
+        for target, source in zip(part.axis_tables, self.axis_tables, strict=True):
+            target.copy_(source[:, start:stop])
         return part
 
 

@@ -99,8 +99,8 @@ class TORoPE(PositionalEncoding):
     def heads(self, start: int, stop: int) -> TORoPE:
         """The slice's query heads, each with its row of gates."""
         share = self.n_heads // len(self.gates)
-        mine = self.gates if len(self.gates) == 1 else tuple(self.gates[head // share] for head in range(start, stop))
-        return TORoPE(**{**self.configuration, "n_heads": stop - start, "gates": mine})
+        gates = self.gates if len(self.gates) == 1 else tuple(self.gates[head // share] for head in range(start, stop))
+        return TORoPE(**{**self.configuration, "n_heads": stop - start, "gates": gates})
 
 
 @checked
@@ -133,21 +133,21 @@ def to_rope(
     checks.one_of(get_args(Split), split=split)
     if not 0 <= time_share <= 1:
         raise ValueError(f"time_share: expected a number from 0 to 1, got {time_share}")
-    pairs, own = d_head // 2, n_heads if n_kv_heads is None else n_kv_heads
-    if n_heads % own:
-        raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
+    pairs, key_heads = d_head // 2, n_heads if n_kv_heads is None else n_kv_heads
+    if n_heads % key_heads:
+        raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
     gates: tuple[tuple[float, ...], ...] = ((time_share,) * pairs,)
     if split == "pairs":
         gates = (_last(pairs, time_share),)
     elif split == "heads":
-        gates = tuple((gate,) * pairs for gate in _last(own, time_share))
+        gates = tuple((gate,) * pairs for gate in _last(key_heads, time_share))
     return TORoPE(d_head, n_heads, gates, base=base, time_base=time_base, layout=layout)
 
 
-def _last(among: int, share: float) -> tuple[float, ...]:
-    """A 1 for that share of them, the last ones, and a 0 for the others."""
-    ones = round(among * share)
-    return (0.0,) * (among - ones) + (1.0,) * ones
+def _last(length: int, share: float) -> tuple[float, ...]:
+    """`length` numbers: 1 for the last ones, a share of them, and 0 before."""
+    ones = round(length * share)
+    return (0.0,) * (length - ones) + (1.0,) * ones
 
 
 ENTRY = Entry(

@@ -66,7 +66,7 @@ class TransformerXL(PositionalEncoding):
         super().__init__(d_model=d_model, n_heads=n_heads, d_head=d_head, base=base, layout=layout)
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_model, base)
-        self._run_frequencies = tuple(RUN * one for one in self.frequencies)
+        self._run_frequencies = tuple(RUN * frequency for frequency in self.frequencies)
         self.u = nn.Parameter(torch.empty(n_heads, d_head))
         self.v = nn.Parameter(torch.empty(n_heads, d_head))
         self.w_r = nn.Parameter(torch.empty(n_heads, d_head, d_model))
@@ -149,8 +149,8 @@ class TransformerXL(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> TransformerXL:
         part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.u)
-        for mine, theirs in zip(part.parameters(), self.parameters(), strict=True):
-            mine.copy_(theirs[start:stop])
+        for target, source in zip(part.parameters(), self.parameters(), strict=True):
+            target.copy_(source[start:stop])
         return part
 
 

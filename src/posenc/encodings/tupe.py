@@ -1,4 +1,4 @@
-"""Untied positions: words meet words and positions meet positions, each with projections of their own.
+"""Untied positions: words are compared with words and positions with positions, each with their own projections.
 
     logits = (q_i·k_j + p_i U_Q · p_j U_K)/√(2d) + b[bucket(i - j)]
     [CLS]    the position terms of its row are one learned number, those of its column another: θ₁, θ₂ for each head
@@ -102,10 +102,10 @@ class TUPE(PositionalEncoding):
             check_range(self, at, 0, self.max_positions - 1, "the table ends there")
         query, key = at_q.coords, at_k.coords
         with full_precision(q):
-            asked, met = self._projected("query", q.dtype), self._projected("key", q.dtype)  # [h, p, d]
+            queries, keys = self._projected("query", q.dtype), self._projected("key", q.dtype)  # [h, p, d]
             scale = scale_of(self, self.d_head)
-            absolute = asked[:, query + 2].transpose(0, 1) @ met[:, key + 2].permute(1, 0, 3, 2) * scale  # [b, h, i, j]
-            first, second = ((asked[:, row] * met[:, row]).sum(dim=-1) * scale for row in (0, 1))  # θ of every head
+            absolute = queries[:, query + 2].transpose(0, 1) @ keys[:, key + 2].permute(1, 0, 3, 2) * scale  # [b, h, i, j]
+            first, second = ((queries[:, row] * keys[:, row]).sum(dim=-1) * scale for row in (0, 1))  # θ of every head
         relative = None if self.relative is None else self.relative.bias(q, k, at_q, at_k)
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
@@ -133,12 +133,12 @@ class TUPE(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> TUPE:
         part = TUPE(**{**self.configuration, "n_heads": stop - start}).to(self.table)
-        theirs = dict(self.named_parameters())
-        for name, mine in part.named_parameters():
+        sources = dict(self.named_parameters())
+        for name, target in part.named_parameters():
             if name == "relative.table":
-                mine.copy_(theirs[name][:, start:stop])
+                target.copy_(sources[name][:, start:stop])
             else:
-                mine.copy_(theirs[name][start:stop] if name.startswith(("query", "key")) else theirs[name])
+                target.copy_(sources[name][start:stop] if name.startswith(("query", "key")) else sources[name])
         return part
 
 

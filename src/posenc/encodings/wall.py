@@ -122,24 +122,24 @@ def by_blocks(
 
 def square(blocks: Iterator[Float[Tensor, "b h i j"]], tokens: int) -> Float[Tensor, "b h t t"]:
     """All blocks of queries in one matrix, with 0 for later keys."""
-    found = list(blocks)
-    own, keys = torch.arange(tokens, device=found[0].device), found[-1].shape[-1]
-    whole = torch.cat([F.pad(block, (0, keys - block.shape[-1])) for block in found], dim=2)
-    return whole.index_select(2, own).index_select(3, own).tril()
+    rows = list(blocks)
+    index, keys = torch.arange(tokens, device=rows[0].device), rows[-1].shape[-1]
+    whole = torch.cat([F.pad(block, (0, keys - block.shape[-1])) for block in rows], dim=2)
+    return whole.index_select(2, index).index_select(3, index).tril()
 
 
 def _within(
     q: Float[Tensor, "*n t d"], k: Float[Tensor, "*n t d"], sums: Float[Tensor, "*n t d"]
 ) -> Float[Tensor, "*n t t"]:
-    """Tokens with themselves: the second half sees the first by the sum of its last token, and each half sees itself."""
+    """A block with itself: the second half sees the first by the sums of its last token, and each half sees itself."""
     if q.shape[-2] == 1:
         return (q * k).sum(dim=-1, keepdim=True)
     q, k, sums = (x.unflatten(-2, (2, -1)) for x in (q, k, sums))
-    own, between = _within(q, k, sums), sums[..., 0, -1:, :]
+    halves, between = _within(q, k, sums), sums[..., 0, -1:, :]
     after = q[..., 1, :, :] * factor(sums[..., 1, :, :] - between, q.dtype)
     across = after @ (k[..., 0, :, :] * factor(between - sums[..., 0, :, :], k.dtype)).transpose(-1, -2)
-    first = torch.cat([own[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
-    return torch.cat([first, torch.cat([across, own[..., 1, :, :]], dim=-1)], dim=-2)
+    first = torch.cat([halves[..., 0, :, :], torch.full_like(across, -torch.inf)], dim=-1)
+    return torch.cat([first, torch.cat([across, halves[..., 1, :, :]], dim=-1)], dim=-2)
 
 
 ENTRY = Entry(

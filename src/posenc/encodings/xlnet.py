@@ -50,8 +50,9 @@ class XLNet(TransformerXL):
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         check_coords(self, at)
-        alone = at.replaced(coords=at.coords[..., 0], tables={}) if self.segments else at
-        return (sin_cos_table(alone, [self.frequencies], dtype),)
+        if self.segments:
+            at = at.replaced(coords=at.coords[..., 0], tables={})
+        return (sin_cos_table(at, [self.frequencies], dtype),)
 
     def _of_segment(self, q: Tensor) -> Float[Tensor, "b h i 2"]:
         """The term of every query for the same segment and for another."""

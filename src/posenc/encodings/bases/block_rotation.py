@@ -1,4 +1,4 @@
-"""Rotations of whole blocks of channels: ComRoPE's and LieRE's brick.
+"""Rotations of whole blocks of channels: what ComRoPE and LieRE share.
 
     R(p) = exp(G(p)) in each block, G skew: a class says `exponents`
 
@@ -40,22 +40,22 @@ class BlockRotation(PositionalEncoding):
     ) -> None:
         block = math.gcd(d_head, 8) if block is None else block
         checks.whole(2, block=block)
-        own = n_heads if n_kv_heads is None else n_kv_heads
+        key_heads = n_heads if n_kv_heads is None else n_kv_heads
         super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block, **configuration)
         if d_head % block:
             raise ValueError(f"block: d_head={d_head} cannot be shared evenly by blocks of {block} channels")
-        if n_heads % own:
-            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {own}")
-        self.d_head, self.n_heads, self.own, self.block, self.blocks = d_head, n_heads, own, block, d_head // block
-        self.axes = axes
+        if n_heads % key_heads:
+            raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
+        self.d_head, self.n_heads, self.key_heads = d_head, n_heads, key_heads
+        self.block, self.blocks, self.axes = block, d_head // block, axes
 
     @abstractmethod
     def exponents(self, coords: Float[Tensor, "b t a"]) -> Float[Tensor, "b t g n s s"]:
         """G of every token, generators' head and block, in fp64."""
 
     @abstractmethod
-    def copy_heads(self, part: Self, mine: list[int]) -> None:
-        """Gives `part` the parameters of these generators' heads."""
+    def copy_heads(self, part: Self, rows: list[int]) -> None:
+        """Copies these rows of the generators to `part`, and what all heads share."""
 
     def tables(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor]:
         """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
@@ -73,7 +73,7 @@ class BlockRotation(PositionalEncoding):
             return into(x, out)
         (rotation,) = tables_at(self, at, x.dtype)
         with full_precision(x):
-            rotation = rotation.unflatten(2, (self.own, self.blocks, self.block, self.block))
+            rotation = rotation.unflatten(2, (self.key_heads, self.blocks, self.block, self.block))
             rotation = for_heads(self, rotation, x, "generators")  # [b, h, t, n, s, s]
             blocks = x.to(working_dtype(x.dtype)).contiguous().unflatten(-1, (-1, self.block))
             turned = (rotation * blocks[..., None, :]).sum(dim=-1).flatten(-2)
@@ -84,7 +84,7 @@ class BlockRotation(PositionalEncoding):
         """The slice's query heads, each with generators of its own."""
         part = type(self)(**{**self.configuration, "n_heads": stop - start, "n_kv_heads": stop - start})
         part.to(next(self.parameters()))
-        self.copy_heads(part, [head // (self.n_heads // self.own) for head in range(start, stop)])
+        self.copy_heads(part, [head // (self.n_heads // self.key_heads) for head in range(start, stop)])
         return part
 
 
@@ -99,9 +99,9 @@ def skew_exponential(matrices: Float[Tensor, "*b s s"]) -> Float[Tensor, "*b s s
         return exact
     eye = torch.eye(matrices.shape[-1], dtype=matrices.dtype, device=matrices.device)
     small = matrices / 2**20
-    found = eye
+    exponential = eye
     for term in range(8, 0, -1):
-        found = eye + small @ found / term
+        exponential = eye + small @ exponential / term
     for _ in range(20):
-        found = found @ found
-    return found
+        exponential = exponential @ exponential
+    return exponential

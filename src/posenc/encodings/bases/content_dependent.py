@@ -148,9 +148,9 @@ class ForgetGates(FromEarlierTokens):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> Self:
         part = type(self)(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
-        mine = slice(start * self.per_head, stop * self.per_head)
-        part.weight.copy_(self.weight[mine])
-        part.offset.copy_(self.offset[mine])
+        rows = slice(start * self.per_head, stop * self.per_head)
+        part.weight.copy_(self.weight[rows])
+        part.offset.copy_(self.offset[rows])
         return part
 
 
@@ -269,15 +269,15 @@ def entries(matrix: Float[Tensor, "b h i j"]) -> BiasFn:
 def _ranges(index: tuple[Tensor, ...]) -> tuple[slice, ...] | None:
     """Indices that count up by one, each along its own of four axes, as slices. None for others, and where they cannot be
     read."""
-    found = []
-    for axis, one in enumerate(index):
-        if one.ndim != 4 or not 0 < one.shape[axis] == one.numel() or not readable(one):
+    ranges = []
+    for axis, indices in enumerate(index):
+        if indices.ndim != 4 or not 0 < indices.shape[axis] == indices.numel() or not readable(indices):
             return None
-        first = int(one.flatten()[0])
-        if not torch.equal(one.flatten(), torch.arange(first, first + one.numel())):
+        first = int(indices.flatten()[0])
+        if not torch.equal(indices.flatten(), torch.arange(first, first + indices.numel())):
             return None
-        found.append(slice(first, first + one.numel()))
-    return tuple(found)
+        ranges.append(slice(first, first + indices.numel()))
+    return tuple(ranges)
 
 
 def taken(x: Float[Tensor, "b t *s"], index: Int[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:

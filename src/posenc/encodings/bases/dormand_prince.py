@@ -109,9 +109,9 @@ class Solution(NamedTuple):
         return cls((), (), time, y, slope, torch.min(100 * trial, length), rtol, atol)
 
     def until(self, velocity: Velocity, time: float, record: list[Taken] | None = None) -> Solution:
-        """Continued so far that it reaches this time; the steps taken are appended to `record`.
+        """The solution continued until it reaches this time; the steps taken are appended to `record`.
 
-        Raises ValueError where y or its slope is no finite number any more.
+        Raises ValueError where y or its slope becomes infinite or NaN.
         """
         steps, ends = list(self.steps), list(self.ends)
         now, y, slope, length = self.time, self.y, self.slope, self.length
@@ -141,7 +141,7 @@ class Solution(NamedTuple):
         return self._replace(steps=tuple(steps), ends=tuple(ends), time=now, y=y, slope=slope, length=length)
 
     def parts(self, times: Float[Tensor, "n"]) -> Iterator[tuple[int, slice]]:
-        """The steps in which growing times from 0 on lie, and which times those are."""
+        """The steps that hold increasing times from 0 on: each step's number, and the slice of the times within it."""
         numbers, first = times.tolist(), 0
         while first < len(numbers):
             step = bisect.bisect_left(self.ends, numbers[first])
@@ -150,9 +150,9 @@ class Solution(NamedTuple):
             first = last
 
     def at(self, times: Float[Tensor, "n"], dtype: torch.dtype = torch.float64) -> Float[Tensor, "n *y"]:
-        """y at growing times from 0 on, as far as the solution reaches; rounded once."""
-        found = [self.steps[step].at(times[part]).to(dtype) for step, part in self.parts(times)]
-        return torch.cat(found) if len(found) != 1 else found[0]
+        """y at increasing times from 0 to the end of the solution; rounded once."""
+        pieces = [self.steps[step].at(times[part]).to(dtype) for step, part in self.parts(times)]
+        return torch.cat(pieces) if len(pieces) != 1 else pieces[0]
 
 
 class Gradients(NamedTuple):
@@ -176,10 +176,10 @@ def adjoint(
     of_y = torch.zeros_like(taken[0].y).flatten()
     of_slope, of_length = torch.zeros_like(of_y), of_y.new_zeros(())
     for n in reversed(range(len(taken))):
-        step, given = taken[n], of_coefficients[n].flatten(1)
-        weights, of_slopes = a * step.length, step.length * dense.T @ given[1:]
+        step, of_step = taken[n], of_coefficients[n].flatten(1)
+        weights, of_slopes = a * step.length, step.length * dense.T @ of_step[1:]
         of_slopes[6] += of_slope
-        of_stage, of_y = of_y, given[0].clone()
+        of_stage, of_y = of_y, of_step[0].clone()
         for stage in range(6, 0, -1):
             pulled = pull(n, stage, of_slopes[stage].view(shape)).flatten()
             of_stage = of_stage + pulled if stage == 6 else pulled
@@ -188,7 +188,7 @@ def adjoint(
             if n == 0:
                 of_length += a[stage - 1, :stage] @ (step.slopes[:stage].flatten(1) @ of_stage)
         if n == 0:
-            of_length += (given[1:] * (dense @ step.slopes.flatten(1))).sum()
+            of_length += (of_step[1:] * (dense @ step.slopes.flatten(1))).sum()
         of_slope = of_slopes[0]
     return Gradients(of_y.view(shape), of_slope.view(shape), of_length)
 

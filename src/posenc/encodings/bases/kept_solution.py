@@ -39,7 +39,7 @@ class KeptSolution:
     def reaching(
         self, time: float, parameters: tuple[Tensor, ...], solve: Callable[[Solution | None, float], Solution]
     ) -> Solution:
-        """The solution as far as this time. `solve` continues the one it is given, or begins one."""
+        """The solution up to this time. `solve` continues a solution, or begins one if it gets None."""
         kept = self._kept  # read once: another thread may replace it
         if kept is None or not _unchanged(kept, parameters):
             kept = None
@@ -62,7 +62,7 @@ def _unchanged(kept: _Kept, parameters: tuple[Tensor, ...]) -> bool:
     for parameter, same, version in zip(parameters, kept.parameters, kept.versions, strict=True):
         if _version(parameter) != version or parameter.data_ptr() != same.data_ptr() or parameter.dtype != same.dtype:
             return False
-    return all(torch.equal(one, was) for one, was in zip(_by_value(parameters), kept.copies, strict=True))
+    return all(torch.equal(current, copy) for current, copy in zip(_by_value(parameters), kept.copies, strict=True))
 
 
 def _version(parameter: Tensor) -> int | None:

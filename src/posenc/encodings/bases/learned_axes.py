@@ -100,7 +100,7 @@ class LearnedAxes(AbsoluteEncoding):
         of_table = {
             table: {w for s, w in zip(self.shares, self.widths, strict=True) if s == table} for table in self.shares
         }
-        if any(len(found) > 1 for found in of_table.values()):
+        if any(len(table_widths) > 1 for table_widths in of_table.values()):
             raise ValueError(
                 f"widths: blocks that share a table need one width, got {self.widths} for tables {self.shares}"
             )
@@ -133,8 +133,8 @@ class LearnedAxes(AbsoluteEncoding):
             return per_block
         stacked = coords if coords.ndim == 3 else coords[..., None]
         per_block = [stacked[..., axis].masked_fill(quiet, 0) for axis in self.reads]
-        for n, one in enumerate(per_block):
-            self._inside(one, self.max_positions[self.shares[n]], self.reads[n])
+        for n, block in enumerate(per_block):
+            self._inside(block, self.max_positions[self.shares[n]], self.reads[n])
         return per_block
 
     def _inside(self, coords: Tensor, size: int, axis: int) -> None:

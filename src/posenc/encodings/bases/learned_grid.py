@@ -108,9 +108,9 @@ class LearnedGrid(AbsoluteEncoding):
         coords = self._checked(at)
         y, column = coords[..., 0], coords[..., 1]
         patch, nothing = y >= 0, (y < 0) & (column < 0)
-        own = column.clamp(0, max(self.prefix - 1, 0))  # the row of a prefix token
+        prefix_row = column.clamp(0, max(self.prefix - 1, 0))
         if coords.shape[-1] == 2:
-            rows = torch.where(patch, self.prefix + y * self.width + column, own)
+            rows = torch.where(patch, self.prefix + y * self.width + column, prefix_row)
             added = F.embedding(rows, self.table)
         else:
             dtype = working_dtype(x.dtype)
@@ -118,7 +118,7 @@ class LearnedGrid(AbsoluteEncoding):
             with full_precision(x):
                 added = weights @ self.table[self.prefix :].to(dtype)
             if self.prefix:
-                added = torch.where(patch[..., None], added, F.embedding(own, self.table).to(dtype))
+                added = torch.where(patch[..., None], added, F.embedding(prefix_row, self.table).to(dtype))
         return x + added.masked_fill(nothing[..., None], 0).to(x.dtype)
 
     def _weights_of_cells(self, coords: Int[Tensor, "b t 4"], dtype: torch.dtype) -> Float[Tensor, "b t cells"]:

@@ -67,8 +67,8 @@ class LeRoPE(RoPE):
     @torch.no_grad()
     def frequencies_now(self) -> Frequencies:
         """The frequencies as the parameters are now: for a RoPE that learns nothing."""
-        said = f"{self.frequencies.values_from}, lerope"
-        return replace(self.frequencies, values=tuple(self._omega().tolist()), base=None, width=None, values_from=said)
+        origin = f"{self.frequencies.values_from}, lerope"
+        return replace(self.frequencies, values=tuple(self._omega().tolist()), base=None, width=None, values_from=origin)
 
     def _omega(self) -> Float[Tensor, "n"]:
         precision = torch.float64 if self.frequencies.arithmetic == "float64" else torch.float32

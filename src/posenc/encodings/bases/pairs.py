@@ -1,4 +1,4 @@
-"""Values of pairs of tokens that no coordinates say: distances in a graph, edges, walks. They are given to the encoding.
+"""Values of pairs of tokens that coordinates do not hold: graph distances, edges, walks. They are passed to the encoding.
 
     at = encoding.with_pairs(at, pairs)      row i of pairs is that of token i: its values with the nodes at 0, 1, …
 
@@ -52,11 +52,11 @@ class OfPairs(PositionalEncoding):
         at = at.expand(len(pairs))
         inside = (at.coords >= 0) & (at.coords < pairs.shape[2])
         check_accepted(at.coords, inside, f"{type(self).__name__}: a token at {{}} is none of {pairs.shape[2]} nodes")
-        own = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
-        return own.replaced(tables={**own.tables, self.identity: (pairs,)})
+        copied = at.replaced(coords=at.coords.clone(memory_format=torch.contiguous_format))  # rows differ in their pairs
+        return copied.replaced(tables={**copied.tables, self.identity: (pairs,)})
 
     def _of_pair(self, at_q: Positions, at_k: Positions) -> OfPair | None:
-        """(b, i, j) to the value of the pair; None where the queries carry nothing. Refuses tables of others alone."""
+        """(b, i, j) to the value of the pair; None without tables. Raises ValueError if none is of this encoding."""
         if not at_q.tables:
             return None
         if self.identity not in at_q.tables:
@@ -111,8 +111,8 @@ def walks(adjacency: Num[Tensor, "b n n"], steps: int = 8) -> Float[Tensor, "b n
     degree = weights.sum(dim=-1, keepdim=True)
     step = weights / degree.masked_fill(degree == 0, 1)
     power = torch.eye(step.shape[-1], dtype=step.dtype, device=step.device).expand_as(step)
-    found = []
+    powers = []
     for _ in range(steps):
-        found.append(power)
+        powers.append(power)
         power = power @ step
-    return torch.stack(found, dim=-1)
+    return torch.stack(powers, dim=-1)

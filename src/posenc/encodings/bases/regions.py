@@ -1,6 +1,6 @@
 """RoPE whose distances are changed between tokens that are far apart: what Self-Extend, ReRoPE and others share.
 
-    score(i, j) = R(a_i)q_i · R(b_j)k_j      in each region (a, b, which pairs); R(i)q_i · R(j)k_j in none
+    score(i, j) = R(a_i)q_i · R(b_j)k_j      in each region (a, b, which pairs); R(i)q_i · R(j)k_j elsewhere
 
 Queries and keys are turned as by RoPE, and cached so. In eager code on the CPU the backend `regions` computes the product
 of each pair once: time O(queries·keys·d), memory O(queries + keys). Elsewhere `bias` subtracts the product of the turned
@@ -37,25 +37,25 @@ if TYPE_CHECKING:
 class RegionalRoPE(RoPE):
     """RoPE with regions of pairs at other distances: causal, one coordinate, the whole head turns.
 
-    own                        the method's own arguments, which its configuration shows
+    arguments                  of the method itself, shown in its configuration
     base, layout, frequencies  those of RoPE
     """
 
     reads_vectors = False
 
     def __init__(
-        self, d_head: int, own: dict[str, Any], base: float | None, layout: Layout, frequencies: ByLength | None
+        self, d_head: int, arguments: dict[str, Any], base: float | None, layout: Layout, frequencies: ByLength | None
     ) -> None:
         super().__init__(d_head, base=base, layout=layout, frequencies=frequencies)
-        self._configure(d_head=d_head, **own, base=base, layout=layout, frequencies=frequencies)
+        self._configure(d_head=d_head, **arguments, base=base, layout=layout, frequencies=frequencies)
         self.traits = self.traits | {"causal_only"}
 
     def at_length(self, n: int) -> RegionalRoPE:
         """The encoding for a request of n tokens: a new one if the frequencies depend on length, else this one."""
-        given = self.configuration["frequencies"]
-        if given is None or isinstance(given, Frequencies):
+        frequencies = self.configuration["frequencies"]
+        if frequencies is None or isinstance(frequencies, Frequencies):
             return self
-        return type(self)(**{**self.configuration, "frequencies": given.at_length(n)})
+        return type(self)(**{**self.configuration, "frequencies": frequencies.at_length(n)})
 
     @abstractmethod
     def _regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
@@ -68,14 +68,14 @@ class RegionalRoPE(RoPE):
     def regions(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> list[Region]:
         """All pairs that are seen: first those at their own distance, then the others."""
         others = self._regions(query, key)
-        own = ~functools.reduce(operator.or_, [region.pairs for region in others])
+        unmoved = ~functools.reduce(operator.or_, [region.pairs for region in others])
         if (hidden := self._hidden(query, key)) is not None:
-            own = own & ~hidden
+            unmoved = unmoved & ~hidden
             others = [region._replace(pairs=region.pairs & ~hidden) for region in others]
-        return [Region(None, None, own), *others]
+        return [Region(None, None, unmoved), *others]
 
     def _hidden(self, query: Num[Tensor, "b i"], key: Num[Tensor, "b j"]) -> Bool[Tensor, "b i j"] | None:
-        """Pairs that see nothing of each other; None: none."""
+        """Pairs whose query does not see the key; None if there are none."""
         return None
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn:
@@ -84,11 +84,11 @@ class RegionalRoPE(RoPE):
         if q.dtype != k.dtype:
             raise TypeError(f"q, k: expected one dtype, got {q.dtype} and {k.dtype}")
         with full_precision(q):
-            own = score = q @ k.transpose(-1, -2)
+            product = score = q @ k.transpose(-1, -2)
             for region in self._regions(at_q.coords, at_k.coords):
                 far_q, far_k = self._moved(q, at_q, region.query, "query"), self._moved(k, at_k, region.key, "key")
                 score = torch.where(region.pairs[:, None], far_q @ far_k.transpose(-1, -2), score)
-            correction = (score - own) * scale_of(self, q.shape[-1])
+            correction = (score - product) * scale_of(self, q.shape[-1])
         if (hidden := self._hidden(at_q.coords, at_k.coords)) is not None:
             correction = correction.masked_fill(hidden[:, None], float("-inf"))
         return lambda b, h, i, j: correction[b, h, i, j]

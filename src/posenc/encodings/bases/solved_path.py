@@ -3,7 +3,7 @@
     h(t, p) = tanh(p·W₁ + t·w₁ + b₁)·W₂ + t·w₂ + b₂
 
 The gradient is that of the steps which the solver took. It goes back through them once; the gradients of the weights are
-products over all stages of all steps at the end. Steps after the first have lengths that nothing is derived from.
+products over all stages of all steps at the end. The lengths of later steps have no gradient.
 Legend: n positions, l layers, d d_model, s steps.
 """
 
@@ -40,9 +40,9 @@ class Network(NamedTuple):
 
 
 def path(begin: Solution, network: Network, times: Float[Tensor, "n"], dtype: torch.dtype) -> Float[Tensor, "n l d"]:
-    """p at growing times, with a gradient; `begin` is a solution without a step."""
-    found: Tensor = _Path.apply(begin.rtol, begin.atol, dtype, times, begin.y, begin.slope, begin.length, *network)
-    return found
+    """p at increasing times, with a gradient; `begin` is a solution without a step."""
+    vectors: Tensor = _Path.apply(begin.rtol, begin.atol, dtype, times, begin.y, begin.slope, begin.length, *network)
+    return vectors
 
 
 def _solved(
@@ -69,18 +69,18 @@ class _Path(torch.autograd.Function):
         ctx.taken, ctx.chosen = [], (rtol, atol, dtype)
         ctx.save_for_backward(times, *rest)
         ctx.solution = _solved(ctx.taken, rtol, atol, times, *rest)
-        found: Tensor = ctx.solution.at(times, dtype)
-        return found
+        vectors: Tensor = ctx.solution.at(times, dtype)
+        return vectors
 
     @staticmethod
     @in_full_precision
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         tensors = ctx.saved_tensors
-        if torch.is_grad_enabled():  # to be differentiated again
+        if torch.is_grad_enabled():  # for second derivatives
             return tuple(differentiable_gradients(_in_torch, (*ctx.chosen, *tensors), (gradient,)))
         times, _, _, length, *of = tensors
-        found = _gradients(ctx.solution, ctx.taken, times, length, Network(*of), gradient.double())
-        return None, None, None, None, *found
+        gradients = _gradients(ctx.solution, ctx.taken, times, length, Network(*of), gradient.double())
+        return None, None, None, None, *gradients
 
 
 def _gradients(
@@ -99,18 +99,18 @@ def _gradients(
 
     def pull(step: int, stage: int, of_slope: Tensor) -> Tensor:
         of_slopes[step, stage - 1] = of_slope
-        found = torch.mm(of_slope, into_hidden).mul_(of_tanh[step, stage - 1])
-        of_hidden[step, stage - 1] = found
-        return found @ into_state
+        of_sum = torch.mm(of_slope, into_hidden).mul_(of_tanh[step, stage - 1])
+        of_hidden[step, stage - 1] = of_sum
+        return of_sum @ into_state
 
     start = adjoint(taken, of_coefficients.view(-1, 5, *gradient.shape[1:]), pull)
     of_moment, of_network = torch.zeros_like(moments), []
-    for inputs, weight, found in ((states.flatten(0, 2), network.inner, of_hidden), (hidden, network.outer, of_slopes)):
-        by_moment = found.sum(dim=2)  # [s, 6, d]
+    for inputs, weight, of_sums in ((states.flatten(0, 2), network.inner, of_hidden), (hidden, network.outer, of_slopes)):
+        by_moment = of_sums.sum(dim=2)  # [s, 6, d]
         of_moment += by_moment @ weight[-1]
         of_time = moments.flatten() @ by_moment.flatten(0, 1)
-        of_network += [torch.cat([inputs.T @ found.flatten(0, 2), of_time[None]]), by_moment.sum(dim=(0, 1))]
-    if not bool(taken[0].length == length):  # tried, and then cut to a length that nothing is derived from
+        of_network += [torch.cat([inputs.T @ of_sums.flatten(0, 2), of_time[None]]), by_moment.sum(dim=(0, 1))]
+    if not bool(taken[0].length == length):  # the first step was cut: its length has no gradient
         return start.y, start.slope, torch.zeros_like(length), *of_network
     later = of_moment[1:].sum() + of_begin[1:].sum() + of_end[1:].sum()  # all later times move with the first length
     of_length = start.length + of_moment[0] @ times.new_tensor(NODES[1:]) + of_end[0] + later

@@ -201,8 +201,8 @@ class LearnedTemperature(PositionalEncoding):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> LearnedTemperature:
         part = LearnedTemperature(stop - start, bias=self.intercept is not None).to(self.scale)
-        for mine, whole in zip(part.parameters(), self.parameters(), strict=True):
-            mine.copy_(whole[start:stop])
+        for target, source in zip(part.parameters(), self.parameters(), strict=True):
+            target.copy_(source[start:stop])
         return part
 
 

@@ -78,6 +78,6 @@ class BoxBias(PositionalEncoding):
         """The encoding of heads start … stop-1 alone."""
         part = BoxBias(stop - start, self.configuration["hidden"]).to(next(self.parameters()))
         for name, target in part.named_parameters():
-            own = getattr(self, name)
-            target.copy_(own[start:stop] if "_outer" in name else own)
+            source = getattr(self, name)
+            target.copy_(source[start:stop] if "_outer" in name else source)
         return part

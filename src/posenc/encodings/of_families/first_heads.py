@@ -57,5 +57,5 @@ class FirstHeadsRoPE(RoPE):
         left = min(self.turning_heads, stop) - start
         if left < 1:
             return NoPE()
-        given = {name: value for name, value in self.configuration.items() if value is not None}
-        return FirstHeadsRoPE(**given | {"turning_heads": left})
+        arguments = {name: value for name, value in self.configuration.items() if value is not None}
+        return FirstHeadsRoPE(**arguments | {"turning_heads": left})

@@ -49,10 +49,10 @@ class PrefixRoPE(RoPE):
         message = f"PrefixRoPE: a token at {{}} is before the grid and none of {self.prefix} prefix tokens at (-1, 0) …"
         check_accepted(at.coords, inside, message)
         with full_precision(self.angles):
-            own = self.angles[number.long().clamp(0, self.prefix - 1)].double()
+            angle = self.angles[number.long().clamp(0, self.prefix - 1)].double()
             scale = self.frequencies.cos_sin_scale
             learned_cos, learned_sin = (
-                (own.cos() * scale).to(dtype),
-                (own.sin() * (-scale if self.reverse else scale)).to(dtype),
+                (angle.cos() * scale).to(dtype),
+                (angle.sin() * (-scale if self.reverse else scale)).to(dtype),
             )
         return torch.where(before[..., None], learned_cos, cos), torch.where(before[..., None], learned_sin, sin)

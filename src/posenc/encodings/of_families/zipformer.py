@@ -89,12 +89,12 @@ class ZipformerPositions(FromHidden):
 
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             angle, cos, sin = self.angle(key[b, j] - query[b, i]), vectors[..., 0::2], vectors[..., 1::2]
-            found = sin[b, h, i, -1].expand(torch.broadcast_shapes(b.shape, h.shape, i.shape, j.shape))
+            term = sin[b, h, i, -1].expand(torch.broadcast_shapes(b.shape, h.shape, i.shape, j.shape))
             for n in range(self.pos_dim // 2):
-                found = found + cos[b, h, i, n] * ((n + 1) * angle).cos().to(q.dtype)
+                term = term + cos[b, h, i, n] * ((n + 1) * angle).cos().to(q.dtype)
                 if n + 1 < self.pos_dim // 2:  # the last channel is 1
-                    found = found + sin[b, h, i, n] * ((n + 1) * angle).sin().to(q.dtype)
-            return found
+                    term = term + sin[b, h, i, n] * ((n + 1) * angle).sin().to(q.dtype)
+            return term
 
         return of_pair
 
@@ -110,6 +110,6 @@ class ZipformerPositions(FromHidden):
     @torch.no_grad()
     def heads(self, start: int, stop: int) -> ZipformerPositions:
         part = ZipformerPositions(**{**self.configuration, "n_heads": stop - start}).to(self.weight)
-        for mine, whole in zip(part.parameters(), self.parameters(), strict=True):
-            mine.copy_(whole[start:stop])
+        for target, source in zip(part.parameters(), self.parameters(), strict=True):
+            target.copy_(source[start:stop])
         return part

@@ -78,18 +78,18 @@ def _pose(poses: Tensor) -> Float[Tensor, "b c 3 4"]:
 
 def _lens(intrinsics: Tensor, height: float, width: float) -> Float[Tensor, "b c 3 3"]:
     """K in units of the image, its centre at 0."""
-    given = intrinsics.double()
-    focal, centre = given.diagonal(dim1=-2, dim2=-1)[..., :2], given[..., :2, 2]
-    size = torch.tensor([width, height], dtype=torch.float64, device=given.device)
-    found = torch.diag_embed(torch.cat([focal / size, torch.ones_like(focal[..., :1])], dim=-1))
+    matrix = intrinsics.double()
+    focal, centre = matrix.diagonal(dim1=-2, dim2=-1)[..., :2], matrix[..., :2, 2]
+    size = torch.tensor([width, height], dtype=torch.float64, device=matrix.device)
+    scaled = torch.diag_embed(torch.cat([focal / size, torch.ones_like(focal[..., :1])], dim=-1))
     plain = torch.diag_embed(torch.cat([focal, torch.ones_like(focal[..., :1])], dim=-1))
     plain[..., :2, 2] = centre
-    if not bool(given.isfinite().all()) or bool((focal <= 0).any()) or bool((given.abs() > 1e15).any()):
+    if not bool(matrix.isfinite().all()) or bool((focal <= 0).any()) or bool((matrix.abs() > 1e15).any()):
         raise ValueError("intrinsics: expected positive focal lengths and numbers up to 1e15")
-    if not torch.equal(plain, given):
+    if not torch.equal(plain, matrix):
         raise ValueError("intrinsics: expected [fx 0 cx; 0 fy cy; 0 0 1], got another matrix")
-    found[..., :2, 2] = centre / size - 0.5
-    return found
+    scaled[..., :2, 2] = centre / size - 0.5
+    return scaled
 
 
 ENTRY = Entry(

@@ -54,13 +54,13 @@ def lappe(
         scale = degree.rsqrt().masked_fill(degree == 0, 0.0)
         identity = torch.eye(weights.shape[-1], dtype=weights.dtype, device=weights.device)
         laplacian = identity - scale[:, :, None] * weights * scale[:, None, :]
-    found = torch.linalg.eigh(laplacian).eigenvectors[..., 1 : vectors + 1]
-    largest = found.gather(1, found.abs().argmax(dim=1, keepdim=True))
+    eigenvectors = torch.linalg.eigh(laplacian).eigenvectors[..., 1 : vectors + 1]
+    largest = eigenvectors.gather(1, eigenvectors.abs().argmax(dim=1, keepdim=True))
     sign = torch.where(largest < 0, -1.0, 1.0).double()
     if random_signs:
         drawn = torch.randint(2, sign.shape, generator=generator).to(sign.device)
         sign = 1.0 - 2.0 * drawn.double()
-    return Positions.at(torch.nn.functional.pad(found * sign, (0, vectors - found.shape[-1])))
+    return Positions.at(torch.nn.functional.pad(eigenvectors * sign, (0, vectors - eigenvectors.shape[-1])))
 
 
 def edges(adjacency: Tensor) -> Tensor:

@@ -50,12 +50,12 @@ def tree_paths(
         branches = earlier + 1
     elif bool(((branches < 1) & (parents >= 0)).any()):
         raise ValueError(f"branches: expected numbers from 1, got {int(branches[parents >= 0].min())}")
-    own = branches.long().masked_fill(parents < 0, 0)
+    branch = branches.long().masked_fill(parents < 0, 0)
     node, path = torch.arange(t, device=parents.device).expand_as(up), []
     for _ in range(max_depth):
-        path.append(own.gather(1, node))
+        path.append(branch.gather(1, node))
         node = up.gather(1, node)
-    if bool(own.gather(1, node).any()):
+    if bool(branch.gather(1, node).any()):
         raise ValueError(
             f"parents: a node is more than max_depth={max_depth} steps below its root, or is its own ancestor: "
             "give a larger max_depth, here and to the encoding"

@@ -28,7 +28,7 @@ def modernbert(
 
     Raises ValueError for sizes that do not fit.
     """
-    far, near = (RoPE(d_head, base=one, layout=layout) for one in (base, local_base))
+    far, near = RoPE(d_head, base=base, layout=layout), RoPE(d_head, base=local_base, layout=layout)
     return PerLayer([far if n % 3 == 0 else near for n in range(n_layers)])
 
 

@@ -32,12 +32,12 @@ def giraffe(
     """
     if power < 0:
         raise ValueError(f"power: expected a number from 0, got {power}")
-    made = frequencies.rotary(d_head, base)
+    scaled = frequencies.rotary(d_head, base)
     if power:
-        made = frequencies.power(made, power)
+        scaled = frequencies.power(scaled, power)
     if trained_length is not None:
-        made = frequencies.truncated(made, trained_length)
-    return RoPE(d_head, frequencies=made, layout=layout)
+        scaled = frequencies.truncated(scaled, trained_length)
+    return RoPE(d_head, frequencies=scaled, layout=layout)
 
 
 ENTRY = Entry(

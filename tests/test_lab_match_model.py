@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
-from context_gain import WINDOWS, of_study
 
-from posenc.lab.records.results import Folder
-from posenc.lab.text.corpus import read_corpus
 from posenc.lab.text.match_model import Near, bits_by_window, fitted, match
-
-ROOT = Path(__file__).parent.parent
 
 
 def test_near_bytes_are_smoothed_as_witten_and_bell_do() -> None:
@@ -66,20 +60,3 @@ def test_a_window_that_holds_the_repetition_gains() -> None:
     assert found[12] == pytest.approx(9, abs=0.15)
     assert found[36] < 0.1
     assert math.isfinite(found[36])
-
-
-@pytest.mark.acceptance
-def test_the_page_of_the_study_shows_what_it_gives_on_the_texts_of_the_study() -> None:
-    """Near counts of the first 8 million bytes of the training documents, weights of the 200 documents after them."""
-    text = read_corpus(None, 2049, "prose_6000")
-    manifest = Folder(ROOT / "results" / "study").experiment()
-    assert manifest is not None
-    assert manifest["text"]["sha256"] == text.sha256
-    found = of_study(text)
-    for page in ("README.md", "README.zh-CN.md"):
-        (shown,) = (
-            line.strip("| ").split(" | ")[1:]
-            for line in (ROOT / "results" / "study" / page).read_text("utf-8").splitlines()
-            if line.startswith(("| match model |", "| 匹配模型 |"))
-        )
-        assert shown == [f"{found[window]:.3f}" for window in WINDOWS] + [f"{found[128] - found[2048]:.3f}"]

@@ -102,3 +102,10 @@ def test_the_page_tells_these_numbers(found: dict[str, Any], page: str) -> None:
     told.append(f"{at_home.pop('rope+dropped'):.2f}")
     told += [f"{min(at_home.values()):.2f}", f"{max(at_home.values()):.2f}"]
     assert [number for number in told if number not in paragraph] == []
+
+
+@pytest.mark.parametrize(("page", "row"), [("README.md", "| match model |"), ("README.zh-CN.md", "| 匹配模型 |")])
+def test_the_readme_of_the_study_tells_what_the_text_holds(found: dict[str, Any], page: str, row: str) -> None:
+    (line,) = (line for line in (STUDY / page).read_text("utf-8").splitlines() if line.startswith(row))
+    bits = list(found["context"].values())
+    assert line.removeprefix(row).strip("| ").split(" | ") == [f"{number:.3f}" for number in (*bits, bits[0] - bits[-1])]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 ORDER = 5  # bytes of the near context: a key of 6 bytes fits an int64
 LEAST, MOST = 4, 32  # bytes of a match; longer ones count as MOST
 ROUNDS = 30
-COUNTED, FITTED = 2_000_000, 128  # bytes of training documents that are counted; windows that the weights are fitted to
+COUNTED, FITTED = 8_000_000, 200  # bytes of training documents that are counted; windows that the weights are fitted to
 
 
 class Near:

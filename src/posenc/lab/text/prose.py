@@ -6,7 +6,7 @@
 
 Near bytes follow from spelling and grammar. Farther back stands what comes again: names, trades, colours, numbers and whole
 sentences. Of the English names, half were last written within 150 bytes, 95 % within 700. A match model
-(tools/context_gain.py) gains half a bit from 128 to 2048 bytes; the findings say what encodings gain.
+(match_model.py) gains half a bit from 128 to 2048 bytes; the findings say what encodings gain.
 
 Half of the tales are English, half are Chinese (UTF-8). Names are made of syllables or characters, so that most names of
 held-out tales do not occur in training.

@@ -209,8 +209,8 @@ def usual_scale(d_head: int) -> float:
 
 def scale_of(encoding: PositionalEncoding, d_head: int) -> float:
     """The encoding's softmax scale, or the usual one where it leaves that to others."""
-    own = encoding.softmax_scale(d_head)
-    return usual_scale(d_head) if own is None else own
+    scale = encoding.softmax_scale(d_head)
+    return usual_scale(d_head) if scale is None else scale
 
 
 def added_to_output(

@@ -194,11 +194,11 @@ def _attended(
         at_q = at_q.expand(batch)
     if same or at_k.coords.shape[0] != batch:
         at_k = at_q if same else at_k.expand(batch)
-    found = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
+    output = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
     added = addend_of(encoding) if "finish" in encoding.seams else None
     if added is None and not turning:
-        return found
-    out, lse = found if options.return_lse else (found, None)
+        return output
+    out, lse = output if options.return_lse else (output, None)
     if added is not None:
         addend = added(v, at_q, at_k, allowed(at_q, at_k, causal, options))
         check_added(encoding, addend, v)
@@ -208,11 +208,11 @@ def _attended(
     return (out, lse) if options.return_lse else out
 
 
-def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:
+def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *arguments: Any) -> Options:
     """The checked options of a call; the plain ones cost next to nothing."""
-    if given == NONE_GIVEN and type(given[-1]) is bool and type(given[-2]) is not bool:
+    if arguments == NONE_GIVEN and type(arguments[-1]) is bool and type(arguments[-2]) is not bool:
         return PLAIN
-    options = Options(*given)
+    options = Options(*arguments)
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(

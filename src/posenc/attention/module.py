@@ -266,7 +266,7 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         raise ValueError(f"model: expected posenc.Attention blocks, found none in {type(model).__name__}")
     if isinstance(encoding, PerLayer) and len(encoding) != len(blocks):
         raise ValueError(f"encoding: expected {len(blocks)} layers as the model has blocks, got {len(encoding)}")
-    chosen = [encoding.at_layer(n) for n in range(len(blocks))]
+    layers = [encoding.at_layer(n) for n in range(len(blocks))]
     if "embed" in encoding.at_layer(0).seams:
         inside = {id(part) for block in blocks.values() for part in block.modules()}
         for name, module in model.named_modules():
@@ -275,11 +275,11 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
                     f"encoding: {label(encoding)} adds to the embeddings, and the model adds {name} ({label(module)}) "
                     "already; leave one of them out"
                 )
-    for (name, block), one in zip(blocks.items(), chosen, strict=True):
-        _check_fits(name, block, one)
-        check_layout(one, rotary_layouts(block.encoding), name)
-    for block, one in zip(blocks.values(), chosen, strict=True):
-        block.encoding = one.to(block.query.weight.device).train(block.training)
+    for (name, block), layer in zip(blocks.items(), layers, strict=True):
+        _check_fits(name, block, layer)
+        check_layout(layer, rotary_layouts(block.encoding), name)
+    for block, layer in zip(blocks.values(), layers, strict=True):
+        block.encoding = layer.to(block.query.weight.device).train(block.training)
     return model
 
 

@@ -241,7 +241,7 @@ def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = 
 
 
 def one_layer(encoding: PositionalEncoding) -> bool:
-    """Whether attention can take it as it is; of several layers it takes at_layer(n)."""
+    """Whether this is the encoding of a single layer; one of several layers has them by `at_layer(n)`."""
     return all(map(one_layer, encoding)) if isinstance(encoding, Stack) else not isinstance(encoding, PerLayer)
 
 
@@ -297,7 +297,7 @@ def _commute(turned: tuple[Planes, ...] | None, mixed: tuple[Planes, ...] | None
 
 
 def flat_parts(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
-    """The parts, and those of stacks among them."""
+    """The parts, with the parts of a Stack in its place."""
     for part in parts:
         if isinstance(part, Stack):
             yield from flat_parts(part)
@@ -323,7 +323,7 @@ def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tenso
 
 
 def rotary_layouts(encoding: PositionalEncoding) -> tuple[str, ...]:
-    """The layouts of its rotations, each once: which channels make a pair."""
+    """The layouts of the rotations in the encoding, each once. A layout says which channels make a pair."""
     layouts = (part.configuration.get("layout") for part in flat_parts([encoding]) if "rotate" in part.seams)
     return tuple(dict.fromkeys(layout for layout in layouts if isinstance(layout, str)))
 

@@ -543,7 +543,7 @@ def _made(
     tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
     states: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
 ) -> Positions:
-    """Positions of tensors that are theirs and right already; a leaf of a pytree may be a specification."""
+    """Positions of these very tensors, which are not copied or checked; a leaf of a pytree may be a specification."""
     at = object.__new__(Positions)
     fields = {
         "coords": coords,
@@ -583,7 +583,7 @@ def _alike(first: Tensor, second: Tensor) -> bool:
 
 
 def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
-    """Tokens in the causal order in which they stand; one document, no padding, unless said."""
+    """Tokens in the causal order in which they stand. Without `document`, one document without padding."""
     order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
     return _made(coords, order, torch.zeros_like(order) if document is None else document)
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod as mask_mod
 from posenc.attention.flex_functions import score_mod as score_mod
-from posenc.attention.options import PLAIN, Given, Options, allowed
+from posenc.attention.options import PLAIN, AttendOptions, Options, allowed
 from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side
@@ -44,7 +44,7 @@ def attend(
     causal: bool = ...,
     impl: str = ...,
     return_lse: Literal[False] = ...,
-    **options: Unpack[Given],
+    **options: Unpack[AttendOptions],
 ) -> Tensor: ...
 
 
@@ -60,7 +60,7 @@ def attend(
     causal: bool = ...,
     impl: str = ...,
     return_lse: Literal[True],
-    **options: Unpack[Given],
+    **options: Unpack[AttendOptions],
 ) -> tuple[Tensor, Tensor]: ...
 
 

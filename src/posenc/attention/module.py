@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
-from posenc.attention.options import Given
+from posenc.attention.options import AttendOptions
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
@@ -123,7 +123,7 @@ class Attention(nn.Module):
         *,
         causal: bool | None = None,
         impl: str = "auto",
-        **options: Unpack[Given],
+        **options: Unpack[AttendOptions],
     ) -> Float[Tensor, "b t d"]:
         """Self-attention, or cross-attention to `memory` at `at_memory`.
 
@@ -155,7 +155,7 @@ class Attention(nn.Module):
         *,
         causal: bool | None = None,
         impl: str = "auto",
-        **options: Unpack[Given],
+        **options: Unpack[AttendOptions],
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
         """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
@@ -209,7 +209,7 @@ class Attention(nn.Module):
         return MemoryCache(k, v, self._held(at))
 
     def _across(
-        self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: Given
+        self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: AttendOptions
     ) -> tuple[Tensor, MemoryCache]:
         """Cross-attention over a memory that was projected before."""
         x, read = self._read(x, at, cache.seen)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
-class Given(TypedDict, total=False):
+class AttendOptions(TypedDict, total=False):
     """The options of `attend` that change its output, for functions that pass them on."""
 
     mask: Tensor | None

@@ -217,7 +217,7 @@ def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
 
 
 def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
-    """Whether what the documents leave out of all pairs takes longer than calling attention for each of them."""
+    """Whether the pairs across documents would take longer than one call of attention for each document."""
     pairs = sum(size**2 for runs in rows for document, size in runs if document >= 0)
     left_out = len(rows) * q.shape[2] * k.shape[2] - pairs
     return left_out * q.shape[1] * q.shape[3] >= CALL * sum(len(runs) for runs in rows)

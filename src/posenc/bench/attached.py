@@ -77,7 +77,7 @@ def decoding(model: Any, tokens: Tensor, cached: int) -> Callable[[], list[Tenso
 
 
 def _subject() -> Any:
-    """posenc.transformers, loaded by name as the peers are: bench stands beside what it measures, not above it."""
+    """posenc.transformers, imported by name as the peers are, since bench and it are on one floor."""
     return importlib.import_module("posenc.transformers")
 
 

@@ -45,7 +45,7 @@ D_MODEL, N_HEADS = 512, 8
 N_LAYERS = 6  # of a preset or FLOATER
 SHORT, LONG, TINY = 512, 2048, 64  # tokens
 DECODED = 8  # tokens decoded in one turn, each after the same prompt of SHORT tokens
-FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no other one begins
+FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no further round begins
 SLOW, FEWEST_SLOW = 2.0, 2  # CPU seconds of one call, and the rounds that are enough then
 SIDE = 7  # images are 2·SIDE patches high and a multiple of SIDE wide, so that they can be cut into windows
 OF_AXES = {
@@ -154,7 +154,7 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
 
 
 def memory(entry: Entry) -> dict[str, Any]:
-    """Bytes that a forward pass of LONG tokens, and of half of them, holds at most beyond NoPE's; a process for each."""
+    """Peak bytes of a forward pass of LONG tokens, and of half as many, beyond NoPE's. Each runs in its own process."""
     try:
         model = Layers(entry, TINY)
     except (ValueError, NotImplementedError) as error:
@@ -197,7 +197,7 @@ def _peak(entry: Entry, length: int, n_layers: int) -> int:
 
 
 def tokens(entry: Entry, length: int) -> Positions:
-    """About so many tokens: numbered by the entry if that is what it does, else words in a row, or an image of patches."""
+    """About `length` tokens: numbered by an entry that numbers tokens, otherwise words in a row or patches of an image."""
     height, width = image(length)
     if entry.kind == "positions":
         known = {
@@ -216,7 +216,7 @@ def tokens(entry: Entry, length: int) -> Positions:
 
 
 def image(length: int) -> tuple[int, int]:
-    """Height and width in patches of an image of about so many."""
+    """Height and width of an image of about `length` patches."""
     return 2 * SIDE, max(length // (2 * SIDE) // SIDE, 1) * SIDE
 
 

@@ -113,7 +113,7 @@ class Layers:
 
     @cached_property
     def caches(self) -> list[Any]:
-        """Drawn ones; None for each layer where nothing is cached."""
+        """Random keys and values for every layer; None where nothing is cached."""
         return [drawn_cache(self.encoding, self.case, self.x) if self.case.cached else None] * self.case.layers
 
     def at(self) -> Any:

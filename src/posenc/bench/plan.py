@@ -99,7 +99,7 @@ def bias(tiny: bool = False, sweep: bool = False) -> list[Case]:
 
 @dataclass(frozen=True)
 class Pattern:
-    """The keys that a query sees of those before it: at most `left` back, in its own document, of so many of one length."""
+    """Which earlier keys a query sees: at most `left` back, in its own document of `documents` equal ones."""
 
     left: int | None = None
     documents: int = 1

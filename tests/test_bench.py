@@ -571,7 +571,7 @@ def test_wrong_use_is_refused_before_anything_runs(words, about):
     else:
         arguments["benchmarks"] = words
     with pytest.raises(typer.BadParameter, match=about):
-        bench_.asked(**arguments)
+        bench_.checked_request(**arguments)
 
 
 def test_the_plan_needs_no_torch():

@@ -107,7 +107,7 @@ def test_one_document_of_packed_ones_is_consecutive_alone():
     """Beside tokens of document 0 it is another document, so only `alone` says that it is consecutive in the row."""
     at = packed()
     assert at.narrow(6, 17).consecutive_in == "document"
-    assert at.narrow(6, 17).alone().consecutive_in == "row"
+    assert at.narrow(6, 17).single_document().consecutive_in == "row"
     assert at.narrow(0, 5).consecutive_in == "row"
     assert at.narrow(6, 18).consecutive_in == "document"
     assert padded().narrow(3, 9).consecutive_in == "document"

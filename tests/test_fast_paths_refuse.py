@@ -58,7 +58,7 @@ def test_parts_of_packed_positions_keep_their_documents(name, causal, part):
 def test_a_document_alone_is_consecutive():
     at = Positions.packed([0, 4, 8]).narrow(4, 8)
     assert at.consecutive_in == "document"
-    alone = at.alone()
+    alone = at.single_document()
     assert alone.consecutive_in == "row"
     assert alone.document.tolist() == [[0, 0, 0, 0]]
     assert torch.equal(alone.coords, at.coords)

@@ -71,7 +71,7 @@ def test_a_window_longer_than_the_row_is_no_window(monkeypatch):
     asked, backend_of = [], plan.backend_of
 
     def recorded(call, impl="auto"):
-        asked.append(call.options.asked())
+        asked.append(call.options.used())
         return backend_of(call, impl)
 
     monkeypatch.setattr(plan, "backend_of", recorded)

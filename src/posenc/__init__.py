@@ -121,8 +121,8 @@ def _hint(name: str) -> str:
     """What a name may mean; nothing for a module, for which `from posenc import support` asks before it imports."""
     if name.startswith("_") or importlib.util.find_spec(f"posenc.{name}") is not None:
         return ""
-    said: str = importlib.import_module("posenc.catalogue.lookup").hint(name)
-    return said
+    hint: str = importlib.import_module("posenc.catalogue.lookup").hint(name)
+    return hint
 
 
 def __dir__() -> list[str]:

@@ -113,9 +113,9 @@ class Command(TyperCommand):
 
 
 def _command(name: str, function: Callable[..., None], text: str | None) -> Any:
-    one = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP)
-    one.command(name=name, cls=Command, help=text)(function)
-    return typer.main.get_command(one)
+    app = typer.Typer(rich_markup_mode="rich", add_completion=False, context_settings=HELP)
+    app.command(name=name, cls=Command, help=text)(function)
+    return typer.main.get_command(app)
 
 
 app = typer.Typer(

@@ -80,18 +80,18 @@ class Stack(PositionalEncoding):
         return x
 
     def bias(self, q: Tensor, k: Tensor, at_q: Positions, at_k: Positions) -> BiasFn | None:
-        given = [part.bias(q, k, at_q, at_k) for part in self]
-        terms = [term for term in given if term is not None]
+        biases = [part.bias(q, k, at_q, at_k) for part in self]
+        terms = [term for term in biases if term is not None]
         if not terms:
             return None
         return lambda b, h, i, j: functools.reduce(operator.add, (term(b, h, i, j) for term in terms))
 
     def structure(self) -> Structure | None:
         """The blocks of the one part that replaces q·k, with the biases of the others; or the distances of all parts."""
-        own = [part.structure() for part in self]
-        replacing = [n for n, one in enumerate(own) if isinstance(one, (Regions, Blocks))]
+        structures = [part.structure() for part in self]
+        replacing = [n for n, structure in enumerate(structures) if isinstance(structure, (Regions, Blocks))]
         if replacing:
-            first = own[replacing[0]]
+            first = structures[replacing[0]]
             if len(replacing) > 1 or not isinstance(first, Blocks) or first.logits is None:
                 return Blocks(None)
             others = [part for n, part in enumerate(self) if n != replacing[0]]
@@ -99,9 +99,9 @@ class Stack(PositionalEncoding):
         terms = [distance_terms(part) for part in self]
         if None in terms or not any(terms):
             return None
-        biased = [one for one in own if isinstance(one, Distances)]
+        biased = [structure for structure in structures if isinstance(structure, Distances)]
         few = biased[0].few if len(biased) == 1 else None  # several are summed in fp64
-        return Distances(tuple(term for one in biased for term in one.terms), few)
+        return Distances(tuple(term for distances in biased for term in distances.terms), few)
 
     @property
     def finish(self) -> Callable[[Scores], Tensor]:
@@ -112,7 +112,7 @@ class Stack(PositionalEncoding):
         return functools.partial(PositionalEncoding.finish, self)
 
     def softmax_scale(self, d_head: int) -> float:
-        scales = {own for part in self if (own := part.softmax_scale(d_head)) is not None}
+        scales = {scale for part in self if (scale := part.softmax_scale(d_head)) is not None}
         if len(scales) > 1:
             raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
         return scales.pop() if scales else usual_scale(d_head)
@@ -206,7 +206,7 @@ def drawn(layers: Sequence[PositionalEncoding]) -> str:
     """A row for each encoding: the layers in which it acts, its seams, what it is made of."""
     rows: dict[str, tuple[PositionalEncoding, set[int]]] = {}
     for n, layer in enumerate(layers):
-        for part in leaves([layer]):
+        for part in flat_parts([layer]):
             rows.setdefault(part.identity, (part, set()))[1].add(n)
     told = [
         (
@@ -241,7 +241,7 @@ def check_heads(encoding: PositionalEncoding, heads: int, stack: Stack | None = 
 
 
 def one_layer(encoding: PositionalEncoding) -> bool:
-    """Whether attention can take it as it is; of several layers it takes at_layer(n)."""
+    """Whether this is the encoding of a single layer; one of several layers has them by `at_layer(n)`."""
     return all(map(one_layer, encoding)) if isinstance(encoding, Stack) else not isinstance(encoding, PerLayer)
 
 
@@ -256,7 +256,7 @@ def check_one_layer(encoding: PositionalEncoding) -> None:
 
 def added(encoding: PositionalEncoding) -> dict[str, str]:
     """The parts that add to embeddings: their labels by identity."""
-    return {part.identity: label(part) for part in leaves([encoding]) if "embed" in part.seams}
+    return {part.identity: label(part) for part in flat_parts([encoding]) if "embed" in part.seams}
 
 
 def _surviving(parts: tuple[PositionalEncoding, ...]) -> frozenset[Trait]:
@@ -276,7 +276,7 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
     A bias that reads a query as a vector sees its position in it, if another part turned it. So does what is added to an
     output that another part turns back.
     """
-    parts = tuple(leaves(parts))
+    parts = tuple(flat_parts(parts))
     rotations = [rotation_of(part) for part in parts]
     for n, later in enumerate(rotations):
         if not all(_commute(earlier.turned, later.mixed) for earlier in rotations[:n]):
@@ -290,17 +290,17 @@ def _relative_together(parts: tuple[PositionalEncoding, ...]) -> bool:
     return True
 
 
-def _commute(one: tuple[Planes, ...] | None, other: tuple[Planes, ...] | None) -> bool:
-    if one is None or other is None:
-        return one == () or other == ()
-    return all(first.commute(second) for first in one for second in other)
+def _commute(turned: tuple[Planes, ...] | None, mixed: tuple[Planes, ...] | None) -> bool:
+    if turned is None or mixed is None:
+        return turned == () or mixed == ()
+    return all(first.commute(second) for first in turned for second in mixed)
 
 
-def leaves(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
-    """The parts, and those of stacks among them."""
+def flat_parts(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:
+    """The parts, with the parts of a Stack in its place."""
     for part in parts:
         if isinstance(part, Stack):
-            yield from leaves(part)
+            yield from flat_parts(part)
         else:
             yield part
 
@@ -309,8 +309,8 @@ def _blocks(
     logits: Callable[..., Iterator[Tensor]], others: list[PositionalEncoding], q: Tensor, k: Tensor, at: Positions
 ) -> Iterator[Tensor]:
     """The blocks of logits of one part, plus the biases of the others."""
-    given = [part.bias(q, k, at, at) for part in others]
-    return _with_terms(logits(q, k, at), [term for term in given if term is not None])
+    biases = [part.bias(q, k, at, at) for part in others]
+    return _with_terms(logits(q, k, at), [term for term in biases if term is not None])
 
 
 def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tensor]:
@@ -323,9 +323,9 @@ def _with_terms(blocks: Iterator[Tensor], terms: list[BiasFn]) -> Iterator[Tenso
 
 
 def rotary_layouts(encoding: PositionalEncoding) -> tuple[str, ...]:
-    """The layouts of its rotations, each once: which channels make a pair."""
-    found = (part.configuration.get("layout") for part in leaves([encoding]) if "rotate" in part.seams)
-    return tuple(dict.fromkeys(one for one in found if isinstance(one, str)))
+    """The layouts of the rotations in the encoding, each once. A layout says which channels make a pair."""
+    layouts = (part.configuration.get("layout") for part in flat_parts([encoding]) if "rotate" in part.seams)
+    return tuple(dict.fromkeys(layout for layout in layouts if isinstance(layout, str)))
 
 
 def check_layout(encoding: PositionalEncoding, trained: tuple[str, ...], where: str) -> None:
@@ -333,9 +333,9 @@ def check_layout(encoding: PositionalEncoding, trained: tuple[str, ...], where: 
 
     The other layout moves every score, and nothing else shows it.
     """
-    given = rotary_layouts(encoding)
-    if given and len(trained) == 1 and given[0] != trained[0]:
+    layouts = rotary_layouts(encoding)
+    if layouts and len(trained) == 1 and layouts[0] != trained[0]:
         raise ValueError(
-            f"encoding: {type(encoding).__name__} has layout={given[0]!r}, and {where} pairs channels as "
+            f"encoding: {type(encoding).__name__} has layout={layouts[0]!r}, and {where} pairs channels as "
             f"{trained[0]!r}; create it with layout={trained[0]!r}"
         )

@@ -84,7 +84,7 @@ class PositionalEncoding(ExactParameters):
                 setattr(cls, name, GUARDS[name](method, inherited))
         if "seams" not in vars(cls) and not isinstance(cls.seams, property):
             cls.seams = frozenset(s for s in SEAMS if getattr(cls, s) is not getattr(PositionalEncoding, s))
-        nearest = next(one for one in cls.__mro__ if vars(one).keys() & {"structure", "rotate", "bias", "finish"})
+        nearest = next(base for base in cls.__mro__ if vars(base).keys() & {"structure", "rotate", "bias", "finish"})
         if "structure" not in vars(nearest):
             cls.structure = PositionalEncoding.structure  # type: ignore[method-assign]
 

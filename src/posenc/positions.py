@@ -242,11 +242,11 @@ class Positions:
         for part in parts:
             if not isinstance(part, Positions):
                 checks.whole(0, parts=part)
-        made = [
+        positions = [
             part if isinstance(part, Positions) else cls.at(like.new_zeros(like.shape[0], part, *like.shape[2:]))
             for part in parts
         ]
-        every = cls.cat([_made(part.coords, part.order, part.document) for part in made])
+        every = cls.cat([_made(part.coords, part.order, part.document) for part in positions])
         return _in_order(every.coords, every.document)
 
     @classmethod
@@ -349,7 +349,7 @@ class Positions:
                 check_arguments(Positions.replaced, self, coords)
         for carried in (tables, states):
             if carried is not None and (
-                type(carried) is not dict or any(type(one) is not tuple for one in carried.values())
+                type(carried) is not dict or any(type(tensors) is not tuple for tensors in carried.values())
             ):
                 check_arguments(Positions.replaced, self, coords, tables, states)
         return _made(
@@ -396,7 +396,7 @@ class Positions:
             _each(self.states, lambda state: state[:, part]),
         )
 
-    def alone(self) -> Positions:
+    def single_document(self) -> Positions:
         """The tokens of one document, with document number 0 and marked as consecutive in the row.
 
         For attention of a document to itself. Nothing is checked: the tokens must be one document without padding, and
@@ -478,7 +478,7 @@ def shard_index(
     if len(ends) < 2 or ends[0] != 0 or ends[-1] != length or any(b <= a for a, b in itertools.pairwise(ends)):
         raise ValueError(f"cu_seqlens: expected ends from 0 to {length} that grow, got {ends}")
     chunks = 2 * size if zigzag else size
-    mine = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
+    parts = (rank, 2 * size - 1 - rank) if zigzag else (rank,)
     index: list[int] = []
     for begin, end in itertools.pairwise(ends):
         if (end - begin) % chunks:
@@ -486,7 +486,7 @@ def shard_index(
                 f"length: {end - begin} tokens cannot be cut into {chunks} equal chunks; pad them, or change size or zigzag"
             )
         chunk = (end - begin) // chunks
-        for part in mine:
+        for part in parts:
             index.extend(range(begin + part * chunk, begin + (part + 1) * chunk))
     return torch.tensor(index, dtype=torch.int64)
 
@@ -543,9 +543,9 @@ def _made(
     tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
     states: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
 ) -> Positions:
-    """Positions of tensors that are theirs and right already; a leaf of a pytree may be a specification."""
+    """Positions of these very tensors, which are not copied or checked; a leaf of a pytree may be a specification."""
     at = object.__new__(Positions)
-    made = {
+    fields = {
         "coords": coords,
         "order": order,
         "document": document,
@@ -554,9 +554,9 @@ def _made(
         "states": states,
     }
     if not torch.compiler.is_compiling():  # the decoding of one token makes several
-        at.__dict__.update(made)
+        at.__dict__.update(fields)
         return at
-    for name, value in made.items():
+    for name, value in fields.items():
         object.__setattr__(at, name, value)
     return at
 
@@ -578,49 +578,49 @@ def _joined(parts: Sequence[Mapping[str, tuple[Tensor, ...]]]) -> dict[str, tupl
     }
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
-    return one.dtype == other.dtype and one.shape[2:] == other.shape[2:]
+def _alike(first: Tensor, second: Tensor) -> bool:
+    return first.dtype == second.dtype and first.shape[2:] == second.shape[2:]
 
 
 def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
-    """Tokens in the causal order in which they stand; one document, no padding, unless said."""
+    """Tokens in the causal order in which they stand. Without `document`, one document without padding."""
     order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
     return _made(coords, order, torch.zeros_like(order) if document is None else document)
 
 
-def _coordinates(given: Tensor, name: str = "coords") -> Tensor:
+def _coordinates(coords: Tensor, name: str = "coords") -> Tensor:
     """A copy in int64 or float64. TypeError for other kinds of numbers, ValueError for NaN and infinities."""
-    if given.layout is not torch.strided:
-        raise ValueError(f"{name}: expected a dense tensor, got {shown(given)}")
-    if given.dtype in INTEGERS:
-        return given.to(torch.int64, copy=True)
-    if given.dtype not in (torch.float32, torch.float64):
-        advice = "a mask goes to from_mask()" if given.dtype == torch.bool else "give integers, float32 or float64"
-        raise TypeError(f"{name}: expected integers or reals, got {given.dtype}; {advice}")
-    if readable(given) and not bool(torch.isfinite(given).all()):
+    if coords.layout is not torch.strided:
+        raise ValueError(f"{name}: expected a dense tensor, got {shown(coords)}")
+    if coords.dtype in INTEGERS:
+        return coords.to(torch.int64, copy=True)
+    if coords.dtype not in (torch.float32, torch.float64):
+        advice = "a mask goes to from_mask()" if coords.dtype == torch.bool else "give integers, float32 or float64"
+        raise TypeError(f"{name}: expected integers or reals, got {coords.dtype}; {advice}")
+    if readable(coords) and not bool(torch.isfinite(coords).all()):
         raise ValueError(f"{name}: expected finite positions, got NaN or infinity")
-    return given.to(torch.float64, copy=True)
+    return coords.to(torch.float64, copy=True)
 
 
-def integers(name: str, given: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
+def integers(name: str, numbers: Any, axes: str, device: torch.device | str | None = None) -> Int[Tensor, "n"]:
     """A copy in int64 of integers on one axis: of a tensor, an array or a sequence. ValueError for anything else."""
-    if type(given) is Tensor and given.dtype == torch.int64 and given.ndim == 1 and device is None and given.is_cpu:
-        return given.clone()  # as decoding gives them, for every token
-    if isinstance(given, (str, bytes)):
-        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
-    if isinstance(given, Tensor) and given.is_meta and torch.device(device or "meta").type != "meta":
+    if type(numbers) is Tensor and numbers.dtype == torch.int64 and numbers.ndim == 1 and device is None and numbers.is_cpu:
+        return numbers.clone()  # as decoding gives them, for every token
+    if isinstance(numbers, (str, bytes)):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if isinstance(numbers, Tensor) and numbers.is_meta and torch.device(device or "meta").type != "meta":
         raise ValueError(f"{name}: expected integers with values, got a tensor on meta")
-    if hasattr(given, "__array__") and not isinstance(given, Tensor):
-        given = torch.as_tensor(given)
-    if isinstance(given, Tensor):
-        if given.dtype not in INTEGERS or given.ndim != 1:
-            raise ValueError(f"{name}: expected integers {axes}, got {shown(given)}")
-        return given.to(device=device, dtype=torch.int64, copy=True)
-    if not isinstance(given, Sequence) or not all(isinstance(one, int) and not isinstance(one, bool) for one in given):
-        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(given)}")
-    if any(abs(one) > LARGEST for one in given):
-        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(given)}")
-    return torch.tensor(list(given), dtype=torch.int64, device=device)
+    if hasattr(numbers, "__array__") and not isinstance(numbers, Tensor):
+        numbers = torch.as_tensor(numbers)
+    if isinstance(numbers, Tensor):
+        if numbers.dtype not in INTEGERS or numbers.ndim != 1:
+            raise ValueError(f"{name}: expected integers {axes}, got {shown(numbers)}")
+        return numbers.to(device=device, dtype=torch.int64, copy=True)
+    if not isinstance(numbers, Sequence) or not all(isinstance(n, int) and not isinstance(n, bool) for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes}, as a tensor or a sequence, got {shown(numbers)}")
+    if any(abs(n) > LARGEST for n in numbers):
+        raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(numbers)}")
+    return torch.tensor(list(numbers), dtype=torch.int64, device=device)
 
 
 def _check_sum(total: Tensor, added: Tensor | float) -> None:
@@ -661,8 +661,8 @@ def _flatten(at: Positions) -> Parts:
 
 
 def _parts(at: Positions) -> Parts:
-    tables, states = (tuple((owner, len(one)) for owner, one in of.items()) for of in (at.tables, at.states))
-    carried = (tensor for of in (at.tables, at.states) for one in of.values() for tensor in one)
+    tables, states = (tuple((owner, len(of_owner)) for owner, of_owner in of.items()) for of in (at.tables, at.states))
+    carried = (tensor for of in (at.tables, at.states) for of_owner in of.values() for tensor in of_owner)
     return [at.coords, at.order, at.document, *carried], (at.consecutive_in, tables, states)
 
 

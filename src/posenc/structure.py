@@ -209,8 +209,8 @@ def usual_scale(d_head: int) -> float:
 
 def scale_of(encoding: PositionalEncoding, d_head: int) -> float:
     """The encoding's softmax scale, or the usual one where it leaves that to others."""
-    own = encoding.softmax_scale(d_head)
-    return usual_scale(d_head) if own is None else own
+    scale = encoding.softmax_scale(d_head)
+    return usual_scale(d_head) if scale is None else scale
 
 
 def added_to_output(
@@ -231,7 +231,7 @@ def added_to_output(
 
 
 def addend_of(encoding: PositionalEncoding) -> Callable[..., Tensor] | None:
-    """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None: its finish is no such."""
+    """What the encoding adds to the default finish, a function of v, at_q, at_k and seen; None for any other finish."""
     if "finish" not in encoding.seams:
         return None
     finish: Any = encoding.finish
@@ -247,7 +247,7 @@ def why_not_fused(encoding: PositionalEncoding) -> str | None:
 
 
 def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | None:
-    """The biases of the distance alone whose sum is the bias; none where there is no bias, None where it is another."""
+    """The biases of the distance alone whose sum is the bias; empty without a bias, None for any other bias."""
     structure = encoding.structure()
     if type(structure) is Distances:
         return structure.terms
@@ -255,7 +255,7 @@ def distance_terms(encoding: PositionalEncoding) -> tuple[DistanceBias, ...] | N
 
 
 def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
-    """How it rotates, where its structure says that."""
+    """The rotation that the encoding's structure declares; None where it declares none."""
     structure = encoding.structure()
     if type(structure) is Regions:
         return structure.rotation
@@ -263,7 +263,7 @@ def declared_rotation(encoding: PositionalEncoding) -> Rotation | None:
 
 
 def rotation_of(encoding: PositionalEncoding) -> Rotation:
-    """How it rotates, as far as its structure says."""
+    """The declared rotation; without one, an unknown rotation for an encoding that rotates, and an empty one for others."""
     declared = declared_rotation(encoding)
     if declared is not None:
         return declared

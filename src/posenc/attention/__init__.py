@@ -12,7 +12,7 @@ from torch import Tensor
 from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod as mask_mod
 from posenc.attention.flex_functions import score_mod as score_mod
-from posenc.attention.options import PLAIN, Given, Options, allowed
+from posenc.attention.options import PLAIN, AttendOptions, Options, allowed
 from posenc.attention.plan import attended
 from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side
@@ -44,7 +44,7 @@ def attend(
     causal: bool = ...,
     impl: str = ...,
     return_lse: Literal[False] = ...,
-    **options: Unpack[Given],
+    **options: Unpack[AttendOptions],
 ) -> Tensor: ...
 
 
@@ -60,7 +60,7 @@ def attend(
     causal: bool = ...,
     impl: str = ...,
     return_lse: Literal[True],
-    **options: Unpack[Given],
+    **options: Unpack[AttendOptions],
 ) -> tuple[Tensor, Tensor]: ...
 
 
@@ -194,11 +194,11 @@ def _attended(
         at_q = at_q.expand(batch)
     if same or at_k.coords.shape[0] != batch:
         at_k = at_q if same else at_k.expand(batch)
-    found = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
+    output = attended(Call(q, k, v, encoding, at_q, at_k, causal, options), impl)
     added = addend_of(encoding) if "finish" in encoding.seams else None
     if added is None and not turning:
-        return found
-    out, lse = found if options.return_lse else (found, None)
+        return output
+    out, lse = output if options.return_lse else (output, None)
     if added is not None:
         addend = added(v, at_q, at_k, allowed(at_q, at_k, causal, options))
         check_added(encoding, addend, v)
@@ -208,11 +208,11 @@ def _attended(
     return (out, lse) if options.return_lse else out
 
 
-def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *given: Any) -> Options:
+def _options(encoding: PositionalEncoding, q: Tensor, k: Tensor, *arguments: Any) -> Options:
     """The checked options of a call; the plain ones cost next to nothing."""
-    if given == NONE_GIVEN and type(given[-1]) is bool and type(given[-2]) is not bool:
+    if arguments == NONE_GIVEN and type(arguments[-1]) is bool and type(arguments[-2]) is not bool:
         return PLAIN
-    options = Options(*given)
+    options = Options(*arguments)
     options.check(q, k)
     if (options.scale is not None or options.softcap is not None) and isinstance(encoding.structure(), (Regions, Blocks)):
         raise ValueError(

@@ -109,14 +109,14 @@ def rescale_keys(
 
     Raises TypeError for what is no RoPE, ValueError where the two turn other channels, and for shapes that do not fit.
     """
-    for name, one in (("old", old), ("new", new)):
-        if not isinstance(one, RoPE):
-            raise TypeError(f"{name}: expected a RoPE, whose rotation can be taken back, got {type(one).__name__}")
+    for name, encoding in (("old", old), ("new", new)):
+        if not isinstance(encoding, RoPE):
+            raise TypeError(f"{name}: expected a RoPE, whose rotation can be taken back, got {type(encoding).__name__}")
     assert isinstance(old, RoPE)
     assert isinstance(new, RoPE)
     for name in ("d_head", "rotary_dim", "trailing", "reverse", "sides", "layout", "returns"):
-        if (mine := getattr(new, name)) != (theirs := getattr(old, name)):
-            raise ValueError(f"new: expected {name}={theirs} as old has, got {mine}")
+        if (got := getattr(new, name)) != (expected := getattr(old, name)):
+            raise ValueError(f"new: expected {name}={expected} as old has, got {got}")
     check_coords(old, at)
     plain = rerotate(keys.double(), by=-at.coords, encoding=old)
     if old.returns != old.layout:

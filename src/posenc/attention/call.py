@@ -34,8 +34,8 @@ class Call(NamedTuple):
     @property
     def scale(self) -> float:
         """What q·k is multiplied with: the call's own scale, or the encoding's."""
-        asked = self.options.scale
-        return scale_of(self.encoding, self.q.shape[-1]) if asked is None else asked
+        scale = self.options.scale
+        return scale_of(self.encoding, self.q.shape[-1]) if scale is None else scale
 
     @property
     def groups(self) -> int:
@@ -59,14 +59,14 @@ class Call(NamedTuple):
 
     def row(self, number: int) -> Call:
         """The call of one row of the batch."""
-        options, mask, one = self.options, self.options.mask, slice(number, number + 1)
+        options, mask, row = self.options, self.options.mask, slice(number, number + 1)
         if mask is not None and len(mask) > 1:
-            options = replace(options, mask=mask[one])
+            options = replace(options, mask=mask[row])
         at_q = self.at_q.rows(number, number + 1)
         at_k = at_q if self.at_q is self.at_k else self.at_k.rows(number, number + 1)
-        return Call(self.q[one], self.k[one], self.v[one], self.encoding, at_q, at_k, self.causal, options)
+        return Call(self.q[row], self.k[row], self.v[row], self.encoding, at_q, at_k, self.causal, options)
 
     def with_options(self, **changed: Any) -> Call:
         """The call with these options instead."""
         options = replace(self.options, **changed)
-        return self._replace(options=options if options.asked() else PLAIN)
+        return self._replace(options=options if options.used() else PLAIN)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.attention import attend, attend_rotated
-from posenc.attention.options import Given
+from posenc.attention.options import AttendOptions
 from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rotary_layouts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
@@ -123,7 +123,7 @@ class Attention(nn.Module):
         *,
         causal: bool | None = None,
         impl: str = "auto",
-        **options: Unpack[Given],
+        **options: Unpack[AttendOptions],
     ) -> Float[Tensor, "b t d"]:
         """Self-attention, or cross-attention to `memory` at `at_memory`.
 
@@ -155,7 +155,7 @@ class Attention(nn.Module):
         *,
         causal: bool | None = None,
         impl: str = "auto",
-        **options: Unpack[Given],
+        **options: Unpack[AttendOptions],
     ) -> tuple[Float[Tensor, "b t d"], KeyValueCache]:
         """Causal self-attention over the cached tokens and these; returns the output and the longer cache.
 
@@ -209,7 +209,7 @@ class Attention(nn.Module):
         return MemoryCache(k, v, self._held(at))
 
     def _across(
-        self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: Given
+        self, x: Tensor, at: Positions, cache: MemoryCache, causal: bool, impl: str, options: AttendOptions
     ) -> tuple[Tensor, MemoryCache]:
         """Cross-attention over a memory that was projected before."""
         x, read = self._read(x, at, cache.seen)
@@ -266,7 +266,7 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
         raise ValueError(f"model: expected posenc.Attention blocks, found none in {type(model).__name__}")
     if isinstance(encoding, PerLayer) and len(encoding) != len(blocks):
         raise ValueError(f"encoding: expected {len(blocks)} layers as the model has blocks, got {len(encoding)}")
-    chosen = [encoding.at_layer(n) for n in range(len(blocks))]
+    layers = [encoding.at_layer(n) for n in range(len(blocks))]
     if "embed" in encoding.at_layer(0).seams:
         inside = {id(part) for block in blocks.values() for part in block.modules()}
         for name, module in model.named_modules():
@@ -275,11 +275,11 @@ def replace_encoding(model: nn.Module, encoding: PositionalEncoding) -> nn.Modul
                     f"encoding: {label(encoding)} adds to the embeddings, and the model adds {name} ({label(module)}) "
                     "already; leave one of them out"
                 )
-    for (name, block), one in zip(blocks.items(), chosen, strict=True):
-        _check_fits(name, block, one)
-        check_layout(one, rotary_layouts(block.encoding), name)
-    for block, one in zip(blocks.values(), chosen, strict=True):
-        block.encoding = one.to(block.query.weight.device).train(block.training)
+    for (name, block), layer in zip(blocks.items(), layers, strict=True):
+        _check_fits(name, block, layer)
+        check_layout(layer, rotary_layouts(block.encoding), name)
+    for block, layer in zip(blocks.values(), layers, strict=True):
+        block.encoding = layer.to(block.query.weight.device).train(block.training)
     return model
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 
-class Given(TypedDict, total=False):
+class AttendOptions(TypedDict, total=False):
     """The options of `attend` that change its output, for functions that pass them on."""
 
     mask: Tensor | None
@@ -50,13 +50,12 @@ class Options:
     return_lse: bool = False
 
     def __post_init__(self) -> None:
-        given = {name: value for name in ("scale", "softcap") if (value := getattr(self, name)) is not None}
-        checks.positive(**given)
+        checks.positive(**{name: x for name in ("scale", "softcap") if (x := getattr(self, name)) is not None})
         if self.chunk is not None:
             checks.whole(chunk=self.chunk)
         if self.window is not None:
             both = self.window if isinstance(self.window, (tuple, list)) else ()
-            if len(both) != 2 or not all(one is None or (type(one) is int and one >= 0) for one in both):
+            if len(both) != 2 or not all(limit is None or (type(limit) is int and limit >= 0) for limit in both):
                 raise ValueError(
                     "window: expected (left, right), each a whole number of positions from 0 or None for no limit, "
                     f"got {self.window!r}"
@@ -91,10 +90,10 @@ class Options:
                 f"{list(self.sinks.shape)}"
             )
 
-    def asked(self) -> list[str]:
+    def used(self) -> list[str]:
         """The names of the options that differ from their defaults."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
-        return [name for name, value in given.items() if value is not None and value is not False and not _is_zero(value)]
+        options = {field.name: getattr(self, field.name) for field in fields(self)}
+        return [name for name, value in options.items() if value is not None and value is not False and not _is_zero(value)]
 
 
 PLAIN = Options()

@@ -68,7 +68,7 @@ def _few(call: Call) -> bool:
 
 def reason(backend: ModuleType, call: Call) -> str | None:
     """Why the backend cannot serve the call, or None."""
-    if call.options is not PLAIN and (missing := [name for name in call.options.asked() if name not in backend.OPTIONS]):
+    if call.options is not PLAIN and (missing := [name for name in call.options.used() if name not in backend.OPTIONS]):
         return f"it does not serve {', '.join(missing)}"
     why: str | None = backend.refuses(call.encoding) or backend.refuses_call(call)
     return why

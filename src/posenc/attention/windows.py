@@ -55,7 +55,7 @@ def without_vain_window(call: Call) -> Call:
     if call.options.window is None or not call.in_one_row():
         return call
     left, right = call.options.window
-    if any(one is not None and one < call.at_q.length - 1 for one in (left, None if call.causal else right)):
+    if any(limit is not None and limit < call.at_q.length - 1 for limit in (left, None if call.causal else right)):
         return call
     return call.with_options(window=None)
 
@@ -84,7 +84,7 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     left = (call.options.window or (None,))[0]
     if not call.causal or (left is None and at.consecutive_in != "document"):
         return None
-    if not set(call.options.asked()) <= {"window", "scale"} or not banded.served(q, k, v) or why_not_fused(encoding):
+    if not set(call.options.used()) <= {"window", "scale"} or not banded.served(q, k, v) or why_not_fused(encoding):
         return None
     if (terms := distance_terms(encoding)) is None or (rows := _runs_of_rows(at)) is None:
         return None
@@ -106,12 +106,12 @@ def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, 
     for number, runs in enumerate(rows):
         row, begin = slice(number, number + 1) if len(rows) > 1 else slice(None), 0
         for document, size in runs:
-            own = (row, slice(None), slice(begin, begin + size))
+            index = (row, slice(None), slice(begin, begin + size))
             begin += size
             if document < 0:
-                out[own] = 0
+                out[index] = 0
             else:
-                banded.attended(q[own], k[own], v[own], bias, scale, min(reach, size - 1), out[own])
+                banded.attended(q[index], k[index], v[index], bias, scale, min(reach, size - 1), out[index])
     return out.to(q.dtype)
 
 
@@ -131,7 +131,7 @@ def slides(call: Call) -> int | None:
     left = (call.options.window or (None,))[0]
     if left is None or not (call.causal and call.in_one_row()) or call.at_q.length < 2 * (left + SLID):
         return None
-    if not set(call.options.asked()) <= {"window", "scale"} or why_not_fused(encoding) or distance_terms(encoding) is None:
+    if not set(call.options.used()) <= {"window", "scale"} or why_not_fused(encoding) or distance_terms(encoding) is None:
         return None
     if "bias" in encoding.seams and q.shape[1] * _slid(left) * (_slid(left) + left) > MASK:
         return None
@@ -204,20 +204,20 @@ def _documents(row: Call, runs: list[tuple[int, int]]) -> list[Piece]:
         if document < 0:
             pieces.append(Piece(row.part(tokens, tokens, here), _of_padding))
         else:
-            pieces.append(Piece(row.part(tokens, tokens, here.alone())))
+            pieces.append(Piece(row.part(tokens, tokens, here.single_document())))
     return pieces
 
 
 def runs_of(documents: Int[Tensor, "t"]) -> list[tuple[int, int]] | None:
     """Documents of one row and their lengths, as they stand; None where one of them, padding aside, stands in parts."""
     names, counts = torch.unique_consecutive(documents, return_counts=True)
-    found = list(zip(names.tolist(), counts.tolist(), strict=True))
-    real = [name for name, _ in found if name >= 0]
-    return found if len(real) == len(set(real)) else None
+    runs = list(zip(names.tolist(), counts.tolist(), strict=True))
+    real = [name for name, _ in runs if name >= 0]
+    return runs if len(real) == len(set(real)) else None
 
 
 def _worth(q: Tensor, k: Tensor, rows: list[list[tuple[int, int]]]) -> bool:
-    """Whether what the documents leave out of all pairs takes longer than calling attention for each of them."""
+    """Whether the pairs across documents would take longer than one call of attention for each document."""
     pairs = sum(size**2 for runs in rows for document, size in runs if document >= 0)
     left_out = len(rows) * q.shape[2] * k.shape[2] - pairs
     return left_out * q.shape[1] * q.shape[3] >= CALL * sum(len(runs) for runs in rows)
@@ -247,8 +247,8 @@ def ranges_of(call: Call) -> list[tuple[slice, slice]] | None:
         return None
     if not at_q.batch or (at_q is not at_k and not (readable(at_q.order) and readable(at_k.order))):
         return None
-    found = list(_ranges(call))
-    return None if all(keys == slice(0, at_k.length) for _, keys in found) else found
+    ranges = list(_ranges(call))
+    return None if all(keys == slice(0, at_k.length) for _, keys in ranges) else ranges
 
 
 def _ranges(call: Call) -> Iterator[tuple[slice, slice]]:

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.contest import Contender, Contest, Entry, from_call
 from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
@@ -22,7 +22,7 @@ VOCABULARY = 4096  # of 49 152: the head is no part of what is compared
 
 
 def build(case: Case, device: str = "cpu") -> Contest:
-    def logits(change: Callable[[Any], object], dtype: torch.dtype = torch.float32) -> Made:
+    def logits(change: Callable[[Any], object], dtype: torch.dtype = torch.float32) -> Contender:
         model = loaded(case, device, dtype)
         change(model)
         forward = (
@@ -30,7 +30,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
         )
         source = torch.Generator().manual_seed(1)
         tokens = torch.randint(VOCABULARY, (case.batch, case.cached + case.length), generator=source).to(device)
-        return made(
+        return from_call(
             decoding(model, tokens, case.cached) if case.cached else lambda: [forward(tokens, use_cache=False).logits]
         )
 
@@ -68,16 +68,16 @@ def decoding(model: Any, tokens: Tensor, cached: int) -> Callable[[], list[Tenso
     cache = DynamicCache(config=model.config)
     model(tokens[:, :cached], past_key_values=cache)
 
-    def one() -> list[Tensor]:
+    def step() -> list[Tensor]:
         out: Tensor = model(tokens[:, cached:], past_key_values=cache).logits
         cache.crop(cached - tokens.shape[1])  # negative: how many to drop
         return [out]
 
-    return one
+    return step
 
 
 def _subject() -> Any:
-    """posenc.transformers, loaded by name as the peers are: bench stands beside what it measures, not above it."""
+    """posenc.transformers, imported by name as the peers are, since bench and it are on one floor."""
     return importlib.import_module("posenc.transformers")
 
 

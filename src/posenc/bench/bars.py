@@ -167,7 +167,7 @@ def _measured(bar: Bar, result: dict[str, Any]) -> float | None:
         floor = result["floor"].get("peak_bytes")
         return None if floor is None else ours["peak_bytes"] - floor
     if bar.measure == "ratio":
-        found: float = ours["ratio"]["median"]
-        return found
+        ratio: float = ours["ratio"]["median"]
+        return ratio
     faster = {name: spread["median"] for name, spread in ours["speedup"].items()}
     return min(faster.values(), default=None) if bar.against == "fastest peer" else faster.get(bar.against)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.bench import truth
-from posenc.bench.contest import Contest, Entry, Made, Unavailable
+from posenc.bench.contest import Contender, Contest, Entry, Unavailable
 from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
@@ -35,16 +35,16 @@ class Inputs:
         self.method, _, self.how = case.name.partition(", ")
         self.backward = self.how == "forward + backward"
         self.scale = 1 / math.sqrt(case.width)
-        self._made: tuple[Tensor, ...] | None = None
+        self._tensors: tuple[Tensor, ...] | None = None
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
-        if self._made is None:
+        if self._tensors is None:
             case, source = self.case, torch.Generator().manual_seed(0)
             shape = (case.batch, case.heads, case.length, case.width)
-            made = [torch.randn(shape, generator=source).to(self.dtype).to(self.device) for _ in range(3 + self.backward)]
-            self._made = tuple([x.requires_grad_(self.backward) for x in made[:3]] + made[3:])
-        return self._made
+            drawn = [torch.randn(shape, generator=source).to(self.dtype).to(self.device) for _ in range(3 + self.backward)]
+            self._tensors = tuple([x.requires_grad_(self.backward) for x in drawn[:3]] + drawn[3:])
+        return self._tensors
 
     @property
     def qkv(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -106,10 +106,10 @@ class Inputs:
             "Shaw": lambda: Shaw(width, max_distance=CLIPPED),
             "Transformer-XL": lambda: TransformerXL(heads * width, heads),
         }[self.method]()
-        given = {"T5": [self.table], "Shaw": list(self.shaw()), "Transformer-XL": list(self.transformer_xl())}
+        weights = {"T5": [self.table], "Shaw": list(self.shaw()), "Transformer-XL": list(self.transformer_xl())}
         with torch.no_grad():
-            for parameter, value in zip(encoding.parameters(), given.get(self.method, []), strict=True):
-                parameter.copy_(value)
+            for parameter, weight in zip(encoding.parameters(), weights.get(self.method, []), strict=True):
+                parameter.copy_(weight)
         if self.how == "packed":
             at = Positions.packed(self.ends, device=self.device)
         elif self.how == "padded":
@@ -173,8 +173,8 @@ def explicit(inputs: Inputs, rows: Tensor, dtype: torch.dtype) -> list[Tensor]:
     may, outs = inputs.may(), []
     for head in range(q.shape[1]):
         term, after = terms(inputs, q, k, table)
-        one = functools.partial(term, head)
-        out = truth.attention(q[:, head], k[:, head], v[:, head], one, may, rows, inputs.scale, after)
+        head_term = functools.partial(term, head)
+        out = truth.attention(q[:, head], k[:, head], v[:, head], head_term, may, rows, inputs.scale, after)
         if inputs.backward:
             out.backward(inputs.tensors[3][:, head].to(dtype))
         outs.append(out.detach())
@@ -201,7 +201,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
             usual = [usual[0].to(inputs.dtype), *usual[1:]]
         return limits(usual, exact, times=2, roundings=1, dtype=inputs.dtype)
 
-    def floor() -> Made:
+    def floor() -> Contender:
         return _timed(inputs, lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), rows)
 
     return Contest(
@@ -217,7 +217,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
     )
 
 
-def _timed(inputs: Inputs, attend: Attend, rows: Callable[[], Tensor], table: nn.Parameter | None = None) -> Made:
+def _timed(inputs: Inputs, attend: Attend, rows: Callable[[], Tensor], table: nn.Parameter | None = None) -> Contender:
     """Forward without a graph, or forward and backward with gradients for q, k, v and the table."""
     q, k, v = inputs.qkv
     if not inputs.backward:
@@ -226,7 +226,7 @@ def _timed(inputs: Inputs, attend: Attend, rows: Callable[[], Tensor], table: nn
         def forward() -> list[Tensor]:
             return [attend(q, k, v)]
 
-        return Made(forward, lambda: [forward()[0].index_select(2, rows())])
+        return Contender(forward, lambda: [forward()[0].index_select(2, rows())])
     leaves = [q, k, v, *([table] if table is not None else [])]
 
     def call() -> list[Tensor]:
@@ -240,47 +240,47 @@ def _timed(inputs: Inputs, attend: Attend, rows: Callable[[], Tensor], table: nn
         out = call()[0].detach()
         return [out, *(leaf.grad.clone() for leaf in leaves if leaf.grad is not None)]
 
-    return Made(call, results)
+    return Contender(call, results)
 
 
 def _entries(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
-    def ours(impl: str) -> Made:
+    def ours(impl: str) -> Contender:
         from posenc.attention import attend
 
         encoding, at = inputs.posenc()
         table = encoding.table if inputs.method == "T5" else None
         return _timed(inputs, lambda q, k, v: attend(q, k, v, encoding, at, impl=impl), rows, table)
 
-    mine = Entry("posenc", "posenc", lambda: ours("auto"))
+    auto = Entry("posenc", "posenc", lambda: ours("auto"))
     if inputs.method in ("Shaw", "Transformer-XL"):
-        return [mine, Entry("explicit softmax", "torch", lambda: ours("reference"), squares=3)]
+        return [auto, Entry("explicit softmax", "torch", lambda: ours("reference"), squares=3)]
     mask_ready, mask_built = _masked(inputs, built=False, rows=rows), _masked(inputs, built=True, rows=rows)
     if inputs.case.swept:
-        return [mine, *_backends(inputs, ours), mask_built]
+        return [auto, *_backends(inputs, ours), mask_built]
     if inputs.how in ("packed", "padded"):
-        return [mine, mask_ready, mask_built]
-    found = [mine, mask_ready, mask_built]
+        return [auto, mask_ready, mask_built]
+    entries = [auto, mask_ready, mask_built]
     if inputs.backward and inputs.method == "T5":
-        found = [mine, _masked(inputs, built=True, learned=True, rows=rows)]
-    found.append(_explicit(inputs, rows))
-    return found if inputs.backward else [*found, _flex(inputs, rows), *_peers(inputs, rows)]
+        entries = [auto, _masked(inputs, built=True, learned=True, rows=rows)]
+    entries.append(_explicit(inputs, rows))
+    return entries if inputs.backward else [*entries, _flex(inputs, rows), *_peers(inputs, rows)]
 
 
-def _backends(inputs: Inputs, ours: Callable[[str], Made]) -> list[Entry]:
+def _backends(inputs: Inputs, ours: Callable[[str], Contender]) -> list[Entry]:
     """Each backend that serves the encoding here, so that a threshold of "auto" between them shows."""
     from posenc.attention.backends import BACKENDS
 
-    def made(name: str) -> Made:
-        one = ours(name)
+    def serving(name: str) -> Contender:
+        contender = ours(name)
         try:
-            one.call()
+            contender.call()
         except (ValueError, NotImplementedError) as why:
             raise Unavailable("cannot serve it") from why
-        return one
+        return contender
 
     names = [name for name in BACKENDS if name != "flex" or inputs.device != "cpu"]
     return [
-        Entry(f"backend {name}", "posenc", functools.partial(made, name), squares=3 if name == "reference" else 0)
+        Entry(f"backend {name}", "posenc", functools.partial(serving, name), squares=3 if name == "reference" else 0)
         for name in names
     ]
 
@@ -307,14 +307,14 @@ def _matrix(inputs: Inputs, table: Tensor) -> Tensor:
 def _masked(inputs: Inputs, *, built: bool, learned: bool = False, rows: Callable[[], Tensor] | None = None) -> Entry:
     """torch's fused attention with the bias as a matrix. A matrix that wants gradients takes torch's unfused path."""
 
-    def make() -> Made:
+    def make() -> Contender:
         table = nn.Parameter(inputs.table) if learned and inputs.method == "T5" else None
-        given = inputs.table if table is None else table
-        ready = None if built or table is not None else _matrix(inputs, given)
+        bias_table = inputs.table if table is None else table
+        ready = None if built or table is not None else _matrix(inputs, bias_table)
         hidden = (~inputs.may().any(-1))[:, None, :, None] if inputs.how == "padded" else None
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            out = F.scaled_dot_product_attention(q, k, v, attn_mask=_matrix(inputs, given) if ready is None else ready)
+            out = F.scaled_dot_product_attention(q, k, v, attn_mask=_matrix(inputs, bias_table) if ready is None else ready)
             return out if hidden is None else out.masked_fill(hidden, 0.0)
 
         return _timed(inputs, attend, rows or (lambda: torch.arange(inputs.case.length, device=inputs.device)), table)
@@ -324,12 +324,12 @@ def _masked(inputs: Inputs, *, built: bool, learned: bool = False, rows: Callabl
 
 
 def _explicit(inputs: Inputs, rows: Callable[[], Tensor]) -> Entry:
-    def make() -> Made:
+    def make() -> Contender:
         table = nn.Parameter(inputs.table) if inputs.backward and inputs.method == "T5" else None
-        given = inputs.table if table is None else table
+        bias_table = inputs.table if table is None else table
 
         def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-            return (q @ k.mT * inputs.scale + _matrix(inputs, given)).softmax(dim=-1) @ v
+            return (q @ k.mT * inputs.scale + _matrix(inputs, bias_table)).softmax(dim=-1) @ v
 
         return _timed(inputs, attend, rows, table)
 
@@ -337,7 +337,7 @@ def _explicit(inputs: Inputs, rows: Callable[[], Tensor]) -> Entry:
 
 
 def _flex(inputs: Inputs, rows: Callable[[], Tensor]) -> Entry:
-    def make() -> Made:
+    def make() -> Contender:
         from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
         length = inputs.case.length
@@ -363,7 +363,7 @@ def _peers(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
     def softened(logits: Tensor, v: Tensor) -> Tensor:
         return logits.float().softmax(dim=-1).type_as(v) @ v
 
-    def bloom() -> Made:
+    def bloom() -> Contender:
         from transformers.models.bloom.modeling_bloom import build_alibi_tensor
 
         mask, hidden = torch.ones(case.batch, case.length, device=device), ~causal()
@@ -374,7 +374,7 @@ def _peers(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
 
         return _timed(inputs, attend, rows)
 
-    def t5() -> Made:
+    def t5() -> Contender:
         from transformers.models.t5.configuration_t5 import T5Config
         from transformers.models.t5.modeling_t5 import T5Attention
 
@@ -388,7 +388,7 @@ def _peers(inputs: Inputs, rows: Callable[[], Tensor]) -> list[Entry]:
 
         return _timed(inputs, attend, rows)
 
-    def x_transformers() -> Made:
+    def x_transformers() -> Contender:
         from x_transformers.x_transformers import AlibiPositionalBias, RelativePositionBias
 
         hidden, module = ~causal(), AlibiPositionalBias(case.heads)

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc.bench import truth
 from posenc.bench.bias import Inputs, explicit
-from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.contest import Contender, Contest, Entry, from_call
 from posenc.bench.gate import rounding
 from posenc.bench.plan import Case
 
@@ -29,9 +29,9 @@ def build(case: Case, device: str = "cpu") -> Contest:
     floor = Inputs(case, device)
     hidden = floor.may()[:, None]
 
-    def torch_s(**options: object) -> Made:
+    def torch_s(**options: object) -> Contender:
         q, k, v = floor.qkv
-        return made(torch.no_grad()(lambda: [F.scaled_dot_product_attention(q, k, v, **options)]))  # type: ignore[arg-type]
+        return from_call(torch.no_grad()(lambda: [F.scaled_dot_product_attention(q, k, v, **options)]))  # type: ignore[arg-type]
 
     def allowed(_: str, exact: Sequence[Tensor]) -> list[float]:
         """Roundings of logits up to the largest, and of a sum of weights times values."""
@@ -48,13 +48,13 @@ def build(case: Case, device: str = "cpu") -> Contest:
     )
 
 
-def ours(case: Case, method: str, device: str) -> Made:
+def ours(case: Case, method: str, device: str) -> Contender:
     from posenc.attention import attend
 
     inputs = Inputs(replace(case, name=method), device)
     with torch.no_grad():  # as the call, so that few tokens carry no table of a rotation
         (q, k, v), (encoding, at) = inputs.qkv, inputs.posenc()
-    return made(torch.no_grad()(lambda: [attend(q, k, v, encoding, at)]))
+    return from_call(torch.no_grad()(lambda: [attend(q, k, v, encoding, at)]))
 
 
 def exact(case: Case, method: str, device: str) -> list[Tensor]:

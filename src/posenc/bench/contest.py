@@ -18,24 +18,25 @@ class Unavailable(Exception):
 
 
 @dataclass(frozen=True)
-class Made:
-    """`call` is timed; `results` are compared with the truth, and default to what the call returns."""
+class Contender:
+    """What takes part, ready to run: `call` is timed, `results` are compared with the truth."""
 
     call: Callable[[], object]
     results: Results
 
 
-def made(call: Callable[[], Sequence[Tensor]]) -> Made:
-    return Made(call, call)
+def from_call(call: Callable[[], Sequence[Tensor]]) -> Contender:
+    """A contender whose results are what its call returns."""
+    return Contender(call, call)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One contender. `package` is the distribution it needs; "posenc" marks ours, which the gate judges."""
+    """What makes a contender. `package` is the distribution it needs; "posenc" marks ours, which the gate judges."""
 
     name: str
     package: str
-    make: Callable[[], Made]
+    make: Callable[[], Contender]
     truth: str = ""  # which exact result of the contest it computes
     share: float | None = None  # pairs that may attend, of the floor's; None where they are the same
     squares: float = 0.0  # how many arrays [b, h, i, j] of float32 it holds at once, at least

@@ -45,7 +45,7 @@ D_MODEL, N_HEADS = 512, 8
 N_LAYERS = 6  # of a preset or FLOATER
 SHORT, LONG, TINY = 512, 2048, 64  # tokens
 DECODED = 8  # tokens decoded in one turn, each after the same prompt of SHORT tokens
-FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no other one begins
+FEWEST, MOST, SECONDS = 5, 25, 0.2  # rounds of one comparison, and the CPU time after which no further round begins
 SLOW, FEWEST_SLOW = 2.0, 2  # CPU seconds of one call, and the rounds that are enough then
 SIDE = 7  # images are 2·SIDE patches high and a multiple of SIDE wide, so that they can be cut into windows
 OF_AXES = {
@@ -68,9 +68,9 @@ class Layers:
         torch.manual_seed(0)
         self.number = functools.partial(tokens, entry, length)
         self.encoding = _encoding(entry, length, self.number())
-        alone = one_layer(self.encoding) and "n_layers" not in self.encoding.configuration
-        each = [self.encoding] * n_layers if alone else [self.encoding.at_layer(n) for n in range(N_LAYERS)]
-        self.layers = [Attention(D_MODEL, N_HEADS, one) for one in each]
+        shared = one_layer(self.encoding) and "n_layers" not in self.encoding.configuration
+        each = [self.encoding] * n_layers if shared else [self.encoding.at_layer(n) for n in range(N_LAYERS)]
+        self.layers = [Attention(D_MODEL, N_HEADS, encoding) for encoding in each]
         self.x = torch.randn(1, self.number().length, D_MODEL)
 
     def forward(self) -> list[torch.Tensor]:
@@ -148,23 +148,23 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
                 calls[name]()
                 seconds[name] = time.process_time() - start
             ratios.append(seconds["ours"] / seconds["plain"])
-    found = spread(ratios)
-    assert found is not None
-    return asdict(found)
+    ratio = spread(ratios)
+    assert ratio is not None
+    return asdict(ratio)
 
 
 def memory(entry: Entry) -> dict[str, Any]:
-    """Bytes that a forward pass of LONG tokens, and of half of them, holds at most beyond NoPE's; a process for each."""
+    """Peak bytes of a forward pass of LONG tokens, and of half as many, beyond NoPE's. Each runs in its own process."""
     try:
         model = Layers(entry, TINY)
     except (ValueError, NotImplementedError) as error:
         return {"why": str(error).splitlines()[0]}
     layers = len(model.layers)
-    found = {}
+    beyond = {}
     for name, length in (("half", LONG // 2), ("bytes", LONG)):
         count = tokens(entry, length).length
-        found[name] = max(_peak(entry, length, 1) - _peak_of_none(count, layers), 0)
-    return found
+        beyond[name] = max(_peak(entry, length, 1) - _peak_of_none(count, layers), 0)
+    return beyond
 
 
 @functools.cache
@@ -188,16 +188,16 @@ def _peak(entry: Entry, length: int, n_layers: int) -> int:
         finally:
             os._exit(0)
     os.close(writing)
-    with open(reading) as told:
-        said = told.read()
+    with open(reading) as pipe:
+        peak = pipe.read()
     os.waitpid(child, 0)
-    if not said:
+    if not peak:
         raise RuntimeError(f"{entry.name}: the process that measures memory failed")
-    return int(said)
+    return int(peak)
 
 
 def tokens(entry: Entry, length: int) -> Positions:
-    """About so many tokens: numbered by the entry if that is what it does, else words in a row, or an image of patches."""
+    """About `length` tokens: numbered by an entry that numbers tokens, otherwise words in a row or patches of an image."""
     height, width = image(length)
     if entry.kind == "positions":
         known = {
@@ -216,7 +216,7 @@ def tokens(entry: Entry, length: int) -> Positions:
 
 
 def image(length: int) -> tuple[int, int]:
-    """Height and width in patches of an image of about so many."""
+    """Height and width of an image of about `length` patches."""
     return 2 * SIDE, max(length // (2 * SIDE) // SIDE, 1) * SIDE
 
 
@@ -246,38 +246,38 @@ def conditions(load: float) -> dict[str, Any]:
     return {"sizes": sizes, "machine": machine.facts(), "load": load}
 
 
-def main(asked: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     torch.set_num_threads(1)
     if (why := kernels.why_not()) is not None:  # the published costs are those of an installation with its kernels
         print(f"costs: the C++ kernels do not run: {why}", file=sys.stderr)
         return 1
-    made = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {"entries": {}}
-    known = made["entries"]
+    published = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {"entries": {}}
+    known = published["entries"]
     chosen = [
         entry
         for entry in lookup.ENTRIES
-        if "--all" in asked or entry.name in asked or (not asked and entry.name not in known)
+        if "--all" in arguments or entry.name in arguments or (not arguments and entry.name not in known)
     ]
-    load = 0.0 if "--all" in asked else made.get("conditions", {"load": 0.0})["load"]
+    load = 0.0 if "--all" in arguments else published.get("conditions", {"load": 0.0})["load"]
     for number, entry in enumerate(chosen):
         print(f"{number + 1}/{len(chosen)} {entry.name}", file=sys.stderr, flush=True)
         known[entry.name] = cost_of(entry)
         load = max(load, os.getloadavg()[0])
-        write({one.name: known[one.name] for one in lookup.ENTRIES if one.name in known}, load)
+        write({name: known[name] for name in lookup.BY_NAME if name in known}, load)
     return 0
 
 
 def write(costs: dict[str, dict[str, Any]], load: float) -> None:
     """One line for each entry, in the catalogue's order; four digits."""
     lines = [f"{json.dumps(name)}: {json.dumps(_short(costs[name]), ensure_ascii=False)}" for name in costs]
-    said = json.dumps(conditions(load), ensure_ascii=False)
-    FILE.write_text('{"conditions": ' + said + ',\n"entries": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
+    header = json.dumps(conditions(load), ensure_ascii=False)
+    FILE.write_text('{"conditions": ' + header + ',\n"entries": {\n' + ",\n".join(lines) + "\n}}\n", encoding="utf-8")
 
 
-def _short(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {name: _short(value) for name, value in found.items()}
-    return float(f"{found:.4g}") if isinstance(found, float) else found
+def _short(figures: Any) -> Any:
+    if isinstance(figures, dict):
+        return {name: _short(value) for name, value in figures.items()}
+    return float(f"{figures:.4g}") if isinstance(figures, float) else figures
 
 
 if __name__ == "__main__":

@@ -42,5 +42,5 @@ class Weather:
         before, self.last = self.last, self.reader()
         if before is None or self.last is None:
             return True
-        wall, busy, own = (now - then for now, then in zip(self.last, before, strict=True))
-        return wall <= 0 or (busy - own) / (wall * self.cores) <= LIMIT
+        wall, busy, ours = (now - then for now, then in zip(self.last, before, strict=True))
+        return wall <= 0 or (busy - ours) / (wall * self.cores) <= LIMIT

@@ -27,17 +27,17 @@ class Judged:
 
 
 def judge(got: Sequence[Tensor], exact: Sequence[Tensor], allowed: list[float]) -> Judged:
-    return Judged([largest_error(one, true) for one, true in zip(got, exact, strict=False)], allowed)
+    return Judged([largest_error(tensor, true) for tensor, true in zip(got, exact, strict=False)], allowed)
 
 
 def largest_error(got: Tensor, exact: Tensor) -> float:
     if got.shape != exact.shape:
         return math.inf
     worst = 0.0
-    for mine, true in zip(
+    for row, true in zip(
         got.detach().split(1) if got.ndim else (got,), exact.split(1) if exact.ndim else (exact,), strict=True
     ):
-        difference = (mine.to(exact.device).double() - true).abs().max()
+        difference = (row.to(exact.device).double() - true).abs().max()
         worst = max(worst, difference.item() if bool(torch.isfinite(difference)) else math.inf)
     return worst
 
@@ -47,8 +47,8 @@ def limits(
 ) -> list[float]:
     """The limits of results: `times` the error of usual code, and some roundings of the largest, for the order of sums."""
     return [
-        times * largest_error(one, true) + roundings * rounding(dtype) * true.abs().max().item()
-        for one, true in zip(usual, exact, strict=True)
+        times * largest_error(tensor, true) + roundings * rounding(dtype) * true.abs().max().item()
+        for tensor, true in zip(usual, exact, strict=True)
     ]
 
 

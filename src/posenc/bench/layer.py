@@ -20,7 +20,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.bench.contest import Contest, Entry, Made
+from posenc.bench.contest import Contender, Contest, Entry
 from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
@@ -37,13 +37,13 @@ def build(case: Case, device: str = "cpu") -> Contest:
     def layers(name: str, dtype: torch.dtype = torch.float32) -> Layers:
         return Layers(name, case, dtype, device)
 
-    def make(name: str) -> Made:
-        own = layers(name)
-        return Made(own.train, own.trained) if training else Made(own.read, own.last)
+    def make(name: str) -> Contender:
+        model = layers(name)
+        return Contender(model.train, model.trained) if training else Contender(model.read, model.last)
 
     def exact(name: str, dtype: torch.dtype = torch.float64) -> list[Tensor]:
-        own = layers(name, dtype)
-        return own.trained("reference") if training else own.written_out()
+        model = layers(name, dtype)
+        return model.trained("reference") if training else model.written_out()
 
     def allowed(name: str, exactly: Sequence[Tensor]) -> list[float]:
         """Twice the error of the reference backend in float32, and a few roundings for the order of sums."""
@@ -113,7 +113,7 @@ class Layers:
 
     @cached_property
     def caches(self) -> list[Any]:
-        """Drawn ones; None for each layer where nothing is cached."""
+        """Random keys and values for every layer; None where nothing is cached."""
         return [drawn_cache(self.encoding, self.case, self.x) if self.case.cached else None] * self.case.layers
 
     def at(self) -> Any:
@@ -123,8 +123,8 @@ class Layers:
         case = self.case
         if case.length == 1:
             return Positions.decode([case.cached] * case.batch, device=self.device)
-        found = Positions.arange(case.batch, case.cached + case.length, device=self.device)
-        return found.narrow(case.cached, found.length) if case.cached else found
+        positions = Positions.arange(case.batch, case.cached + case.length, device=self.device)
+        return positions.narrow(case.cached, positions.length) if case.cached else positions
 
     @torch.no_grad()
     def read(self) -> list[Tensor]:

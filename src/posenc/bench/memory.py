@@ -25,7 +25,7 @@ SMALL = 40  # tokens of a call that loads code before the measurement
 
 def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) -> dict[str, Any]:
     contest = build(case, "cpu")
-    found, rows = dict[str, Any](), list[dict[str, Any]]()
+    floor, rows = dict[str, Any](), list[dict[str, Any]]()
     for number, entry in enumerate([contest.floor, *contest.entries]):
         row: dict[str, Any] = {"name": entry.name, "package": entry.package, "ours": entry.ours}
         try:
@@ -33,7 +33,7 @@ def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) 
             row |= _alone(case, number, request)
         except Unavailable as reason:
             row["status"] = str(reason)
-        found = row if number == 0 else found
+        floor = row if number == 0 else floor
         rows += [row] if number else []
         report((number + 1) / (1 + len(contest.entries)))
     same = {name: request[name] for name in ("threads", "allocator")}
@@ -45,15 +45,15 @@ def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) 
         "device": "cpu",
         **same,
         "gate": "green",
-        "floor": found,
+        "floor": floor,
         "rows": rows,
     }
 
 
 def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
-    asked = json.dumps({"case": case.as_json(), "number": number, "threads": request["threads"]})
+    message = json.dumps({"case": case.as_json(), "number": number, "threads": request["threads"]})
     done = subprocess.run(
-        [sys.executable, "-m", "posenc.bench.memory"], input=asked, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "posenc.bench.memory"], input=message, capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -62,17 +62,17 @@ def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.read())
-    torch.set_num_threads(asked["threads"])
-    case = Case(**asked["case"])
-    for one in (replace(case, length=min(SMALL, case.length)), case):
-        contest = build(one, "cpu")
-        made = contest.floor.make()  # makes the inputs
+    message = json.loads(sys.stdin.read())
+    torch.set_num_threads(message["threads"])
+    full = Case(**message["case"])
+    for case in (replace(full, length=min(SMALL, full.length)), full):
+        contest = build(case, "cpu")
+        contender = contest.floor.make()  # makes the inputs
         before = resident("VmRSS")
         forget_peak()
-        if asked["number"]:
-            made = contest.entries[asked["number"] - 1].make()
-        made.call()
+        if message["number"]:
+            contender = contest.entries[message["number"] - 1].make()
+        contender.call()
     print(json.dumps(max(resident("VmHWM") - before, 0)))
 
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.bench.contest import Contest, Entry, Made
+from posenc.bench.contest import Contender, Contest, Entry
 from posenc.bench.gate import limits
 from posenc.bench.layer import drawn_cache
 from posenc.bench.plan import Case
@@ -29,10 +29,10 @@ def build(case: Case, device: str = "cpu") -> Contest:
         model = Decoder(name, case, dtype, device)
         return model.step(impl) if training else [model.token(impl)]
 
-    def make(name: str) -> Made:
+    def make(name: str) -> Contender:
         model = Decoder(name, case, torch.float32, device)
         call = model.step if training else model.token
-        return Made(call, lambda: results(name, torch.float32, "auto"))
+        return Contender(call, lambda: results(name, torch.float32, "auto"))
 
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
         """Four times the error of the reference backend in float32, and a few roundings for the order of sums."""

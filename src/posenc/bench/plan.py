@@ -56,15 +56,15 @@ def rope(tiny: bool = False, sweep: bool = False) -> list[Case]:
         if tiny
         else {"heads": 32, "kv_heads": 8, "length": 2048, "width": 128}
     )
-    one = Case("rope", "forward", **shape)  # type: ignore[arg-type]
-    cases = [replace(one, name=name, dtype=dtype) for name in ("forward", "forward + backward") for dtype in DTYPES]
-    decode = replace(one, name="decode", batch=8, kv_heads=one.kv_heads, length=1)
+    case = Case("rope", "forward", **shape)  # type: ignore[arg-type]
+    cases = [replace(case, name=name, dtype=dtype) for name in ("forward", "forward + backward") for dtype in DTYPES]
+    decode = replace(case, name="decode", batch=8, kv_heads=case.kv_heads, length=1)
     cases += [replace(decode, dtype=dtype) for dtype in DTYPES]
     if sweep:
         lengths = (16, 32) if tiny else SWEPT_LENGTHS
-        cases += [replace(one, length=length, swept="length") for length in lengths]
-        cases += [replace(one, heads=one.heads * n, kv_heads=one.kv_heads * n, swept="heads") for n in (1, 2, 4)]
-        cases += [replace(one, batch=n, swept="batch") for n in (1, 2, 8)]
+        cases += [replace(case, length=length, swept="length") for length in lengths]
+        cases += [replace(case, heads=case.heads * n, kv_heads=case.kv_heads * n, swept="heads") for n in (1, 2, 4)]
+        cases += [replace(case, batch=n, swept="batch") for n in (1, 2, 8)]
     return cases
 
 
@@ -78,36 +78,36 @@ def bias(tiny: bool = False, sweep: bool = False) -> list[Case]:
         if tiny
         else {"heads": 16, "kv_heads": 16, "length": 2048, "width": 64}
     )
-    one = Case("bias", "ALiBi", **shape)  # type: ignore[arg-type]
+    case = Case("bias", "ALiBi", **shape)  # type: ignore[arg-type]
     cases = [
-        replace(one, name=f"{method}{placed}", dtype=dtype)
+        replace(case, name=f"{method}{placed}", dtype=dtype)
         for placed in PLACED
         for method in ("ALiBi", "T5")
         for dtype in DTYPES
     ]
     cases += [
-        replace(one, name=f"{method}, forward + backward", dtype=dtype) for method in ("ALiBi", "T5") for dtype in DTYPES
+        replace(case, name=f"{method}, forward + backward", dtype=dtype) for method in ("ALiBi", "T5") for dtype in DTYPES
     ]
-    cases += [replace(one, name=method) for method in ("Shaw", "Transformer-XL")]
+    cases += [replace(case, name=method) for method in ("Shaw", "Transformer-XL")]
     if sweep:
         lengths = (32, 64) if tiny else SWEPT_LENGTHS
-        cases += [replace(one, length=length, swept="length") for length in lengths]
-        cases += [replace(one, heads=one.heads * n, kv_heads=one.kv_heads * n, swept="heads") for n in (1, 2, 4)]
-        cases += [replace(one, batch=n, swept="batch") for n in (1, 2, 4)]
+        cases += [replace(case, length=length, swept="length") for length in lengths]
+        cases += [replace(case, heads=case.heads * n, kv_heads=case.kv_heads * n, swept="heads") for n in (1, 2, 4)]
+        cases += [replace(case, batch=n, swept="batch") for n in (1, 2, 4)]
     return cases
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """The keys that a query sees of those before it: at most `left` back, in its own document, of so many of one length."""
+    """Which earlier keys a query sees: at most `left` back, in its own document of `documents` equal ones."""
 
     left: int | None = None
     documents: int = 1
 
     def pairs(self, length: int) -> int:
-        own = length // self.documents
-        reach = own - 1 if self.left is None else min(self.left, own - 1)
-        return self.documents * sum(min(before, reach) + 1 for before in range(own))
+        size = length // self.documents
+        reach = size - 1 if self.left is None else min(self.left, size - 1)
+        return self.documents * sum(min(before, reach) + 1 for before in range(size))
 
     def share(self, length: int) -> float:
         """Pairs that may attend, of those of plain causal attention."""
@@ -125,18 +125,18 @@ PATTERNS = {
 
 def visible(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """Causal attention whose queries see some of the keys only. A soft cap has no fused kernel and gets fewer tokens."""
-    one = Case("visible", "RoPE", heads=8, kv_heads=8, length=4096, width=64)
+    case = Case("visible", "RoPE", heads=8, kv_heads=8, length=4096, width=64)
     if tiny:
-        one = replace(one, heads=2, kv_heads=2, length=64, width=8)
-    capped = replace(one, name="soft cap", length=one.length if tiny else 2048)
-    long = replace(one, name="RoPE, 16k tokens", heads=4, kv_heads=4, width=128, length=128 if tiny else 16384)
-    return [one, replace(one, name="ALiBi"), capped, long]
+        case = replace(case, heads=2, kv_heads=2, length=64, width=8)
+    capped = replace(case, name="soft cap", length=case.length if tiny else 2048)
+    long = replace(case, name="RoPE, 16k tokens", heads=4, kv_heads=4, width=128, length=128 if tiny else 16384)
+    return [case, replace(case, name="ALiBi"), capped, long]
 
 
 def call(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """Few keys, for which the kernel takes less time than the Python around it."""
-    one = Case("call", "16 keys", heads=8, kv_heads=8, length=16, width=8 if tiny else 64)
-    return [one, *([replace(one, length=length, swept="length") for length in (1, 4, 16, 64, 256)] if sweep else [])]
+    case = Case("call", "16 keys", heads=8, kv_heads=8, length=16, width=8 if tiny else 64)
+    return [case, *([replace(case, length=length, swept="length") for length in (1, 4, 16, 64, 256)] if sweep else [])]
 
 
 def layer(tiny: bool = False, sweep: bool = False) -> list[Case]:
@@ -148,7 +148,7 @@ def layer(tiny: bool = False, sweep: bool = False) -> list[Case]:
     lab = Case("layer", "", heads=4, kv_heads=4, width=16)
     middle = Case("layer", "", heads=8, kv_heads=8, width=64)
     real = Case("layer", "", heads=32, kv_heads=8, width=128)
-    found = [
+    cases = [
         replace(lab, name="decode, 4 heads of 16 after 64", cached=64, length=1, layers=2),
         replace(middle, name="decode, 8 heads of 64 after 512", cached=512, length=1),
         replace(middle, name="decode, 8 heads of 64 after 512, 6 layers", cached=512, length=1, layers=6),
@@ -165,40 +165,40 @@ def layer(tiny: bool = False, sweep: bool = False) -> list[Case]:
         replace(real, name="training, 32 heads of 128, 256 tokens", length=256),
     ]
     if tiny:
-        found = [
-            replace(lab, name=one.name, cached=min(one.cached, 20), length=min(one.length, 12), layers=min(one.layers, 2))
-            for one in found
+        cases = [
+            replace(lab, name=c.name, cached=min(c.cached, 20), length=min(c.length, 12), layers=min(c.layers, 2))
+            for c in cases
         ]
-    return found
+    return cases
 
 
 def table(tiny: bool = False, sweep: bool = False) -> list[Case]:
-    one = (
+    case = (
         Case("table", "sinusoidal table", length=64, width=32)
         if tiny
         else Case("table", "sinusoidal table", length=8192, width=1024)
     )
     if not sweep:
-        return [one]
-    return [one, *(replace(one, length=length, swept="length") for length in ((16, 32) if tiny else SWEPT_LENGTHS))]
+        return [case]
+    return [case, *(replace(case, length=length, swept="length") for length in ((16, 32) if tiny else SWEPT_LENGTHS))]
 
 
 def model(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """A decoder of eight layers of 8 heads of 64."""
-    one = Case("model", "", heads=8, kv_heads=8, width=8 if tiny else 64, layers=2 if tiny else 8)
+    case = Case("model", "", heads=8, kv_heads=8, width=8 if tiny else 64, layers=2 if tiny else 8)
     return [
-        replace(one, name="decode, 8 layers after 512", cached=20 if tiny else 512),
-        replace(one, name="training, 8 layers, 256 tokens", length=12 if tiny else 256),
+        replace(case, name="decode, 8 layers after 512", cached=20 if tiny else 512),
+        replace(case, name="training, 8 layers, 256 tokens", length=12 if tiny else 256),
     ]
 
 
 def attached(tiny: bool = False, sweep: bool = False) -> list[Case]:
     """SmolLM2-135M's sizes, but for the vocabulary; fewer layers where each is compiled."""
-    one = Case("attached", "", heads=9, kv_heads=3, width=8 if tiny else 64, layers=2 if tiny else 30)
+    case = Case("attached", "", heads=9, kv_heads=3, width=8 if tiny else 64, layers=2 if tiny else 30)
     return [
-        replace(one, name="decode after 512", cached=20 if tiny else 512),
-        replace(one, name="prefill of 512", length=24 if tiny else 512),
-        replace(one, name="compiled, prefill of 512", length=24 if tiny else 512, layers=min(one.layers, 4)),
+        replace(case, name="decode after 512", cached=20 if tiny else 512),
+        replace(case, name="prefill of 512", length=24 if tiny else 512),
+        replace(case, name="compiled, prefill of 512", length=24 if tiny else 512, layers=min(case.layers, 4)),
     ]
 
 

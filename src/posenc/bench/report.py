@@ -28,14 +28,15 @@ GROWS = {"length": "tokens", "heads": "heads", "batch": "rows"}
 def grouped(results: list[Result]) -> Iterator[tuple[str, str, list[Result]]]:
     """(title, kind, the settings in which it was measured), in the order of measuring."""
     groups = dict[tuple[str, str], list[Result]]()
-    for result in (one for one in results if not one["case"]["swept"]):
-        groups.setdefault((result["title"], result["kind"]), []).append(result)
+    for result in results:
+        if not result["case"]["swept"]:
+            groups.setdefault((result["title"], result["kind"]), []).append(result)
     for (title, kind), members in groups.items():
         yield title, kind, members
 
 
 def columns(members: list[Result]) -> list[str]:
-    return [f"{one['allocator']}, {one['threads']} thread{'s' * (one['threads'] > 1)}" for one in members]
+    return [f"{member['allocator']}, {member['threads']} thread{'s' * (member['threads'] > 1)}" for member in members]
 
 
 def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
@@ -46,12 +47,12 @@ def table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
     first = members[0]["rows"]
     there = {"share of pairs": any("share" in row for row in first), "GB/s": any(row.get("gb_per_s") for row in first)}
     names = [row["name"] for row in first if row["status"] != NOT_ASKED]
-    by_name = [{row["name"]: row for row in one["rows"]} for one in members]
+    by_name = [{row["name"]: row for row in member["rows"]} for member in members]
     floor = members[0]["floor"]
     rows = [[floor["name"] + " (floor)", *["1"] * len(members), "1", ms(floor), gb(floor), NOTHING]]
     for name in sorted(names, key=lambda name: by_name[0][name].get("ratio", {}).get("median", float("inf"))):
-        own = [one.get(name, {"status": NOTHING}) for one in by_name]
-        rows.append([name, *(ratio(row) for row in own), share(own[0]), ms(own[0]), gb(own[0]), error(own)])
+        named = [of_member.get(name, {"status": NOTHING}) for of_member in by_name]
+        rows.append([name, *(ratio(row) for row in named), share(named[0]), ms(named[0]), gb(named[0]), error(named)])
     kept = [place for place, heading in enumerate(headings) if there.get(heading, True)]
     return [headings[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
@@ -64,23 +65,23 @@ def growths(results: list[Result]) -> Iterator[tuple[str, list[Result]]]:
         if swept := case["swept"]:
             groups.setdefault((case["benchmark"], case["name"], swept, result["threads"]), []).append(result)
     for (benchmark, name, swept, _), members in groups.items():
-        members.sort(key=lambda one: one["case"][swept])
+        members.sort(key=lambda member: member["case"][swept])
         yield f"{benchmark}: {name}, {members[0]['case']['dtype']}, as {GROWS[swept]} grow ({columns(members)[0]})", members
 
 
 def growth_table(members: list[Result]) -> tuple[list[str], list[list[str]]]:
     """Milliseconds and the ratio to the floor for each contender, a column for each size, and the slope."""
     swept = members[0]["case"]["swept"]
-    sizes = [one["case"][swept] for one in members]
-    floors = [one["floor"] for one in members]
-    rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(one)} ms" for one in floors), slope(sizes, floors)]]
+    sizes = [member["case"][swept] for member in members]
+    floors = [member["floor"] for member in members]
+    rows = [[members[0]["floor"]["name"] + " (floor)", *(f"{ms(floor)} ms" for floor in floors), slope(sizes, floors)]]
     for place, first in enumerate(members[0]["rows"]):
-        own = [one["rows"][place] for one in members]
+        named = [member["rows"][place] for member in members]
         rows.append(
             [
                 first["name"],
-                *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"] for row in own),
-                slope(sizes, own),
+                *(f"{ms(row)} ms, {short(row['ratio']['median'])}×" if "ratio" in row else row["status"] for row in named),
+                slope(sizes, named),
             ]
         )
     return [GROWS[swept], *map(str, sizes), "slope"], rows
@@ -108,8 +109,8 @@ def _memory_rows(result: Result) -> Iterator[list[str]]:
 def ratio(row: dict[str, Any]) -> str:
     if "ratio" not in row:
         return str(row["status"])
-    found = row["ratio"]
-    return f"{short(found['median'])} ({short(found['low'])} to {short(found['high'])})"
+    spread = row["ratio"]
+    return f"{short(spread['median'])} ({short(spread['low'])} to {short(spread['high'])})"
 
 
 def share(row: dict[str, Any]) -> str:
@@ -132,15 +133,15 @@ def mib(count: float | None) -> str:
     return NOTHING if count is None else f"{count / 2**20:.1f} MiB"
 
 
-def error(own: list[dict[str, Any]]) -> str:
+def error(rows: list[dict[str, Any]]) -> str:
     """The largest error over settings and results; if ours is wrong, with the limit."""
-    wrong = next((row for row in own if row["status"] == "wrong"), None)
+    wrong = next((row for row in rows if row["status"] == "wrong"), None)
     if wrong is not None:
         return ", ".join(
             f"{name} {value:.1e} of {wrong['allowed'][name]:.1e} allowed" for name, value in wrong["errors"].items()
         )
     largest = dict[str, float]()
-    for row in own:
+    for row in rows:
         for name, value in row.get("errors", {}).items():
             largest[name] = max(value, largest.get(name, 0.0))
     if not largest:
@@ -161,7 +162,7 @@ def absent(done: dict[str, Any]) -> str:
 
 def disturbed(results: list[Result]) -> str:
     timed = [result for result in results if result["kind"] == "time"]
-    lost, kept = sum(one["disturbed"] for one in timed), sum(one["disturbed_kept"] for one in timed)
+    lost, kept = sum(result["disturbed"] for result in timed), sum(result["disturbed_kept"] for result in timed)
     if not lost:
         return "No round was disturbed by other processes."
     text = f"{lost} rounds were disturbed by other processes and left out"
@@ -198,12 +199,12 @@ def show(done: dict[str, Any], console: Console) -> None:
     from rich.table import Table
 
     for title, headings, rows, ours in tables(done["results"]):
-        made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
+        grid = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="bold")
         for number, heading in enumerate(headings):
-            made.add_column(heading, justify="right" if number else "left", overflow="fold")
+            grid.add_column(heading, justify="right" if number else "left", overflow="fold")
         for row in rows:
-            made.add_row(*map(escape, row), style="bold" if row[0] in ours else "dim" if row[0].endswith("(floor)") else "")
-        console.print(made)
+            grid.add_row(*map(escape, row), style="bold" if row[0] in ours else "dim" if row[0].endswith("(floor)") else "")
+        console.print(grid)
     for line in bar_lines(done["bars"]):
         console.print(line, markup=False, soft_wrap=True)
     for line in about(done):
@@ -248,23 +249,23 @@ def curves(done: dict[str, Any]) -> list[Curves]:
     """How costs grow, for the figure: milliseconds over sizes."""
     from posenc.bench.figure import Curves
 
-    found = []
+    all_curves = []
     for title, members in growths(done["results"]):
         swept, lines = members[0]["case"]["swept"], dict[str, tuple[bool, list[tuple[float, float]]]]()
-        for one in members:
-            for row in [{**one["floor"], "ours": False}, *one["rows"]]:
+        for member in members:
+            for row in [{**member["floor"], "ours": False}, *member["rows"]]:
                 if "seconds" in row:
                     _, points = lines.setdefault(row["name"], (row["ours"], []))
-                    points.append((one["case"][swept], 1e3 * row["seconds"]["median"]))
-        found.append(Curves(title, GROWS[swept], lines))
-    return found
+                    points.append((member["case"][swept], 1e3 * row["seconds"]["median"]))
+        all_curves.append(Curves(title, GROWS[swept], lines))
+    return all_curves
 
 
 def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
     """What the figure of one benchmark shows: the first setting of every comparison."""
     from posenc.bench.figure import Panel
 
-    found = []
+    shown = []
     for title, kind, members in grouped(done["results"]):
         if kind != "time" or members[0]["case"]["benchmark"] != benchmark:
             continue
@@ -274,8 +275,8 @@ def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
                 (row["name"], row["ratio"]["low"], row["ratio"]["median"], row["ratio"]["high"], row["ours"])
                 for row in rows
             ]
-            found.append(Panel(f"{title.partition(': ')[2]} ({columns(members)[0]})", members[0]["floor"]["name"], spreads))
-    return found
+            shown.append(Panel(f"{title.partition(': ')[2]} ({columns(members)[0]})", members[0]["floor"]["name"], spreads))
+    return shown
 
 
 def write(done: dict[str, Any], folder: Path) -> list[str]:
@@ -287,9 +288,9 @@ def write(done: dict[str, Any], folder: Path) -> list[str]:
     whole(folder / "results.md", markdown(done))
     written = ["results.json", "results.md"]
     for benchmark in dict.fromkeys(result["case"]["benchmark"] for result in done["results"]):
-        if found := panels(done, benchmark):
+        if drawn := panels(done, benchmark):
             for form in ("png", "svg"):
-                whole(folder / f"{benchmark}.{form}", draw(found, form))
+                whole(folder / f"{benchmark}.{form}", draw(drawn, form))
                 written.append(f"{benchmark}.{form}")
     if grown := curves(done):
         for form in ("png", "svg"):

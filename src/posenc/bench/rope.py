@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from posenc.bench import truth
-from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.contest import Contender, Contest, Entry, from_call
 from posenc.bench.gate import rounding
 from posenc.bench.plan import Case
 
@@ -31,18 +31,18 @@ class Inputs:
     def __init__(self, case: Case, device: str) -> None:
         self.case, self.device, self.dtype = case, device, getattr(torch, case.dtype)
         self.decoding, self.backward = case.name == "decode", "backward" in case.name
-        self._made: tuple[Tensor, ...] | None = None
+        self._tensors: tuple[Tensor, ...] | None = None
 
     @property
     def all(self) -> tuple[Tensor, ...]:
-        if self._made is None:
+        if self._tensors is None:
             case, source = self.case, torch.Generator().manual_seed(0)
             shapes = [(case.batch, heads, case.length, case.width) for heads in (case.heads, case.kv_heads)] * 2
             tensors = [torch.randn(shape, generator=source).to(self.dtype).to(self.device) for shape in shapes]
             for x in tensors[:2]:
                 x.requires_grad_(self.backward)
-            self._made = tuple(tensors)
-        return self._made
+            self._tensors = tuple(tensors)
+        return self._tensors
 
     @property
     def pair(self) -> Pair:
@@ -71,7 +71,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
     inputs = Inputs(case, device)
     times = 2 if inputs.backward else 1
 
-    def floor() -> Made:
+    def floor() -> Contender:
         pair = [x.detach() for x in inputs.pair]
         target = [torch.zeros_like(x) for x in pair]
 
@@ -81,13 +81,13 @@ def build(case: Case, device: str = "cpu") -> Contest:
                     to.copy_(x)
             return target
 
-        return made(call)
+        return from_call(call)
 
     def exact(layout: str) -> list[Tensor]:
-        found = [truth.rotated(x, inputs.positions, layout) for x in inputs.pair]
+        turned = [truth.rotated(x, inputs.positions, layout) for x in inputs.pair]
         if inputs.backward:
-            found += [truth.rotated(x, inputs.positions, layout, -1) for x in inputs.incoming]
-        return found
+            turned += [truth.rotated(x, inputs.positions, layout, -1) for x in inputs.incoming]
+        return turned
 
     def allowed(layout: str, exact: Sequence[Tensor]) -> list[float]:
         """One rounding of the result, and four of float32: both factors' and both products'."""
@@ -95,7 +95,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     entries = [*_ours(inputs), *_plain(inputs), *_transformers(inputs), *_smaller(inputs), *_fused(inputs)]
     if case.swept:
-        entries = [one for one in entries if one.package == "posenc" or one.name == "transformers"]
+        entries = [entry for entry in entries if entry.package == "posenc" or entry.name == "transformers"]
     size = torch.finfo(inputs.dtype).bits // 8
     return Contest(
         Entry("copy" if times == 1 else "copy twice", "torch", floor),
@@ -111,12 +111,12 @@ def build(case: Case, device: str = "cpu") -> Contest:
 def _entry(inputs: Inputs, name: str, package: str, layout: str, make: Callable[[], Rotate]) -> Entry:
     """A contender that gives new tensors: rotated, and in the backward case differentiated."""
 
-    def ready() -> Made:
+    def ready() -> Contender:
         rotate, (q, k) = make(), inputs.pair
         if inputs.decoding:
-            return made(torch.no_grad()(lambda: rotate(q, k)))
+            return from_call(torch.no_grad()(lambda: rotate(q, k)))
         if not inputs.backward:
-            return made(lambda: rotate(q, k))
+            return from_call(lambda: rotate(q, k))
 
         def call() -> list[Tensor]:
             q.grad = k.grad = None
@@ -130,7 +130,7 @@ def _entry(inputs: Inputs, name: str, package: str, layout: str, make: Callable[
             assert k.grad is not None
             return [*outs, q.grad.clone(), k.grad.clone()]
 
-        return Made(call, results)
+        return Contender(call, results)
 
     return Entry(name, package, ready, layout)
 
@@ -162,7 +162,7 @@ def _ours(inputs: Inputs) -> list[Entry]:
         encoding, lengths = rope(layout), inputs.positions[:, 0]
         return lambda q, k: rotate(q, k, encoding, Positions.decode(lengths))
 
-    def into(layout: str, in_place: bool) -> Made:
+    def into(layout: str, in_place: bool) -> Contender:
         encoding = rope(layout)
         at, (q, k) = inputs.posenc(encoding), (x.detach() for x in inputs.pair)
 
@@ -171,16 +171,16 @@ def _ours(inputs: Inputs) -> list[Entry]:
             return encoding.rotate(q, here, "query", out=to[0]), encoding.rotate(k, here, "key", out=to[1])
 
         def own_copy() -> list[Tensor]:
-            mine = q.clone(), k.clone()
-            rotate(*mine, mine)
-            return list(mine)
+            copies = q.clone(), k.clone()
+            rotate(*copies, copies)
+            return list(copies)
 
         target = (
             (q.clone(), k.clone()) if in_place else (torch.full_like(q, float("nan")), torch.full_like(k, float("nan")))
         )
         if in_place:
-            return Made(lambda: rotate(*target, target), own_copy)
-        return made(lambda: rotate(q, k, target))
+            return Contender(lambda: rotate(*target, target), own_copy)
+        return from_call(lambda: rotate(q, k, target))
 
     whole = from_lengths if inputs.decoding else new
     entries = [
@@ -204,30 +204,30 @@ def _ours(inputs: Inputs) -> list[Entry]:
 def _plain(inputs: Inputs) -> list[Entry]:
     """Ways in plain torch that need no library."""
 
-    def clone() -> Made:
+    def clone() -> Contender:
         q, k = inputs.pair
 
-        return Made(lambda: (q.clone(), k.clone()), list)
+        return Contender(lambda: (q.clone(), k.clone()), list)
 
     def complex_numbers() -> Rotate:
         angle = truth.angles(inputs.positions, inputs.case.width)[:, None]
         turns = torch.polar(torch.ones_like(angle), angle).to(torch.complex64)
 
-        def one(x: Tensor) -> Tensor:
+        def rotated(x: Tensor) -> Tensor:
             pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
             return torch.view_as_real(pairs * turns).flatten(-2).type_as(x)
 
-        return lambda q, k: (one(q), one(k))
+        return lambda q, k: (rotated(q), rotated(k))
 
     def textbook() -> Rotate:
         angle = truth.angles(inputs.positions, inputs.case.width).repeat(1, 1, 2)[:, None]
         cos, sin = angle.cos().to(inputs.dtype), angle.sin().to(inputs.dtype)
 
-        def one(x: Tensor) -> Tensor:
+        def rotated(x: Tensor) -> Tensor:
             first, second = x.chunk(2, dim=-1)
             return x * cos + torch.cat([-second, first], dim=-1) * sin
 
-        return lambda q, k: (one(q), one(k))
+        return lambda q, k: (rotated(q), rotated(k))
 
     if inputs.decoding:
         return []
@@ -254,10 +254,10 @@ def _transformers(inputs: Inputs) -> list[Entry]:
         )
         module, (q, _) = LlamaRotaryEmbedding(config).to(inputs.device), inputs.pair
         turn = torch.compile(apply_rotary_pos_emb) if compiled else apply_rotary_pos_emb
-        given = module(q, positions)
+        table = module(q, positions)
 
         def call(q: Tensor, k: Tensor) -> Pair:
-            cos, sin = module(q, positions) if inputs.decoding else given
+            cos, sin = module(q, positions) if inputs.decoding else table
             turned: Pair = turn(q, k, cos, sin)
             return turned
 
@@ -279,11 +279,11 @@ def _smaller(inputs: Inputs) -> list[Entry]:
         module = RotaryPositionalEmbeddings(case.width, max_seq_len=max(case.length, 2 * SEEN)).to(inputs.device)
         at = inputs.positions if inputs.decoding else None  # None: from position 0
 
-        def one(x: Tensor) -> Tensor:
+        def rotated(x: Tensor) -> Tensor:
             turned: Tensor = module(x.transpose(1, 2), input_pos=at).transpose(1, 2)
             return turned
 
-        return lambda q, k: (one(q), one(k))
+        return lambda q, k: (rotated(q), rotated(k))
 
     def rotary_embedding_torch() -> Rotate:
         from rotary_embedding_torch import RotaryEmbedding
@@ -295,21 +295,21 @@ def _smaller(inputs: Inputs) -> list[Entry]:
         from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
 
         module = RotaryEmbedding(case.width).to(inputs.device)
-        given = module(inputs.positions)
+        table = module(inputs.positions)
 
         def rotate(q: Tensor, k: Tensor) -> Pair:
-            angles, scale = module(inputs.positions) if inputs.decoding else given
+            angles, scale = module(inputs.positions) if inputs.decoding else table
             return apply_rotary_pos_emb(q, angles, scale), apply_rotary_pos_emb(k, angles, scale)
 
         return rotate
 
     decoding = inputs.decoding
-    found = [_entry(inputs, "torchtune" + ", table given" * decoding, "torchtune", "interleaved", torchtune)]
+    entries = [_entry(inputs, "torchtune" + ", table given" * decoding, "torchtune", "interleaved", torchtune)]
     if not decoding:  # it knows one offset for all rows
-        found.append(
+        entries.append(
             _entry(inputs, "rotary-embedding-torch", "rotary-embedding-torch", "interleaved", rotary_embedding_torch)
         )
-    return [*found, _entry(inputs, "x-transformers", "x-transformers", "interleaved", x_transformers)]
+    return [*entries, _entry(inputs, "x-transformers", "x-transformers", "interleaved", x_transformers)]
 
 
 def _quiet_torchao() -> None:
@@ -334,11 +334,11 @@ def _fused(inputs: Inputs) -> list[Entry]:
 
         cos, sin = cos_sin(False)
 
-        def one(x: Tensor) -> Tensor:
+        def rotated(x: Tensor) -> Tensor:
             turned: Tensor = apply_rotary_emb(x.transpose(1, 2), cos, sin).transpose(1, 2)
             return turned
 
-        return lambda q, k: (one(q), one(k))
+        return lambda q, k: (rotated(q), rotated(k))
 
     def liger() -> Rotate:
         from liger_kernel.transformers.rope import liger_rotary_pos_emb
@@ -357,11 +357,11 @@ def _fused(inputs: Inputs) -> list[Entry]:
         angle = truth.angles(inputs.positions[0], case.width).float()
         freqs = torch.cat([angle, angle], dim=-1)[:, None, None]  # [t, 1, 1, d]
 
-        def one(x: Tensor) -> Tensor:
+        def rotated(x: Tensor) -> Tensor:
             turned: Tensor = apply_rotary_pos_emb(x.transpose(1, 2), freqs, tensor_format="bshd", fused=True)
             return turned.transpose(1, 2)
 
-        return lambda q, k: (one(q), one(k))
+        return lambda q, k: (rotated(q), rotated(k))
 
     return [
         _entry(inputs, "flash-attn", "flash-attn", "half", flash_attn),

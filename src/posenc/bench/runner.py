@@ -47,18 +47,18 @@ class Job:
 
 
 def jobs(request: Request) -> list[Job]:
-    found = []
+    planned = []
     settings = [("large", threads) for threads in request.threads] + [("stock", request.threads[0])]
     if request.device != "cpu":
         settings = [("stock", request.threads[0])]
     for benchmark in request.benchmarks:
         for allocator, threads in settings:
             cases = cases_of(benchmark, tiny=request.tiny, sweep=request.sweep and allocator == settings[0][0])
-            found.append(Job(benchmark, "time", allocator, threads, tuple(case.as_json() for case in cases)))
+            planned.append(Job(benchmark, "time", allocator, threads, tuple(case.as_json() for case in cases)))
         if request.memory and request.device == "cpu" and (cases := memory_cases(benchmark, tiny=request.tiny)):
             most = max(request.threads)
-            found.append(Job(benchmark, "memory", "stock", most, tuple(case.as_json() for case in cases)))
-    return found
+            planned.append(Job(benchmark, "memory", "stock", most, tuple(case.as_json() for case in cases)))
+    return planned
 
 
 def run(request: Request, progress: Progress, into: dict[str, Any]) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def run(request: Request, progress: Progress, into: dict[str, Any]) -> dict[str,
 
 def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
     """Yields the messages of one worker; ends the worker if the caller stops iterating."""
-    asked = {
+    message = {
         "kind": job.kind,
         "cases": job.cases,
         "device": request.device,
@@ -122,14 +122,14 @@ def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
         assert worker.stdin is not None
         assert worker.stdout is not None
         try:
-            worker.stdin.write(json.dumps(asked))
+            worker.stdin.write(json.dumps(message))
             worker.stdin.close()
             for line in worker.stdout:
                 yield json.loads(line)
             if worker.wait():
                 errors.seek(0)
-                said = errors.read().strip().splitlines()
-                yield {"event": "broken", "why": f"exit code {worker.returncode}: {said[-1][:300] if said else 'no word'}"}
+                last = (errors.read().strip().splitlines() or ["no word"])[-1]
+                yield {"event": "broken", "why": f"exit code {worker.returncode}: {last[:300]}"}
         finally:
             _end(worker)
 

@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.bench.contest import Contest, Entry, Made
+from posenc.bench.contest import Contender, Contest, Entry
 from posenc.bench.gate import limits
 from posenc.bench.plan import Case
 
@@ -31,9 +31,9 @@ def build(case: Case, device: str = "cpu") -> Contest:
 def imports() -> Contest:
     """posenc is lazy: what is timed imports attention, positions and an encoding."""
 
-    def fresh(code: str) -> Made:
+    def fresh(code: str) -> Contender:
         call = functools.partial(subprocess.run, [sys.executable, "-c", code], check=True)
-        return Made(call, list)
+        return Contender(call, list)
 
     floor, ours = (Entry(name, "torch", lambda code=code: fresh(code)) for name, code in IMPORTS.items())  # type: ignore[misc]
     return Contest(floor, [Entry(ours.name, "posenc", ours.make)], {"": list}, lambda _, exact: [], ())
@@ -58,11 +58,11 @@ def steps(case: Case, device: str) -> Contest:
     def trial(name: str) -> Trial:
         return Trial(task=task, encoding=name, seed=0, size=preset.size, training=training)
 
-    def step(name: str) -> Made:
+    def step(name: str) -> Contender:
         if device != "cpu":
             raise NotImplementedError("the model of posenc compare trains on the CPU")
         taken = Run(trial(name), corpus).losses()
-        return Made(lambda: next(taken), lambda: gradients(name, torch.float32, "auto"))
+        return Contender(lambda: next(taken), lambda: gradients(name, torch.float32, "auto"))
 
     def gradients(name: str, dtype: torch.dtype, impl: str) -> list[Tensor]:
         """Logits and the gradient of the embedding, at the first step."""

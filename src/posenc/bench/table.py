@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from posenc.bench import truth
-from posenc.bench.contest import Contest, Entry, Made
+from posenc.bench.contest import Contender, Contest, Entry
 from posenc.bench.plan import Case
 
 BASE = 10000.0
@@ -34,15 +34,17 @@ def build(case: Case, device: str = "cpu") -> Contest:
         anywhere: bool = True,
         order: Callable[[Tensor], Tensor] = lambda table: table,
     ) -> Entry:
-        def ready() -> Made:
+        def ready() -> Contender:
             table = make()
-            return Made(lambda: table(0), lambda: [order(table(start)) for start in (starts if anywhere else starts[:1])])
+            return Contender(
+                lambda: table(0), lambda: [order(table(start)) for start in (starts if anywhere else starts[:1])]
+            )
 
         return Entry(name, package, ready)
 
-    def fill() -> Made:
+    def fill() -> Contender:
         floor = torch.empty(length, width, device=device)
-        return Made(lambda: floor.fill_(1.0), list)
+        return Contender(lambda: floor.fill_(1.0), list)
 
     def ours() -> Build:
         from posenc.encodings.sinusoidal import sinusoidal_table
@@ -109,8 +111,8 @@ def _marian(length: int, width: int) -> Build:
 
     def table(start: int) -> Tensor:
         embedding = MarianSinusoidalPositionalEmbedding(length, width)
-        made = embedding.create_weight()
-        weight: Tensor = embedding.weight.detach() if made is None else made
+        created = embedding.create_weight()
+        weight: Tensor = embedding.weight.detach() if created is None else created
         return weight
 
     return table

@@ -45,20 +45,20 @@ class Measured:
     kept: bool
 
     def times(self, name: str) -> Spread | None:
-        return spread(one.seconds[name] for one in self.rounds if name in one.seconds)
+        return spread(r.seconds[name] for r in self.rounds if name in r.seconds)
 
     def ratio(self, name: str, base: str) -> Spread | None:
         """Round by round; not the quotient of two medians."""
-        return spread(one.seconds[name] / one.seconds[base] for one in self.rounds if {name, base} <= one.seconds.keys())
+        return spread(r.seconds[name] / r.seconds[base] for r in self.rounds if {name, base} <= r.seconds.keys())
 
 
 def spread(values: Iterable[float]) -> Spread | None:
     """Median and quartiles; None for nothing."""
-    found = sorted(values)
-    if len(found) < 2:
-        return Spread(found[0], found[0], found[0], 1) if found else None
-    low, median, high = statistics.quantiles(found, n=4, method="inclusive")
-    return Spread(median, low, high, len(found))
+    ordered = sorted(values)
+    if len(ordered) < 2:
+        return Spread(ordered[0], ordered[0], ordered[0], 1) if ordered else None
+    low, median, high = statistics.quantiles(ordered, n=4, method="inclusive")
+    return Spread(median, low, high, len(ordered))
 
 
 def take_turns(
@@ -99,9 +99,9 @@ def take_turns(
 
     def pass_judgement() -> None:
         calm = sky.calm()
-        for one in unjudged:
-            one.calm = calm
-            for name, taken in one.seconds.items() if calm else ():
+        for r in unjudged:
+            r.calm = calm
+            for name, taken in r.seconds.items() if calm else ():
                 calm_played[name] += 1
                 calm_spent[name] += taken * repeat
         unjudged.clear()
@@ -110,24 +110,24 @@ def take_turns(
         while any(hungry(name) for name in contenders):
             order = [name for name in calls if name == floor or name in always or hungry(name)]
             shuffle.shuffle(order)
-            one = Round()
+            this_round = Round()
             for name in order:
                 settle()
                 start = clock()
                 for _ in range(repeat):
                     calls[name]()
                 settle()
-                one.seconds[name] = (clock() - start) / repeat
+                this_round.seconds[name] = (clock() - start) / repeat
                 played[name] += 1
-                spent[name] += one.seconds[name] * repeat
-            rounds.append(one)
-            unjudged.append(one)
+                spent[name] += this_round.seconds[name] * repeat
+            rounds.append(this_round)
+            unjudged.append(this_round)
             if clock() - begun >= TICK:
                 pass_judgement()
                 begun = clock()
                 report(min(min(spent[name] / max(seconds, 1e-9), played[name] / fewest, 1.0) for name in contenders))
         pass_judgement()
-    calm = [one for one in rounds if one.calm]
+    calm = [r for r in rounds if r.calm]
     enough = all(calm_played[name] >= least(name) for name in calls)
     return Measured(calm if enough else rounds, len(rounds) - len(calm), kept=not enough)
 

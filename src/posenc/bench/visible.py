@@ -19,7 +19,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.bench import truth
-from posenc.bench.contest import Contest, Entry, Made, made
+from posenc.bench.contest import Contender, Contest, Entry, from_call
 from posenc.bench.gate import rounding
 from posenc.bench.plan import PATTERNS, Case, Pattern
 
@@ -32,7 +32,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
 
     inputs = Inputs(case, device)
 
-    def floor() -> Made:
+    def floor() -> Contender:
         q, k, v = inputs.qkv
         if inputs.method == "soft cap":
             return inputs.ours(Pattern())
@@ -42,9 +42,9 @@ def build(case: Case, device: str = "cpu") -> Contest:
             turned_q, turned_k = rotated(encoding, q, k, at, at)
             return [F.scaled_dot_product_attention(turned_q, turned_k, v, is_causal=True)]
 
-        return made(torch.no_grad()(call))
+        return from_call(torch.no_grad()(call))
 
-    def mask() -> Made:
+    def mask() -> Contender:
         """The window as tutorials write it: a matrix for torch's fused kernel."""
         q, k, v = inputs.qkv
         encoding, at = inputs.encoding, inputs.positions(Pattern())
@@ -54,7 +54,7 @@ def build(case: Case, device: str = "cpu") -> Contest:
             turned_q, turned_k = rotated(encoding, q, k, at, at)
             return [F.scaled_dot_product_attention(turned_q, turned_k, v, attn_mask=may)]
 
-        return Made(torch.no_grad()(call), lambda: [call()[0][:, :, inputs.rows]])
+        return Contender(torch.no_grad()(call), lambda: [call()[0][:, :, inputs.rows]])
 
     def allowed(name: str, exact: Sequence[Tensor]) -> list[float]:
         """Roundings of logits up to the largest, and of a sum of weights times values."""
@@ -101,14 +101,14 @@ class Inputs:
         """Positions with this encoding's tables."""
         from posenc.positions import Positions
 
-        length, own = self.case.length, self.case.length // pattern.documents
+        length, size = self.case.length, self.case.length // pattern.documents
         if pattern.documents == 1:
             at = Positions.arange(1, length, device=self.device)
         else:
-            at = Positions.packed(list(range(0, length + 1, own)), device=self.device)
+            at = Positions.packed(list(range(0, length + 1, size)), device=self.device)
         return self.encoding.prepare(at)
 
-    def ours(self, pattern: Pattern) -> Made:
+    def ours(self, pattern: Pattern) -> Contender:
         from posenc.attention import attend
 
         (q, k, v), at = self.qkv, self.positions(pattern)
@@ -120,7 +120,7 @@ class Inputs:
         def call() -> list[Tensor]:
             return [attend(q, k, v, self.encoding, at, **options)]
 
-        return Made(call, lambda: [call()[0][:, :, self.rows]])
+        return Contender(call, lambda: [call()[0][:, :, self.rows]])
 
     # The exact result. ----------------------------------------------------------------------------------------------------
 
@@ -136,10 +136,10 @@ class Inputs:
 
     def may(self, pattern: Pattern, rows: Tensor) -> Tensor:
         """[1, i, j] of these queries."""
-        place, own = torch.arange(self.case.length, device=self.device), self.case.length // pattern.documents
+        place, size = torch.arange(self.case.length, device=self.device), self.case.length // pattern.documents
         back = rows[:, None] - place
         near = torch.ones_like(back, dtype=torch.bool) if pattern.left is None else back <= pattern.left
-        seen: Tensor = (back >= 0) & near & (rows[:, None] // own == place // own)
+        seen: Tensor = (back >= 0) & near & (rows[:, None] // size == place // size)
         return seen[None]
 
     def exact(self, pattern: Pattern) -> list[Tensor]:

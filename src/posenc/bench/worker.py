@@ -21,7 +21,7 @@ import torch
 
 from posenc.bench import gate
 from posenc.bench.contenders import build, take_part
-from posenc.bench.contest import Made, Unavailable
+from posenc.bench.contest import Contender, Unavailable
 from posenc.bench.memory import peaks
 from posenc.bench.plan import Case
 from posenc.bench.timing import FEWEST, LONG, MOST, take_turns
@@ -65,7 +65,7 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
     contest = build(case, device)
     floor = contest.floor.make()
     floor.call()
-    rows, ready = list[dict[str, Any]](), dict[str, Made]()
+    rows, ready = list[dict[str, Any]](), dict[str, Contender]()
     truths, limits = dict[str, Any](), dict[str, list[float]]()
     for number, entry in enumerate(contest.entries):
         row: dict[str, Any] = {"name": entry.name, "package": entry.package, "ours": entry.ours}
@@ -76,11 +76,11 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
             if entry.truth not in truths and entry.truth in contest.truths:
                 truths[entry.truth] = contest.truths[entry.truth]()
                 limits[entry.truth] = contest.allowed(entry.truth, truths[entry.truth])
-            one, peak = entry.make(), _peak_on(device)
+            contender, peak = entry.make(), _peak_on(device)
             begun = time.perf_counter()
-            got = one.results()
+            got = contender.results()
             if time.perf_counter() - begun < LONG:  # a second call warms up what the first one compiled
-                one.call()
+                contender.call()
             row |= {"peak_bytes": peak()} if device == "cuda" else {}
             if entry.truth in truths and (got or entry.ours):
                 judged = gate.judge(got, truths[entry.truth], limits[entry.truth])
@@ -91,7 +91,7 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
                 if entry.ours and not judged.passed:
                     row["status"] = "wrong"
                     continue
-            row["status"], ready[entry.name] = "measured", one
+            row["status"], ready[entry.name] = "measured", contender
         except Unavailable as reason:
             row["status"] = str(reason)
         except ModuleNotFoundError as error:
@@ -110,7 +110,7 @@ def compare(case: Case, request: dict[str, Any], report: Callable[[float], None]
             del ready[row["name"]]
     settle = torch.cuda.synchronize if device == "cuda" else lambda: None
     measured = take_turns(
-        {contest.floor.name: floor.call, **{name: one.call for name, one in ready.items()}},
+        {contest.floor.name: floor.call, **{name: contender.call for name, contender in ready.items()}},
         contest.floor.name,
         request["seconds"],
         always=frozenset(name for name in ours if name in ready),

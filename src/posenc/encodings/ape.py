@@ -24,7 +24,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import exact_dtype, full_precision, working_dtype
 from posenc.support.seams import check_between, check_coords, into, rotates
-from posenc.support.tensor_checks import beside
+from posenc.support.tensor_checks import on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -72,7 +72,7 @@ class APE(PositionalEncoding):
         if not rotates(self, x, at, side):
             return into(x, out)
         check_coords(self, at, integers=True)
-        beside(self.generators, at=at.coords)
+        on_device_of(self.generators, at=at.coords)
         path = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         check_between(path, 0, self.n_branches, "APE: branch")
         with full_precision(x):

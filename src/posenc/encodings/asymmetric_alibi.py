@@ -18,7 +18,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
 from posenc.support.checked import checked
 from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import beside
+from posenc.support.tensor_checks import on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -43,7 +43,7 @@ class AsymmetricALiBi(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        beside(self.before, delta=delta)
+        on_device_of(self.before, delta=delta)
         slopes = torch.where(delta > 0, self.before.double()[:, None], self.after.double()[:, None])
         return slopes * delta.abs()
 

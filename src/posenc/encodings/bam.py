@@ -23,7 +23,7 @@ from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import beside
+from posenc.support.tensor_checks import on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -54,7 +54,7 @@ class BAM(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        beside(self.log_scale, delta=delta)
+        on_device_of(self.log_scale, delta=delta)
         distance = delta.abs().double() + EPSILON
         return -self.log_scale.double().exp()[:, None] * distance ** self.shape.double()[:, None]
 

@@ -26,7 +26,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import exact_dtype, full_precision, working_dtype
 from posenc.support.seams import check_between, check_coords, check_embeddings
-from posenc.support.tensor_checks import beside
+from posenc.support.tensor_checks import on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -64,7 +64,7 @@ class ComplexOrder(AbsoluteEncoding):
     def embed(self, x: Float[Tensor, "b t d"], at: Positions) -> Float[Tensor, "b t d"]:
         check_embeddings(self, x, at)
         check_coords(self, at, integers=self.n_words is not None)
-        beside(self.frequency, at=at.coords)
+        on_device_of(self.frequency, at=at.coords)
         with full_precision(x):
             angle = self._angles(at)
             cos, sin = (wave.to(working_dtype(x.dtype)) for wave in (angle.cos(), angle.sin()))

@@ -22,7 +22,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import full_precision
 from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 
 class CoordinateProjection(AbsoluteEncoding):
@@ -50,7 +50,7 @@ class CoordinateProjection(AbsoluteEncoding):
         """What is added, [b, t, d]."""
         check_coords(self, at)
         floating(dtype)
-        beside(self.weight, at=at.coords)
+        on_device_of(self.weight, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.weight):
             return (F.linear(coords.double(), self.weight.double(), self.offset.double()).to(dtype),)

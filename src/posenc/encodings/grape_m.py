@@ -24,7 +24,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import exact_dtype, full_precision
 from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 
 class GrapeM(RotationByKeyHead):
@@ -74,7 +74,7 @@ class GrapeM(RotationByKeyHead):
         """cos and sin of the angle of every pair, [b, t, g, n] each."""
         check_coords(self, at)
         floating(dtype)
-        beside(self.log_frequencies, at=at.coords)
+        on_device_of(self.log_frequencies, at=at.coords)
         with full_precision(at.coords):
             angle = at.coords.double()[..., None, None] * self.log_frequencies.double().exp()
             return angle.cos().to(dtype), (-angle.sin() if self.reverse else angle.sin()).to(dtype)

@@ -25,7 +25,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import exact_dtype
 from posenc.support.seams import check_distances
-from posenc.support.tensor_checks import beside
+from posenc.support.tensor_checks import on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
@@ -60,7 +60,7 @@ class KERPLE(DistanceBias):
 
     def at_distance(self, delta: Num[Tensor, "n"]) -> Float[Tensor, "h n"]:
         check_distances(delta)
-        beside(self.scale, delta=delta)
+        on_device_of(self.scale, delta=delta)
         r1, shape = F.softplus(self.scale.double())[:, None], self.shape.double()[:, None]
         distance = delta.abs().double()
         if self.kernel == "log":

@@ -21,7 +21,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import full_precision
 from posenc.support.seams import check_between, check_coords
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 
 class TreePE(AbsoluteEncoding):
@@ -56,7 +56,7 @@ class TreePE(AbsoluteEncoding):
         """What is added to every token, [b, t, d]."""
         check_coords(self, at, integers=True)
         floating(dtype)
-        beside(self.decay, at=at.coords)
+        on_device_of(self.decay, at=at.coords)
         path = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         check_between(path, 0, self.n_branches, "TreePE: branch")
         with full_precision(self.decay):

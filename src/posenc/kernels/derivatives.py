@@ -50,7 +50,7 @@ def in_full_precision(backward: Callable[..., Any]) -> Callable[..., Any]:
     def exact(ctx: Any, *gradients: Tensor | None) -> Any:
         if not torch._C._is_any_autocast_enabled():
             return backward(ctx, *gradients)
-        device = next(one.device.type for one in gradients if one is not None)
+        device = next(gradient.device.type for gradient in gradients if gradient is not None)
         with torch.autocast(device, enabled=False):
             return backward(ctx, *gradients)
 
@@ -68,11 +68,11 @@ def differentiable_gradients(
     views = [x.view_as(x) if isinstance(x, Tensor) and x.requires_grad else x for x in arguments]
     results = formula(*views)
     results = results if isinstance(results, tuple) else (results,)
-    pairs = [(result, one) for result, one in zip(results, gradients, strict=True) if one is not None]
+    pairs = [(result, gradient) for result, gradient in zip(results, gradients, strict=True) if gradient is not None]
     wanted = [x for x in views if isinstance(x, Tensor) and x.requires_grad]
-    found = iter(
+    of_wanted = iter(
         torch.autograd.grad(
-            [result for result, _ in pairs], wanted, [one for _, one in pairs], create_graph=True, allow_unused=True
+            [result for result, _ in pairs], wanted, [g for _, g in pairs], create_graph=True, allow_unused=True
         )
     )
-    return [next(found) if isinstance(x, Tensor) and x.requires_grad else None for x in views]
+    return [next(of_wanted) if isinstance(x, Tensor) and x.requires_grad else None for x in views]

@@ -33,15 +33,17 @@ def chosen(words: str, device: str) -> dict[str, str]:
 
     Raises ValueError for an unknown name, and for one asked for by name that cannot take part.
     """
-    asked = list(PEERS) if words in ("auto", "none") else [word.strip() for word in words.split(",")]
-    if unknown := [name for name in asked if name not in PEERS]:
+    names = list(PEERS) if words in ("auto", "none") else [word.strip() for word in words.split(",")]
+    if unknown := [name for name in names if name not in PEERS]:
         raise ValueError(f"unknown peer {unknown[0]!r}; known: {', '.join(PEERS)}; or auto, or none")
-    found = {name: _standing(name, device) if name in asked else NOT_ASKED for name in PEERS}
+    standings = {name: _standing(name, device) if name in names else NOT_ASKED for name in PEERS}
     if words == "none":
         return dict.fromkeys(PEERS, NOT_ASKED)
-    if words != "auto" and (missing := [name for name in asked if not takes_part(found[name])]):
-        raise ValueError(f"{missing[0]}: {found[missing[0]]}; pip install 'posenc[peers]' installs the peers for the CPU")
-    return found
+    if words != "auto" and (missing := [name for name in names if not takes_part(standings[name])]):
+        raise ValueError(
+            f"{missing[0]}: {standings[missing[0]]}; pip install 'posenc[peers]' installs the peers for the CPU"
+        )
+    return standings
 
 
 def _standing(name: str, device: str) -> str:

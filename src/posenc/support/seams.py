@@ -201,8 +201,8 @@ def distances_of_few(at: Positions) -> Int[Tensor, "t t"] | None:
     few = coords.ndim == 2 and coords.dtype == torch.int64 and 1 < coords.shape[1] <= FEW and coords.shape[0] > 0
     if not few or bool(coords[:, 0].any()):
         return None
-    own = torch.arange(coords.shape[1])
-    return own[:, None] - own
+    positions = torch.arange(coords.shape[1])
+    return positions[:, None] - positions
 
 
 def carried_by_few(encoding: PositionalEncoding, at: Positions) -> Tensor | None:

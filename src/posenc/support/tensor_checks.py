@@ -17,7 +17,7 @@ def floating(dtype: torch.dtype) -> None:
         raise TypeError(f"dtype: expected a floating torch.dtype, got {shown(dtype)}")
 
 
-def beside(parameter: Tensor, **tensors: Tensor) -> None:
+def on_device_of(parameter: Tensor, **tensors: Tensor) -> None:
     """Raises ValueError for a tensor that is not on the device of the parameter."""
     for name, value in tensors.items():
         if value.device != parameter.device:

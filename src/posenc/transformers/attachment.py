@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from posenc.combined import PerLayer, added, leaves
+from posenc.combined import PerLayer, added, flat_parts
 from posenc.configs.attached import KEY
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases import temperature
@@ -375,7 +375,7 @@ def _check_embeddings(of_layers: Mapping[int, PositionalEncoding]) -> None:
     Unsupported for what every layer would add to its own."""
     first = min(of_layers)
     for n, of_layer in sorted(of_layers.items()):
-        for part in leaves([of_layer]):
+        for part in flat_parts([of_layer]):
             if "embed" in part.seams and "embed" in part.at_layer(n + 1).seams:
                 raise Unsupported(f"encoding: {label(part)} adds to the hidden states of every layer; attach adds once")
         if lost := added(of_layer).keys() - added(of_layers[first]).keys():

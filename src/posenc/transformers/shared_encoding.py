@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from posenc.attention import attend
-from posenc.combined import PerLayer, leaves
+from posenc.combined import PerLayer, flat_parts
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.transformers.decoder import Unsupported
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def axes(encoding: PositionalEncoding) -> int:
     """Coordinates of a token that it reads."""
-    return max(part.axes for part in leaves([encoding]))
+    return max(part.axes for part in flat_parts([encoding]))
 
 
 def check_shared(encoding: PositionalEncoding) -> None:

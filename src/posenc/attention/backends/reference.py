@@ -85,9 +85,9 @@ def _of_block(call: Call, rows: slice) -> Tensor:
         keys = min(-(-rows.stop // LANES) * LANES, keys)
     values = v if v.shape[2] <= WHOLE else v[:, :, :keys]
     here, there = at_q.narrow(rows.start, rows.stop), at_k if keys == k.shape[2] else at_k.narrow(0, keys)
-    found = _attend(call._replace(q=q[:, :, rows], k=k[:, :, :keys], v=values, at_q=here, at_k=there))
-    assert isinstance(found, Tensor)
-    return found
+    out = _attend(call._replace(q=q[:, :, rows], k=k[:, :, :keys], v=values, at_q=here, at_k=there))
+    assert isinstance(out, Tensor)
+    return out
 
 
 def _attend(call: Call) -> Tensor | tuple[Tensor, Tensor]:
@@ -173,6 +173,6 @@ def _for_heads(x: Float[Tensor, "b g j d"], n_heads: int) -> Float[Tensor, "b h 
 def index_grid(logits: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """b, h, i, j of every logit, each a vector along its own axis."""
     return tuple(
-        torch.arange(size, device=logits.device).view(*[-1 if axis == own else 1 for axis in range(4)])
-        for own, size in enumerate(logits.shape)
+        torch.arange(size, device=logits.device).view(*[-1 if other == axis else 1 for other in range(4)])
+        for axis, size in enumerate(logits.shape)
     )  # type: ignore[return-value]

@@ -77,14 +77,14 @@ def attend(call: Call) -> Tensor:
     check_coords(encoding, at_k)
     dtype, width = working_dtype(q.dtype), max(q.shape[3], v.shape[3])
     exact_q, exact_k, values = q.to(dtype), k.to(dtype), v.to(dtype)
-    found, to_q, to_k = pieces_of(encoding, at_q, at_k, call.causal, dtype)
+    all_pieces, to_q, to_k = pieces_of(encoding, at_q, at_k, call.causal, dtype)
     pieces, turned_q, turned_k = [], [], []
-    for number in sorted({piece.region for piece in found}):
-        own = [piece for piece in found if piece.region == number]
-        queries, keys = _span([piece.queries for piece in own]), _span([piece.keys for piece in own])
+    for number in sorted({piece.region for piece in all_pieces}):
+        of_region = [piece for piece in all_pieces if piece.region == number]
+        queries, keys = _span([piece.queries for piece in of_region]), _span([piece.keys for piece in of_region])
         turned_q.append(_turned(exact_q, encoding, at_q, to_q[number], queries, "query"))
         turned_k.append(_turned(exact_k, encoding, at_k, to_k[number], keys, "key"))
-        for piece in own:
+        for piece in of_region:
             of_q, of_k = _back(piece.queries, queries.start), _back(piece.keys, keys.start)
             pieces.append(piece._replace(region=len(turned_q) - 1, turned_q=of_q, turned_k=of_k))
     if not pieces:  # no query sees a key: zeros, which depend on the inputs all the same
@@ -224,10 +224,12 @@ def _backward(
     for piece in pieces:
         here = (slice(None), slice(None), piece.queries)
         inputs = _inputs(piece, v, turned_q, turned_k)
-        found = _FLASH_BACKWARD(grad[here], *inputs, out[here], sums[here], 0.0, False, attn_mask=piece.mask, scale=scale)
-        d_q[piece.region][:, :, piece.turned_q] += found[0]
-        d_k[piece.region][:, :, piece.turned_k] += found[1]
-        d_v[:, :, piece.keys] += found[2]
+        part_q, part_k, part_v = _FLASH_BACKWARD(
+            grad[here], *inputs, out[here], sums[here], 0.0, False, attn_mask=piece.mask, scale=scale
+        )
+        d_q[piece.region][:, :, piece.turned_q] += part_q
+        d_k[piece.region][:, :, piece.turned_k] += part_k
+        d_v[:, :, piece.keys] += part_v
     return [d_v, *d_q, *d_k]
 
 

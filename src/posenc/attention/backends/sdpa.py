@@ -46,7 +46,7 @@ def attend(call: Call) -> Tensor:
 
     # Consecutive positions are one document without padding, so one and the same on both sides needs no mask.
     dropout = 0.0 if options is PLAIN else options.dropout  # a number of a global object would be an input of the graph
-    unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.asked())
+    unmasked = options is PLAIN or not {"mask", "window", "chunk", "sinks"} & set(options.used())
     if unmasked and bias is None and at_q.consecutive_in == at_k.consecutive_in == "row":
         if not causal or at_q is at_k:
             return _fused(q, k, v, None, dropout, causal, scale, grouped)
@@ -121,8 +121,8 @@ def _index_grid(q: Tensor, k: Tensor) -> list[Tensor]:
     """b, h, i, j of every logit, each a vector along its own axis."""
     sizes = (q.shape[0], q.shape[1], q.shape[2], k.shape[2])
     return [
-        torch.arange(size, device=q.device).view(*[-1 if axis == own else 1 for axis in range(4)])
-        for own, size in enumerate(sizes)
+        torch.arange(size, device=q.device).view(*[-1 if other == axis else 1 for other in range(4)])
+        for axis, size in enumerate(sizes)
     ]
 
 

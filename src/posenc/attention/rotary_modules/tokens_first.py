@@ -36,8 +36,8 @@ def check_positions(name: str, positions: Tensor, x: Tensor, rows: float = math.
     if positions.ndim != 2 or positions.shape[1] != t or (positions.shape[0] != 1 and positions.shape[0] != b):
         raise ValueError(f"{name}: expected [{b} or 1, {t}] for x of {list(x.shape)}, got {list(positions.shape)}")
     if positions.dtype not in INTEGERS or positions.device != x.device:
-        said = f"{positions.dtype} on {positions.device}"
-        raise ValueError(f"{name}: expected whole numbers on {x.device}, where x is, got {said}")
+        got = f"{positions.dtype} on {positions.device}"
+        raise ValueError(f"{name}: expected whole numbers on {x.device}, where x is, got {got}")
     if readable(positions) and positions.numel():
         least, largest = (end.item() for end in positions.aminmax())
         if least < 0 or largest >= rows:
@@ -52,8 +52,8 @@ def check_both(**named: Tensor) -> None:
         if x.ndim != 4 or x.shape[-1] % 2:
             raise ValueError(f"{name}: expected [b, t, h, d] with an even d, got {list(x.shape)}")
         if x.shape[:2] != first.shape[:2] or x.shape[-1] != first.shape[-1] or x.dtype != first.dtype:
-            said = f"{x.dtype} {list(x.shape)}"
-            raise ValueError(f"{name}: expected b, t, d and dtype of {' and '.join(named)} alike, got {said}")
+            got = f"{x.dtype} {list(x.shape)}"
+            raise ValueError(f"{name}: expected b, t, d and dtype of {' and '.join(named)} alike, got {got}")
 
 
 def check_table(name: str, table: Tensor, x: Tensor) -> None:

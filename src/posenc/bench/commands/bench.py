@@ -76,7 +76,7 @@ def command(
     from posenc.bench.runner import run
     from posenc.kernels import machine
 
-    request = asked(benchmarks or [], device, peers, threads, seconds, rounds, sweep, scale, memory)
+    request = checked_request(benchmarks or [], device, peers, threads, seconds, rounds, sweep, scale, memory)
     folder = None if out is None else fresh(out)
     from rich.console import Console
 
@@ -92,7 +92,7 @@ def command(
     raise typer.Exit(verdict(done, strict, quiet))
 
 
-def asked(
+def checked_request(
     benchmarks: list[str],
     device: str,
     peers: str,
@@ -193,7 +193,7 @@ def shown(console: Console) -> Iterator[Progress]:
         task = bar.add_task("starting", total=1.0, left="")
 
         def update(what: str, so_far: float, left: float) -> None:
-            said = clock(left)
-            bar.update(task, description=what, completed=so_far, left=f"about {said}" if said else "")
+            duration = clock(left)
+            bar.update(task, description=what, completed=so_far, left=f"about {duration}" if duration else "")
 
         yield update

@@ -89,9 +89,9 @@ def _usage(cubin: bytes) -> tuple[int, int, int]:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        said = subprocess.run([tool, "--dump-resource-usage", file.name], capture_output=True, text=True, check=True).stdout
-    found = {name: int(count) for name, count in re.findall(r"\b(REG|STACK|SHARED):(\d+)", said)}
-    return found["REG"], found["STACK"], found["SHARED"]
+        dump = subprocess.run([tool, "--dump-resource-usage", file.name], capture_output=True, text=True, check=True).stdout
+    counts = {name: int(count) for name, count in re.findall(r"\b(REG|STACK|SHARED):(\d+)", dump)}
+    return counts["REG"], counts["STACK"], counts["SHARED"]
 
 
 def lines() -> Iterator[str]:
@@ -100,11 +100,11 @@ def lines() -> Iterator[str]:
     for capability, name in CAPABILITIES.items():
         for dtype in (torch.bfloat16, torch.float32):
             for half, turning in ((True, WIDTH), (False, WIDTH), (True, WIDTH // 2)):
-                found = resources(capability, dtype, half, turning)
-                said = [f"sm_{capability} ({name})", str(dtype).removeprefix("torch.")]
-                said += ["half" if half else "interleaved", f"{turning} of {WIDTH}"]
-                said += [str(found.registers), str(found.stack), str(found.shared), f"{found.moved / found.floor:.3f}"]
-                yield f"| {' | '.join(said)} |"
+                usage = resources(capability, dtype, half, turning)
+                cells = [f"sm_{capability} ({name})", str(dtype).removeprefix("torch.")]
+                cells += ["half" if half else "interleaved", f"{turning} of {WIDTH}"]
+                cells += [str(usage.registers), str(usage.stack), str(usage.shared), f"{usage.moved / usage.floor:.3f}"]
+                yield f"| {' | '.join(cells)} |"
 
 
 if __name__ == "__main__":

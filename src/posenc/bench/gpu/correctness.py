@@ -21,7 +21,7 @@ from posenc.encoding import PositionalEncoding
 
 DTYPES = (torch.float32, torch.bfloat16)
 COMPILING = frozenset({"one_graph_over_lengths"})  # takes seconds: tried with the best-known encodings, as "auto" has them
-CATALOGUED = tuple(one.name for one in lookup.ENTRIES if one.kind not in ("preset", "positions") and one.axes == 1)
+CATALOGUED = tuple(entry.name for entry in lookup.ENTRIES if entry.kind not in ("preset", "positions") and entry.axes == 1)
 
 
 @dataclass
@@ -50,12 +50,13 @@ def lines(device: str, seconds: float, names: Sequence[str] = CATALOGUED, tally:
             compiled = setting.impl == "auto" and name in lookup.FOUNDATION
             dtype = str(setting.dtype).removeprefix("torch.")
             try:
-                found = laws.report(encoding, setting, [law for law in laws.LAWS if compiled or law not in COMPILING])
+                results = laws.report(encoding, setting, [law for law in laws.LAWS if compiled or law not in COMPILING])
             except ValueError as error:  # a backend that serves the CPU alone
                 yield f"| {name} | {setting.impl} | {dtype} | 0 | all: {str(error).splitlines()[0]} | – |"
                 continue
-            wrong = [f"{one.law}: {one.detail}" for one in found if one.verdict == "failed"]
-            held, passed_over = (sum(one.verdict == verdict for one in found) for verdict in ("passed", "not applicable"))
+            wrong = [f"{result.law}: {result.detail}" for result in results if result.verdict == "failed"]
+            verdicts = [result.verdict for result in results]
+            held, passed_over = verdicts.count("passed"), verdicts.count("not applicable")
             tally.broken += len(wrong)
             yield f"| {name} | {setting.impl} | {dtype} | {held} | {passed_over} | {'; '.join(wrong) or '–'} |"
         tally.tried += 1
@@ -76,20 +77,20 @@ def settings(name: str, device: str) -> Iterator[Setting]:
 
 
 def _made(name: str, setting: Setting) -> PositionalEncoding:
-    made = lookup.create(
+    encoding = lookup.create(
         name, d_model=setting.d_model, n_heads=setting.n_heads, n_layers=2, max_positions=setting.max_positions
     )
-    return laws.draw_parameters(made).to(setting.device)
+    return laws.draw_parameters(encoding).to(setting.device)
 
 
-def main(asked: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="correctness")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--seconds", type=float, default=240.0)
     parser.add_argument("names", nargs="*")
-    given = parser.parse_args(asked)
+    options = parser.parse_args(arguments)
     tally = Tally()
-    for line in lines(given.device, given.seconds, given.names or CATALOGUED, tally):
+    for line in lines(options.device, options.seconds, options.names or CATALOGUED, tally):
         print(line, flush=True)
     return int(tally.broken > 0)
 

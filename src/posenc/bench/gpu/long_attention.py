@@ -55,17 +55,17 @@ def lines(
             if name in given_up:
                 yield f"| {n} | {name} | not tried: {given_up[name]} | | | | |"
                 continue
-            found = measured(name, n, device, seconds)
-            if found.why or found.seconds > SLOWEST:
-                given_up[name] = found.why or f"a call took {found.seconds:.0f} s at {n} tokens"
+            measurement = measured(name, n, device, seconds)
+            if measurement.why or measurement.seconds > SLOWEST:
+                given_up[name] = measurement.why or f"a call took {measurement.seconds:.0f} s at {n} tokens"
             goals = [limit * share(name, n) for limit in limits(name)]
             cells = [
                 cell
-                for ratio, goal in zip((found.forward, found.backward), goals, strict=True)
+                for ratio, goal in zip((measurement.forward, measurement.backward), goals, strict=True)
                 for cell in (_number(ratio), f"{goal:.3g}" + (", met" if ratio is not None and ratio <= goal else ""))
             ]
-            peak = "–" if found.peak is None else f"{found.peak / 2**20:.1f} MiB"
-            yield f"| {n} | {name} | {' | '.join(cells)} | {peak} |" + (f" {found.why}" if found.why else "")
+            peak = "–" if measurement.peak is None else f"{measurement.peak / 2**20:.1f} MiB"
+            yield f"| {n} | {name} | {' | '.join(cells)} | {peak} |" + (f" {measurement.why}" if measurement.why else "")
 
 
 def limits(name: str) -> tuple[float, float]:
@@ -89,11 +89,11 @@ def measured(name: str, n: int, device: str, seconds: float) -> Measured:
         for kind, (floor, ours) in calls.items():
             peak = _peak(ours, device) if kind == "forward" else peak
             rounds = take_turns({"floor": floor, "ours": ours}, "floor", seconds, settle=settle, fewest=3)
-            ratio, own = rounds.ratio("ours", "floor"), rounds.times("ours")
+            ratio, times = rounds.ratio("ours", "floor"), rounds.times("ours")
             assert ratio is not None
-            assert own is not None
+            assert times is not None
             ratios.append(ratio.median)
-            slowest = max(slowest, own.median)
+            slowest = max(slowest, times.median)
         return Measured(ratios[0], ratios[1], peak, slowest)
     except (RuntimeError, ValueError, NotImplementedError) as error:  # torch.OutOfMemoryError is a RuntimeError
         return Measured(None, None, None, 0.0, f"{type(error).__name__}: {str(error).splitlines()[0][:160]}")
@@ -151,13 +151,13 @@ def _nothing() -> None:
     pass
 
 
-def main(asked: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="long_attention")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--lengths", type=int, nargs="+", default=LENGTHS)
     parser.add_argument("--seconds", type=float, default=1.0)
-    given = parser.parse_args(asked)
-    for line in lines(given.device, given.lengths, given.seconds):
+    options = parser.parse_args(arguments)
+    for line in lines(options.device, options.lengths, options.seconds):
         print(line, flush=True)
     return 0
 

@@ -63,16 +63,16 @@ def lines(device: str, shapes: Sequence[Shape] = SHAPES, seconds: float = 0.3) -
         assert ratio is not None
         assert taken is not None
         rate = 2 * x.numel() * x.element_size() / taken.median / 1e9
-        said = [shape.name, str(dtype).removeprefix("torch."), layout, f"{turning} of {WIDTH}", f"{ratio.median:.3f}"]
-        yield f"| {' | '.join(said)} | {rate:.0f} | {'met' if ratio.median <= GOAL else '**missed**'} |"
+        cells = [shape.name, str(dtype).removeprefix("torch."), layout, f"{turning} of {WIDTH}", f"{ratio.median:.3f}"]
+        yield f"| {' | '.join(cells)} | {rate:.0f} | {'met' if ratio.median <= GOAL else '**missed**'} |"
 
 
-def main(asked: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="rotation")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--tiny", action="store_true")
-    given = parser.parse_args(asked)
-    for line in lines(given.device, TINY if given.tiny else SHAPES):
+    options = parser.parse_args(arguments)
+    for line in lines(options.device, TINY if options.tiny else SHAPES):
         print(line, flush=True)
     return 0
 

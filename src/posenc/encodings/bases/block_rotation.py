@@ -20,7 +20,7 @@ from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.precision import full_precision, working_dtype
 from posenc.support.seams import check_coords, for_heads, into, rotates, tables_at
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -61,7 +61,7 @@ class BlockRotation(PositionalEncoding):
         """R of every token, generators' head and block, [b, t, g·n·s·s], with memory of their own."""
         check_coords(self, at)
         floating(dtype)
-        beside(next(self.parameters()), at=at.coords)
+        on_device_of(next(self.parameters()), at=at.coords)
         coords = (at.coords if at.coords.ndim == 3 else at.coords[..., None]).double()
         with full_precision(coords):
             return (skew_exponential(self.exponents(coords)).to(dtype).flatten(2).clone(),)

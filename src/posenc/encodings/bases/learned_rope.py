@@ -29,7 +29,7 @@ from posenc.structure import Rotation
 from posenc.support import checks
 from posenc.support.precision import exact_dtype, full_precision
 from posenc.support.seams import check_coords, check_width, into, rotates, tables_at
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -58,7 +58,7 @@ class LeRoPE(RoPE):
         """cos and sin of the angle of every pair, [b, t, n] each, times the frequencies' cos_sin_scale."""
         check_coords(self, at)
         floating(dtype)
-        beside(self.alpha, at=at.coords)
+        on_device_of(self.alpha, at=at.coords)
         with full_precision(self.alpha):
             omega = self._omega()
             angle = coordinate_of_pairs(at.coords, self.frequencies).to(omega.dtype) * omega
@@ -119,7 +119,7 @@ class MixedRoPE(PositionalEncoding):
         """cos and sin of the angle of every pair of every head, [b, t, h, n] each."""
         check_coords(self, at)
         floating(dtype)
-        beside(self.frequencies, at=at.coords)
+        on_device_of(self.frequencies, at=at.coords)
         coords = at.coords if at.coords.ndim == 3 else at.coords[..., None]
         with full_precision(self.frequencies):
             angle = sum(coords[..., a, None, None].double() * omega.double() for a, omega in enumerate(self.frequencies))

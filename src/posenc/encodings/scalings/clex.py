@@ -29,7 +29,7 @@ from posenc.support import checks
 from posenc.support.checked import checked
 from posenc.support.precision import full_precision
 from posenc.support.seams import check_coords
-from posenc.support.tensor_checks import beside, floating
+from posenc.support.tensor_checks import floating, on_device_of
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float
@@ -105,7 +105,7 @@ class CLEX(RoPE):
         """cos and sin of the angle of every pair, [b, t, n] each."""
         check_coords(self, at)
         floating(dtype)
-        beside(self.up, at=at.coords)
+        on_device_of(self.up, at=at.coords)
         with full_precision(self.up):
             angle = at.coords.double()[..., None] * self._log_frequencies().exp()
             return angle.cos().to(dtype), angle.sin().to(dtype)

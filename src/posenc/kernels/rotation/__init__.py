@@ -151,9 +151,9 @@ def _check_out(x: Tensor, cos: Tensor, sin: Tensor, out: Tensor) -> None:
     if _overlaps_itself(out):
         raise ValueError(f"out: several elements share memory (strides {list(out.stride())}); give one made by torch.empty")
     memory = out.untyped_storage().data_ptr()
-    for name, given in {"x": x, "cos": cos, "sin": sin}.items():
+    for name, tensor in {"x": x, "cos": cos, "sin": sin}.items():
         is_x = name == "x" and x.data_ptr() == out.data_ptr() and x.stride() == out.stride()
-        if given.untyped_storage().data_ptr() == memory and memory and not is_x:
+        if tensor.untyped_storage().data_ptr() == memory and memory and not is_x:
             itself = "x itself or " if name == "x" else ""
             raise ValueError(f"out: is in the same storage as {name}; give {itself}a tensor of its own")
 

@@ -52,7 +52,7 @@ def sin_cos(
 def sin_cos_table(at: Positions, frequencies: Sequence[Sequence[float]], dtype: torch.dtype) -> Float[Tensor, "b t n 2"]:
     """(sin, cos) side by side; `frequencies` holds one list per coordinate axis, concatenated in n."""
     axes = [axis for axis, of_axis in enumerate(frequencies) for _ in of_axis] if len(frequencies) > 1 else ()
-    values = [one for of_axis in frequencies for one in of_axis] if axes else frequencies[0]
+    values = [frequency for of_axis in frequencies for frequency in of_axis] if axes else frequencies[0]
     return _table(*_read(at, axes), values, axes, dtype)
 
 

@@ -22,7 +22,7 @@ def written(numbers: Sequence[float]) -> str:
 
 
 def _written(numbers: Sequence[float]) -> str:
-    return ",".join([repr(one) for one in numbers])
+    return ",".join([repr(number) for number in numbers])
 
 
 _kept_text = functools.lru_cache(KEPT)(_written)
@@ -30,9 +30,9 @@ _kept_text = functools.lru_cache(KEPT)(_written)
 
 @functools.lru_cache(KEPT)
 def floats(text: str) -> tuple[float, ...]:
-    return tuple(float(one) for one in text.split(",")) if text else ()
+    return tuple(float(number) for number in text.split(",")) if text else ()
 
 
 @functools.lru_cache(KEPT)
 def integers(text: str) -> tuple[int, ...]:
-    return tuple(int(one) for one in text.split(",")) if text else ()
+    return tuple(int(number) for number in text.split(",")) if text else ()

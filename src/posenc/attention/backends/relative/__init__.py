@@ -50,21 +50,21 @@ def attend(call: Call) -> Tensor:
     queries, keys = q.shape[2], k.shape[2]
     start = key_minus_query(at_q, at_k, "coords")  # of the first query and the first key
     n = queries if call.causal and at_q is at_k else queries + keys - 1  # a causal square needs no key after its query
-    query, own = q.to(working_dtype(q.dtype)), scale_of(encoding, q.shape[-1])
-    given = structure.make(query, at_q, at_k, start - (queries - 1), n)
-    if given.values is not None:
-        check_added(encoding, given.values, v)
-    content, asked = given.content, call.scale
-    if asked != own:  # the call's scale is for q·k alone: the encoding's terms keep their own
-        content = content + query * (asked / own - 1)
-    if few.served(call, given):
-        return few.attended(call, given._replace(content=content), own)
+    query, scale = q.to(working_dtype(q.dtype)), scale_of(encoding, q.shape[-1])
+    vectors = structure.make(query, at_q, at_k, start - (queries - 1), n)
+    if vectors.values is not None:
+        check_added(encoding, vectors.values, v)
+    content, call_scale = vectors.content, call.scale
+    if call_scale != scale:  # the call's scale is for q·k alone: the encoding's terms keep their own
+        content = content + query * (call_scale / scale - 1)
+    if few.served(call, vectors):
+        return few.attended(call, vectors._replace(content=content), scale)
     seen = -key_minus_query(at_q, at_k, "order") if call.causal else None
-    tensors = content, k, v, given.position, given.keys
-    row, tables = start - given.first, () if given.values is None else (given.values,)
+    tensors = content, k, v, vectors.position, vectors.keys
+    row, tables = start - vectors.first, () if vectors.values is None else (vectors.values,)
     if plain_on_cpu(*tensors, *tables) and not wants_gradient(*tensors, *tables):
-        return relative_attention(*tensors, given.values, row, seen, own)  # the dispatcher takes longer than few tokens do
-    out: Tensor = ATTENTION(*tensors, given.values, row, seen, own)
+        return relative_attention(*tensors, vectors.values, row, seen, scale)  # few tokens take less than the dispatcher
+    out: Tensor = ATTENTION(*tensors, vectors.values, row, seen, scale)
     return out
 
 

@@ -148,12 +148,12 @@ def relative_attention_backward(
     parts = []
     for rows, first, last in alike(row, seen, q.shape[0]):
         order, lanes = arranged(rows, q, k, v, p, keys, values, scale)
-        found, out = lanes.zeros(), order.together(gradient[rows])
+        of_lanes, out = lanes.zeros(), order.together(gradient[rows])
         for some, tables in lanes.few():
-            part, of_part = lanes.take(some, tables), found.take(some, tables)
+            part, of_part = lanes.take(some, tables), of_lanes.take(some, tables)
             for tile in tiles(q.shape[2], k.shape[2], keys.shape[2], first, last):
                 part.differentiate(tile, out[some, tile.queries], of_part)
-        parts.append(order.gradients(found, scale))
+        parts.append(order.gradients(of_lanes, scale))
     inputs = (q, k, v, p, keys, values)
     return tuple(
         v.new_empty(0) if x is None else together(of_rows, x.shape[0] == 1).to(x.dtype).contiguous()
@@ -249,7 +249,7 @@ class Tile(NamedTuple):
     hidden: int
 
     @property
-    def own(self) -> slice:
+    def row_diagonals(self) -> slice:
         return slice(self.left, self.left + self.high - self.low)
 
     @property
@@ -265,22 +265,22 @@ class Tile(NamedTuple):
         )
 
     def widen(self, diagonals: Tensor, hidden: float) -> None:
-        """Rows of the table, written to `own`, repeated on the diagonals that share them."""
-        own = self.own
+        """Rows of the table, written to `row_diagonals`, repeated on the diagonals that share them."""
+        rows = self.row_diagonals
         if self.left:
-            diagonals[..., : own.start] = diagonals[..., own.start : own.start + 1]
+            diagonals[..., : rows.start] = diagonals[..., rows.start : rows.start + 1]
         if self.right:
-            diagonals[..., own.stop : own.stop + self.right] = diagonals[..., own.stop - 1 : own.stop]
+            diagonals[..., rows.stop : rows.stop + self.right] = diagonals[..., rows.stop - 1 : rows.stop]
         if self.hidden:
             diagonals[..., -self.hidden :] = hidden
 
     def collapse(self, diagonals: Tensor) -> None:
-        """The adjoint: what stands on diagonals that share a row is added to `own`."""
-        own = self.own
+        """The adjoint: what stands on diagonals that share a row is added to `row_diagonals`."""
+        rows = self.row_diagonals
         if self.left:
-            diagonals[..., own.start] += diagonals[..., : own.start].sum(dim=-1)
+            diagonals[..., rows.start] += diagonals[..., : rows.start].sum(dim=-1)
         if self.right:
-            diagonals[..., own.stop - 1] += diagonals[..., own.stop : own.stop + self.right].sum(dim=-1)
+            diagonals[..., rows.stop - 1] += diagonals[..., rows.stop : rows.stop + self.right].sum(dim=-1)
 
 
 def tiles(queries: int, keys: int, rows: int, row: int, seen: int | None) -> Iterator[Tile]:
@@ -335,7 +335,7 @@ class Lanes(NamedTuple):
         """x_i · table_[j-i] for every pair."""
         diagonals = x.new_empty(len(table), len(x) // len(table) * x.shape[1], tile.diagonals)
         rows = table[:, tile.low : tile.high].transpose(1, 2)
-        torch.bmm(x.reshape(len(table), -1, x.shape[2]), rows, out=diagonals[..., tile.own])
+        torch.bmm(x.reshape(len(table), -1, x.shape[2]), rows, out=diagonals[..., tile.row_diagonals])
         tile.widen(diagonals, hidden)
         return tile.pairs(diagonals.view(len(x), x.shape[1], -1))
 
@@ -344,7 +344,7 @@ class Lanes(NamedTuple):
         diagonals = pairs.new_zeros(*pairs.shape[:2], tile.diagonals)
         tile.pairs(diagonals).copy_(pairs)
         tile.collapse(diagonals)
-        return diagonals.view(len(self.keys), -1, tile.diagonals)[..., tile.own]
+        return diagonals.view(len(self.keys), -1, tile.diagonals)[..., tile.row_diagonals]
 
     def attend(self, tile: Tile) -> Float[Tensor, "l i dv"]:
         k, v = self.k[:, : tile.keys], self.v[:, : tile.keys]
@@ -365,19 +365,19 @@ class Lanes(NamedTuple):
         logits += self.meet(self.p[:, tile.queries], self.keys, tile, float("-inf"))
         return logits.softmax(dim=-1)
 
-    def differentiate(self, tile: Tile, out: Float[Tensor, "l i dv"], found: Lanes) -> None:
+    def differentiate(self, tile: Tile, out: Float[Tensor, "l i dv"], gradients: Lanes) -> None:
         """The adjoint of `attend`: from the gradient of its output, what the tile adds to those of all inputs."""
         queries, rows, probs = tile.queries, slice(tile.low, tile.high), self.probs(tile)
-        found.v[:, : tile.keys].baddbmm_(probs.transpose(1, 2), out)
+        gradients.v[:, : tile.keys].baddbmm_(probs.transpose(1, 2), out)
         of_probs = torch.bmm(out, self.v[:, : tile.keys].transpose(1, 2))
-        if self.values is not None and found.values is not None:
+        if self.values is not None and gradients.values is not None:
             of_probs += self.meet(out, self.values, tile, 0.0)
             weights = self.by_row(probs, tile)
-            found.values[:, rows] += weights.transpose(1, 2) @ out.reshape(len(self.values), -1, out.shape[2])
+            gradients.values[:, rows] += weights.transpose(1, 2) @ out.reshape(len(self.values), -1, out.shape[2])
 
         of_logits = torch._softmax_backward_data(of_probs, probs, -1, probs.dtype)
-        found.q[:, queries] = torch.bmm(of_logits, self.k[:, : tile.keys])
-        found.k[:, : tile.keys].baddbmm_(of_logits.transpose(1, 2), self.q[:, queries])
+        gradients.q[:, queries] = torch.bmm(of_logits, self.k[:, : tile.keys])
+        gradients.k[:, : tile.keys].baddbmm_(of_logits.transpose(1, 2), self.q[:, queries])
         scores, p = self.by_row(of_logits, tile), self.p[:, queries]
-        found.p[:, queries] = (scores @ self.keys[:, rows]).view(p.shape)
-        found.keys[:, rows] += scores.transpose(1, 2) @ p.reshape(len(self.keys), -1, p.shape[2])
+        gradients.p[:, queries] = (scores @ self.keys[:, rows]).view(p.shape)
+        gradients.keys[:, rows] += scores.transpose(1, 2) @ p.reshape(len(self.keys), -1, p.shape[2])

@@ -27,10 +27,10 @@ WIDE = 64  # channels from which on few tokens are taken so: below, the lab has 
 _pack = struct.Struct("38qd").pack  # struct FewVectors
 
 
-def served(call: Call, given: Relative) -> bool:
+def served(call: Call, vectors: Relative) -> bool:
     """Whether `attended` can compute this: fp32 in eager code on the CPU, with the C++ kernels."""
     q, k, v = call[:3]
-    _, position, keys, values, first = given
+    _, position, keys, values, first = vectors
     tensors = (q, k, v, position, keys) if values is None else (q, k, v, position, keys, values)
     if not plain_on_cpu(*tensors) or wants_gradient(*tensors):  # first: the sizes in a graph are symbols
         return False
@@ -43,10 +43,10 @@ def served(call: Call, given: Relative) -> bool:
     return True
 
 
-def attended(call: Call, given: Relative, scale: float) -> Float[Tensor, "b h t dv"]:
+def attended(call: Call, vectors: Relative, scale: float) -> Float[Tensor, "b h t dv"]:
     """The output of every query over its own key and all before it. Only where `served`."""
     q, k, v = call[:3]
-    content, position, keys, values, first = given
+    content, position, keys, values, first = vectors
     batch, heads, length, width = q.shape
     value_width = v.shape[3]
     out = q.new_empty(batch, length, heads, value_width).transpose(1, 2)

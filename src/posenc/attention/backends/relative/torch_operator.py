@@ -29,8 +29,8 @@ class _Differentiable(torch.autograd.Function):
         tensors = ctx.saved_tensors  # once: checkpointing computes them again at every look
         if torch.is_grad_enabled():  # to be differentiated again
             return None, *differentiable_gradients(in_torch, (*tensors, ctx.scale), (gradient,))
-        *found, of_values = _BACKWARD(gradient, *tensors, ctx.scale)
-        return None, *found, None if tensors[5] is None else of_values, None, None, None
+        *gradients, of_values = _BACKWARD(gradient, *tensors, ctx.scale)
+        return None, *gradients, None if tensors[5] is None else of_values, None, None, None
 
 
 def _shape(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> Tensor:
@@ -40,8 +40,8 @@ def _shape(q: Tensor, k: Tensor, v: Tensor, *others: Any) -> Tensor:
 def _shapes(
     gradient: Tensor, q: Tensor, k: Tensor, v: Tensor, p: Tensor, keys: Tensor, values: Tensor | None, *others: Any
 ) -> tuple[Tensor, ...]:
-    given = tuple(x.new_empty(x.shape) for x in (q, k, v, p, keys))
-    return (*given, v.new_empty(0) if values is None else values.new_empty(values.shape))
+    of_values = v.new_empty(0) if values is None else values.new_empty(values.shape)
+    return (*(x.new_empty(x.shape) for x in (q, k, v, p, keys)), of_values)
 
 
 # Registered by hand: the decorators import torch's compiler.

@@ -215,8 +215,8 @@ def _pieces(q: Tensor, k: Tensor, ahead: Tensor, document: Tensor | None) -> Ite
                 if name >= 0
             ]
         else:  # a document in several parts
-            found = [(of_row == name).nonzero()[:, 0] for name in sorted(set(real))]
-            spans = [(tokens, len(tokens)) for tokens in found]
+            of_documents = [(of_row == name).nonzero()[:, 0] for name in sorted(set(real))]
+            spans = [(tokens, len(tokens)) for tokens in of_documents]
         yield from (Piece(slice(row, row + 1), tokens, count, length, 0) for tokens, count in spans)
 
 
@@ -366,10 +366,10 @@ def _backward(
         return d_q.flip(2), d_k, d_v
     d_q, d_k, d_v = _zeros(q, vector.dtype), _zeros(k), _zeros(v)
     for queries, keys, bias in blocks.by_keys():
-        given = (x[:, :, queries] for x in (grad, q))
+        of_queries = (x[:, :, queries] for x in (grad, q))
         of_result = (x[:, :, queries] for x in (out, logsumexp))
         part_q, d_k[:, :, keys], d_v[:, :, keys] = _FLASH_BACKWARD(
-            *given, k[:, :, keys], v[:, :, keys], *of_result, 0.0, False, attn_mask=bias, scale=scale
+            *of_queries, k[:, :, keys], v[:, :, keys], *of_result, 0.0, False, attn_mask=bias, scale=scale
         )
         d_q[:, :, queries] += part_q
     return d_q.to(q.dtype).flip(2), d_k, d_v
@@ -423,9 +423,11 @@ def _tiles(
                 d_logits = torch.mul(d_probs, probs, out=skewed.tile(len(probs)))
                 d_q[of, queries].baddbmm_(d_logits, tile_k, alpha=scale)
                 d_k[of, tile].baddbmm_(d_logits.mT, tile_q, alpha=scale)
-                found = skewed.by_diagonal(len(probs)).unflatten(0, (-1, _lanes(some))).transpose(0, 1)
-                found, of_rows = (found, rows) if d_vector.shape[1] > 1 else (found.sum(dim=1, keepdim=True), slice(None))
-                d_vector[some, of_rows, queries.start + begin : queries.start + begin + height + width - 1] += found
+                diagonals = skewed.by_diagonal(len(probs)).unflatten(0, (-1, _lanes(some))).transpose(0, 1)
+                of_rows, start = rows, queries.start + begin
+                if d_vector.shape[1] == 1:
+                    diagonals, of_rows = diagonals.sum(dim=1, keepdim=True), slice(None)
+                d_vector[some, of_rows, start : start + height + width - 1] += diagonals
     d_q, d_k, d_v = (x.unflatten(0, (batch, heads)) for x in (d_q.flip(1), d_k, d_v))
     if groups > 1:
         d_k, d_v = (x.unflatten(1, (-1, groups)).sum(dim=2) for x in (d_k, d_v))

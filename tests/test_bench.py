@@ -15,7 +15,7 @@ import typer
 
 from posenc.bench import bars, contenders, gate, plan, report, runner, timing, visible, worker
 from posenc.bench.commands import bench as bench_
-from posenc.bench.cpu_contention import Weather
+from posenc.bench.cpu_contention import Contention
 from posenc.bench.timing import Measured, Round
 from posenc.kernels import machine, peers
 from sampling import one_in
@@ -37,8 +37,8 @@ def compare(case, **changes):
 
 
 def test_a_ratio_is_taken_within_its_round():
-    weather = [1.0, 10.0, 1.0, 10.0, 1.0]
-    measured = Measured([Round({"floor": w, "ours": 2 * w}) for w in weather] + [Round({"floor": 5.0})], 0, False)
+    slowness = [1.0, 10.0, 1.0, 10.0, 1.0]
+    measured = Measured([Round({"floor": w, "ours": 2 * w}) for w in slowness] + [Round({"floor": 5.0})], 0, False)
     ratio = measured.ratio("ours", "floor")
     assert (ratio.median, ratio.low, ratio.high, ratio.count) == (2.0, 2.0, 2.0, 5)
     assert measured.times("floor").count == 6
@@ -68,19 +68,19 @@ class Clock:
         return {name: (lambda name=name: call(name)) for name in self.taken}
 
 
-class Sky:
-    """Calm or not, reading by reading."""
+class Others:
+    """Undisturbed or not, reading by reading."""
 
-    def __init__(self, *calm):
-        self.readings = [True, *calm]
+    def __init__(self, *undisturbed):
+        self.readings = [True, *undisturbed]
 
-    def calm(self):
+    def undisturbed(self):
         return self.readings.pop(0) if len(self.readings) > 1 else self.readings[0]
 
 
 def test_contenders_take_turns_and_slow_ones_sit_out():
     clock = Clock(floor=0.01, ours=0.02, slow=2.0, endless=10.0)
-    measured = timing.take_turns(clock.calls(), "floor", 1.0, clock=clock, weather=Sky(True))
+    measured = timing.take_turns(clock.calls(), "floor", 1.0, clock=clock, contention=Others(True))
     played = {name: clock.turns.count(name) for name in clock.taken}
     assert played["slow"] == timing.FEWEST
     assert played["endless"] == timing.FEWEST_LONG
@@ -95,35 +95,35 @@ def test_contenders_take_turns_and_slow_ones_sit_out():
 
 def test_ours_play_as_long_as_anybody():
     clock = Clock(floor=0.001, ours=0.5, quick=0.1)
-    timing.take_turns(clock.calls(), "floor", 5.0, always=frozenset({"ours"}), clock=clock, weather=Sky(True))
+    timing.take_turns(clock.calls(), "floor", 5.0, always=frozenset({"ours"}), clock=clock, contention=Others(True))
     assert clock.turns.count("ours") == clock.turns.count("quick") == clock.turns.count("floor") >= 50
 
 
 def test_several_calls_in_a_turn_count_as_one():
     clock = Clock(floor=0.001)
-    measured = timing.take_turns(clock.calls(), "floor", 0.5, repeat=10, clock=clock, weather=Sky(True))
+    measured = timing.take_turns(clock.calls(), "floor", 0.5, repeat=10, clock=clock, contention=Others(True))
     assert measured.times("floor").median == pytest.approx(0.001)
     assert len(clock.turns) == 10 * len(measured.rounds)
 
 
 def test_disturbed_rounds_are_left_out_unless_nearly_all_are():
     clock = Clock(floor=1.0)
-    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, weather=Sky(False, True, False, True))
+    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, contention=Others(False, True, False, True))
     assert measured.disturbed == 2
     assert not measured.kept
-    assert all(one.calm for one in measured.rounds)
+    assert all(one.undisturbed for one in measured.rounds)
     clock = Clock(floor=1.0)
-    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, weather=Sky(False, False))
+    measured = timing.take_turns(clock.calls(), "floor", 5.0, clock=clock, contention=Others(False, False))
     assert measured.kept
     assert measured.disturbed == len(measured.rounds) == 5 * timing.PATIENCE
 
 
-def test_the_weather_is_what_others_took():
+def test_contention_is_what_others_took():
     readings = iter([(0.0, 0.0, 0.0), (1.0, 1.05, 1.0), (2.0, 2.3, 2.0), None])
-    sky = Weather(lambda: next(readings), cores=2)
-    assert sky.calm()  # 0.05 s of others in a second of two cores: 2.5 %
-    assert not sky.calm()  # 0.25 s: 12.5 %
-    assert sky.calm()  # unknown
+    contention = Contention(lambda: next(readings), cores=2)
+    assert contention.undisturbed()  # 0.05 s of others in a second of two cores: 2.5 %
+    assert not contention.undisturbed()  # 0.25 s: 12.5 %
+    assert contention.undisturbed()  # unknown
 
 
 # The gate. ------------------------------------------------------------------------------------------------------------

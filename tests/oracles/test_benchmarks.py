@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc.bench import bars, gate, plan, timing, truth
-from posenc.bench.cpu_contention import Weather
+from posenc.bench.cpu_contention import Contention
 from posenc.bench.timing import Measured, Round
 
 
@@ -87,7 +87,7 @@ def test_a_ratio_is_the_median_within_rounds():
 def test_others_share_of_the_cores():
     def calm(others):
         readings = iter([(10.0, 50.0, 3.0), (12.0, 50.0 + 1.5 + others, 4.5)])
-        return Weather(lambda: next(readings), cores=4).calm()
+        return Contention(lambda: next(readings), cores=4).undisturbed()
 
     assert calm(0.05 * 2 * 4 * 0.99)  # elapsed 2 s on 4 cores
     assert not calm(0.05 * 2 * 4 * 1.01)

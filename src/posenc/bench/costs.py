@@ -31,7 +31,7 @@ import torch
 from posenc import kernels
 from posenc.attention.module import Attention
 from posenc.bench.memory import forget_peak, resident
-from posenc.bench.timing import spread, undisturbed
+from posenc.bench.timing import no_garbage_collection, spread
 from posenc.catalogue import lookup
 from posenc.catalogue.choose.costs import FILE
 from posenc.catalogue.description import positions_of, written
@@ -137,7 +137,7 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
     plain()
     calls, shuffle, ratios = {"ours": ours, "plain": plain}, random.Random(0), list[float]()
     order, begun = list(calls), time.process_time()
-    with undisturbed():
+    with no_garbage_collection():
         while len(ratios) < (FEWEST_SLOW if slow else FEWEST) or (
             len(ratios) < MOST and time.process_time() - begun < SECONDS
         ):

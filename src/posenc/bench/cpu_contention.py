@@ -26,7 +26,7 @@ def cpu_times() -> Reading | None:
     return time.perf_counter(), (user + nice + system + irq + soft) / os.sysconf("SC_CLK_TCK"), time.process_time()
 
 
-class Weather:
+class Contention:
     """Reports whether the CPU was undisturbed since the last reading."""
 
     def __init__(self, reader: Callable[[], Reading | None] = cpu_times, cores: int | None = None) -> None:
@@ -37,7 +37,7 @@ class Weather:
     def known(self) -> bool:
         return self.last is not None
 
-    def calm(self) -> bool:
+    def undisturbed(self) -> bool:
         """Whether other processes stayed below the limit since the last call."""
         before, self.last = self.last, self.reader()
         if before is None or self.last is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from posenc.bench.cpu_contention import TICK, Weather
+from posenc.bench.cpu_contention import TICK, Contention
 
 FEWEST, MOST = 5, 400  # rounds of a contender
 LONG, FEWEST_LONG = 3.0, 2  # if one turn takes this many seconds, fewer rounds are enough
@@ -25,7 +25,7 @@ PATIENCE = 3  # on a busy machine a contender gets up to this many times its sec
 @dataclass
 class Round:
     seconds: dict[str, float] = field(default_factory=dict)
-    calm: bool = True
+    undisturbed: bool = True
 
 
 @dataclass(frozen=True)
@@ -72,43 +72,43 @@ def take_turns(
     most: int = MOST,
     clock: Callable[[], float] = time.perf_counter,
     settle: Callable[[], object] = lambda: None,
-    weather: Weather | None = None,
+    contention: Contention | None = None,
     report: Callable[[float], None] = lambda share: None,
 ) -> Measured:
     """Runs rounds for about `seconds` per contender; the floor and those in `always` run in every round. All are warm.
 
     `settle` waits until the device has finished. Time per call: a turn's time over its `repeat` calls.
     """
-    shuffle, sky = random.Random(0), weather or Weather()
-    played, calm_played = dict.fromkeys(calls, 0), dict.fromkeys(calls, 0)
-    spent, calm_spent = dict.fromkeys(calls, 0.0), dict.fromkeys(calls, 0.0)
-    rounds, unjudged = list[Round](), list[Round]()
+    shuffle, contention = random.Random(0), contention or Contention()
+    turns, undisturbed_turns = dict.fromkeys(calls, 0), dict.fromkeys(calls, 0)
+    spent, undisturbed_seconds = dict.fromkeys(calls, 0.0), dict.fromkeys(calls, 0.0)
+    rounds, unread = list[Round](), list[Round]()
     contenders = [name for name in calls if name != floor] or [floor]
-    sky.calm()
+    contention.undisturbed()
     begun = clock()
 
     def least(name: str) -> int:
-        return min(fewest, FEWEST_LONG) if spent[name] > LONG * played[name] else fewest
+        return min(fewest, FEWEST_LONG) if spent[name] > LONG * turns[name] else fewest
 
-    def hungry(name: str) -> bool:
-        if played[name] >= most:
+    def needs_turns(name: str) -> bool:
+        if turns[name] >= most:
             return False
-        satisfied = calm_played[name] >= least(name) and calm_spent[name] >= seconds
-        hopeless = played[name] >= least(name) and spent[name] >= seconds * PATIENCE
-        return not (satisfied or hopeless)
+        complete = undisturbed_turns[name] >= least(name) and undisturbed_seconds[name] >= seconds
+        given_up = turns[name] >= least(name) and spent[name] >= seconds * PATIENCE
+        return not (complete or given_up)
 
-    def pass_judgement() -> None:
-        calm = sky.calm()
-        for r in unjudged:
-            r.calm = calm
-            for name, taken in r.seconds.items() if calm else ():
-                calm_played[name] += 1
-                calm_spent[name] += taken * repeat
-        unjudged.clear()
+    def read_contention() -> None:
+        undisturbed = contention.undisturbed()
+        for r in unread:
+            r.undisturbed = undisturbed
+            for name, taken in r.seconds.items() if undisturbed else ():
+                undisturbed_turns[name] += 1
+                undisturbed_seconds[name] += taken * repeat
+        unread.clear()
 
-    with undisturbed():
-        while any(hungry(name) for name in contenders):
-            order = [name for name in calls if name == floor or name in always or hungry(name)]
+    with no_garbage_collection():
+        while any(needs_turns(name) for name in contenders):
+            order = [name for name in calls if name == floor or name in always or needs_turns(name)]
             shuffle.shuffle(order)
             this_round = Round()
             for name in order:
@@ -118,23 +118,22 @@ def take_turns(
                     calls[name]()
                 settle()
                 this_round.seconds[name] = (clock() - start) / repeat
-                played[name] += 1
+                turns[name] += 1
                 spent[name] += this_round.seconds[name] * repeat
             rounds.append(this_round)
-            unjudged.append(this_round)
+            unread.append(this_round)
             if clock() - begun >= TICK:
-                pass_judgement()
+                read_contention()
                 begun = clock()
-                report(min(min(spent[name] / max(seconds, 1e-9), played[name] / fewest, 1.0) for name in contenders))
-        pass_judgement()
-    calm = [r for r in rounds if r.calm]
-    enough = all(calm_played[name] >= least(name) for name in calls)
-    return Measured(calm if enough else rounds, len(rounds) - len(calm), kept=not enough)
+                report(min(min(spent[name] / max(seconds, 1e-9), turns[name] / fewest, 1.0) for name in contenders))
+        read_contention()
+    undisturbed = [r for r in rounds if r.undisturbed]
+    enough = all(undisturbed_turns[name] >= least(name) for name in calls)
+    return Measured(undisturbed if enough else rounds, len(rounds) - len(undisturbed), kept=not enough)
 
 
 @contextmanager
-def undisturbed() -> Iterator[None]:
-    """No garbage collection within."""
+def no_garbage_collection() -> Iterator[None]:
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()

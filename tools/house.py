@@ -7,6 +7,7 @@ top floor      modules and packages directly below src/posenc
 floors         the longest chain of imports between them; docs/architecture.md draws them
 contract       public names of PositionalEncoding
 attend         files, functions and Python calls that attend(q, k, v, rope) runs through
+core           lines of the files that CONTRIBUTING.md names in reading order
 lines          of Python in src/posenc, by room
 """
 
@@ -17,6 +18,7 @@ import functools
 import inspect
 import json
 import os
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -107,6 +109,20 @@ def through_attend() -> dict[str, int]:
     return {"files": len({file for file, _ in calls}), "functions": len(calls), "calls": calls.total()}
 
 
+def core() -> dict[str, int]:
+    """Lines of each file of the core. A name without a folder is in the folder of the one before it."""
+    text = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text("utf-8")
+    chapter = text.split("\n## The core\n")[1].split("\n## ")[0]
+    counted = {}
+    for item in re.findall(r"^\d\. (.*(?:\n   .*)*)", chapter, re.MULTILINE):
+        folder = Path()
+        for name in re.findall(r"`([\w/]+\.py)`", item):
+            path = Path(name) if "/" in name else folder / name
+            folder = path.parent
+            counted[path.as_posix()] = (SOURCE / path).read_text("utf-8").count("\n")
+    return counted
+
+
 def lines() -> dict[str, int]:
     """Lines of Python of each room, the largest first."""
     counted = {name: sum(path.read_text("utf-8").count("\n") for path in paths) for name, paths in rooms().items()}
@@ -114,14 +130,20 @@ def lines() -> dict[str, int]:
 
 
 def main() -> None:
-    by_room, names, drawn, attend = lines(), contract(), floors(), through_attend()
+    by_room, names, drawn, attend, read_first = lines(), contract(), floors(), through_attend(), core()
     total = sum(by_room.values())
     if "--json" in sys.argv[1:]:
-        print(json.dumps({"lines": total, "attend": attend, "names": names, "drawn": drawn, "rooms": by_room}, indent=1))
+        print(
+            json.dumps(
+                {"lines": total, "attend": attend, "names": names, "drawn": drawn, "core": read_first, "rooms": by_room},
+                indent=1,
+            )
+        )
         return
     print(f"top floor   {len(by_room)} names on {len(drawn)} floors")
     print(f"contract    {len(names)} public names: {', '.join(names)}")
     print(f"attend      {attend['files']} files, {attend['functions']} functions, {attend['calls']} Python calls")
+    print(f"core        {sum(read_first.values()):,} lines in {len(read_first)} files")
     print(f"lines       {total:,} of Python")
     for name, count in by_room.items():
         print(f"  {count:>7,}  {name}")

@@ -114,15 +114,12 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"posenc.{_WHERE[name]}"), name)
         globals()[name] = value
         return value
-    raise AttributeError(f"module 'posenc' has no attribute {name!r}{_hint(name)}")
-
-
-def _hint(name: str) -> str:
-    """What a name may mean; nothing for a module, for which `from posenc import support` asks before it imports."""
-    if name.startswith("_") or importlib.util.find_spec(f"posenc.{name}") is not None:
-        return ""
-    hint: str = importlib.import_module("posenc.catalogue.lookup").hint(name)
-    return hint
+    if name.startswith("_"):
+        raise AttributeError(f"module 'posenc' has no attribute {name!r}")
+    if importlib.util.find_spec(f"posenc.{name}") is not None:
+        return importlib.import_module(f"posenc.{name}")
+    hint = importlib.import_module("posenc.catalogue.lookup").hint(name)
+    raise AttributeError(f"module 'posenc' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -117,7 +117,9 @@ class Positions:
             _check_sum(coords, start[:, None])
         else:
             if isinstance(start, float):
-                raise TypeError(f"start: expected an integer, got {start}; real positions go to Positions.at()")
+                raise TypeError(
+                    f"start: expected an integer, got {start}; real ones go to Positions.at(), after a cache with seen="
+                )
             checks.whole(-LARGEST - 1, start=start)
             if start > LARGEST // 2 and start + length - 1 > LARGEST:
                 raise ValueError(f"start, length: positions {start} … {start + length - 1} do not fit in int64")
@@ -127,13 +129,17 @@ class Positions:
 
     @classmethod
     @explained
-    def at(cls, coords: Num[Tensor, "b t *axes"]) -> Positions:
-        """Any coordinates, in the causal order in which the tokens stand; one document, no padding."""
+    def at(cls, coords: Num[Tensor, "b t *axes"], *, seen: int = 0) -> Positions:
+        """Any coordinates, in the causal order in which the tokens stand; one document, no padding.
+
+        seen   tokens of each row that stand before these: those that a cache holds
+        """
         if not isinstance(coords, Tensor) or coords.ndim < 2:
             raise ValueError("coords: expected a tensor [b, t] or [b, t, axes]; positions of one row are coords[None]")
         if coords.ndim > 3:
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(coords.shape)}")
-        return _in_order(_coordinates(coords))
+        checks.whole(0, seen=seen)
+        return _in_order(_coordinates(coords), seen=seen)
 
     @classmethod
     @explained
@@ -582,9 +588,9 @@ def _alike(first: Tensor, second: Tensor) -> bool:
     return first.dtype == second.dtype and first.shape[2:] == second.shape[2:]
 
 
-def _in_order(coords: Tensor, document: Tensor | None = None) -> Positions:
-    """Tokens in the causal order in which they stand. Without `document`, one document without padding."""
-    order = torch.arange(coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
+def _in_order(coords: Tensor, document: Tensor | None = None, seen: int = 0) -> Positions:
+    """Tokens in the causal order in which they stand, after `seen` others; one document unless `document` says more."""
+    order = torch.arange(seen, seen + coords.shape[1], device=coords.device)[None].expand(coords.shape[:2])
     return _made(coords, order, torch.zeros_like(order) if document is None else document)
 
 

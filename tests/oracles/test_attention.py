@@ -441,6 +441,9 @@ def test_shapes_that_do_not_fit():
         attend(q[:, :3], k, v, encoding, at)
     with pytest.raises(ValueError, match=r"at_q: has positions \[2, 4\] for tokens \[2, 5\]"):
         attend(q, k, v, encoding, Positions.arange(2, 4), at)
+    tokens_first = [x.transpose(1, 2) for x in (q, k, v)]
+    with pytest.raises(ValueError, match=r"for tokens \[2, 4\]; expected \[batch, heads, tokens, channels\]"):
+        attend(*tokens_first, encoding, at)
     with pytest.raises(ValueError, match=r"at_q: has positions \[3, 5\] for tokens \[2, 5\]"):
         attend(q, k, v, encoding, Positions.arange(3, 5), at)
     with pytest.raises(ValueError, match=r"at_k: has positions \[2, 6\] for tokens \[2, 5\]"):

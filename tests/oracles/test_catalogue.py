@@ -4,6 +4,8 @@ import importlib
 import inspect
 import math
 import re
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -265,8 +267,15 @@ def test_the_catalogue_is_not_searched_for_a_module_of_the_package(monkeypatch):
     with pytest.raises(AttributeError, match="a guess"):
         posenc.__getattr__("sinusodal")
     monkeypatch.setattr(lookup, "hint", lambda word: pytest.fail(f"{word} was searched"))
-    with pytest.raises(AttributeError, match=r"has no attribute 'combined'$"):
-        posenc.__getattr__("combined")
+    assert posenc.__getattr__("combined").__name__ == "posenc.combined"
+
+
+@pytest.mark.parametrize("name", ["transformers", "configs"])
+def test_a_package_is_loaded_when_it_is_first_named(name):
+    """As the README names posenc.transformers after nothing but `import posenc`."""
+    program = f"import posenc; print(posenc.{name}.__name__)"
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert told.stdout == f"posenc.{name}\n"
 
 
 def test_unknown_options_name_the_right_one():

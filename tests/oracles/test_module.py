@@ -464,3 +464,44 @@ def test_layers_of_their_own_and_what_does_not_fit():
         assert [type(block.encoding) for block in model.blocks] == [ALiBi, NoPE]
     with pytest.raises(ValueError, match=r"^model: expected posenc\.Attention blocks, found none in Linear"):
         replace_encoding(nn.Linear(2, 2), NoPE())
+
+
+@pytest.mark.parametrize("chunk", [1, 3])
+@pytest.mark.parametrize("name", ["rope", "alibi", "nope"])
+def test_tokens_at_any_coordinates_go_on_after_the_cache(name, chunk):
+    """The causal order of `Positions.at` starts at 0: it says how many tokens were seen, or is refused, never sees less."""
+    torch.manual_seed(0)
+    layer = Attention(32, 2, create(name, d_model=32, n_heads=2)).double()
+    x, coords = torch.randn(2, 7, 32, dtype=torch.float64), torch.tensor([0, 0.5, 2, 2.5, 4, 7, 7.25])[None].expand(2, 7)
+    prompt, rest = coords[:, : 7 - chunk], coords[:, 7 - chunk :]
+    _, cache = layer.decode(x[:, : 7 - chunk], Positions.at(prompt))
+    out, _ = layer.decode(x[:, 7 - chunk :], Positions.at(rest, seen=7 - chunk), cache)
+    torch.testing.assert_close(out, layer(x, Positions.at(coords))[:, 7 - chunk :])
+    with pytest.raises(ValueError, match=rf"at: the causal order of row 0 starts again at 0.* seen={7 - chunk}\)"):
+        layer.decode(x[:, 7 - chunk :], Positions.at(rest), cache)
+
+
+def test_padding_does_not_count_as_an_order_that_starts_again():
+    """A row that is over gets padding; the other goes on."""
+    layer = Attention(32, 2, ALiBi(2))
+    x, at = torch.randn(2, 5, 32), Positions.arange(2, 4)
+    _, cache = layer.decode(x[:, :4], at)
+    over = Positions(torch.tensor([[4], [0]]), torch.tensor([[4], [0]]), torch.tensor([[0], [-1]]))
+    out, _ = layer.decode(x[:, 4:], over, cache)
+    torch.testing.assert_close(out[:1], layer(x, Positions.arange(2, 5))[:1, 4:])
+
+
+def test_an_encoding_of_other_sizes_is_refused_when_the_block_is_made():
+    with pytest.raises(
+        ValueError, match=r"^encoding: RoPE.* is for d_head=64, and this Attention has d_head=8; create it with"
+    ):
+        Attention(32, 4, RoPE(64))
+    with pytest.raises(ValueError, match=r"^encoding: ALiBi.* is for n_heads=8, and this Attention has n_heads=4"):
+        Attention(32, 4, Stack(RoPE(8), ALiBi(8)))
+
+
+def test_forgotten_positions_are_asked_for():
+    layer, x = Attention(32, 4, RoPE(8)), torch.randn(2, 3, 32)
+    for call in (layer, layer.decode):
+        with pytest.raises(TypeError, match=r"^at: expected Positions, got nothing; Positions.arange\(batch, length\)"):
+            call(x)

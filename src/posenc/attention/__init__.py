@@ -265,4 +265,5 @@ def _check_positions(name: str, at: Positions, tensor: Tensor, shape: tuple[int,
         raise ValueError(f"{name}: expected positions on {tensor.device} as the tokens are, got {coords.device}")
     batch, length = coords.shape[:2]
     if length != shape[2] or (batch != 1 and batch != shape[0]):
-        raise ValueError(f"{name}: has positions [{batch}, {length}] for tokens [{shape[0]}, {shape[2]}]")
+        swapped = "; expected [batch, heads, tokens, channels]" if length == shape[1] else ""
+        raise ValueError(f"{name}: has positions [{batch}, {length}] for tokens [{shape[0]}, {shape[2]}]{swapped}")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 import weakref
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Unpack
 
@@ -107,6 +108,7 @@ class Attention(nn.Module):
         if "embed" in encoding.seams:
             _warn_of_second(encoding, self)
         self.d_head = d_model // n_heads if d_head is None else d_head
+        _check_sizes("this Attention", encoding, {"d_model": d_model, "d_head": self.d_head, "n_heads": n_heads})
         self.d_model, self.encoding = d_model, encoding
         self.query = nn.Linear(d_model, n_heads * self.d_head, bias=bias)
         self.key = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
@@ -167,7 +169,7 @@ class Attention(nn.Module):
         `options` are those of `attend`; of a `window` only the keys inside are read, the cache keeps all.
 
         Raises ValueError for a cache of other rows, for a memory beside a cache, and in eager code on the CPU for counted
-        positions that do not follow the last one that the cache holds of the row.
+        positions that do not follow the last one that the cache holds of the row, and for a causal order that starts again.
         """
         self._check(x)
         if not (causal is None or isinstance(causal, bool)):
@@ -193,7 +195,8 @@ class Attention(nn.Module):
         held = self._held(at)
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
-            _check_follows(at, past.at)
+            _check_counted(at, past.at)
+            _check_ordered(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
@@ -306,14 +309,40 @@ def _check_fits(name: str, block: Attention, encoding: PositionalEncoding) -> No
             f"encoding: {label(encoding)} makes {encoding.query_copies} outputs of each head, and the projection of "
             f"{name} is for {copies}; build the model with it"
         )
+    _check_sizes(name, encoding, sizes)
+
+
+def _check_sizes(name: str, encoding: PositionalEncoding, sizes: Mapping[str, int]) -> None:
+    """Raises ValueError for an encoding, or a part of a stack, that was made for other sizes than those of attention."""
     for part in encoding if isinstance(encoding, Stack) else (encoding,):
         for size, got in sizes.items():
             built = part.configuration.get(size, got)
-            if built != got and (size != "n_heads" or built != got * copies):
-                raise ValueError(f"encoding: {label(part)} is for {size}={built}, and {name} has {size}={got}")
+            if built != got and (size != "n_heads" or built != got * encoding.query_copies):
+                wrong = f"encoding: {label(part)} is for {size}={built}, and {name} has {size}={got}"
+                raise ValueError(f"{wrong}; create it with {size}={got}")
 
 
-def _check_follows(at: Positions, held: Positions) -> None:
+def _check_ordered(at: Positions, held: Positions) -> None:
+    """Raises ValueError where the causal order of tokens starts again, so that they would not see what the cache holds.
+
+    Nothing is checked off the CPU, and in a graph.
+    """
+    if not (at.order.numel() and held.order.numel() and readable(at.order) and readable(held.order)):
+        return
+    document, latest = at.document.amax(dim=1, keepdim=True), torch.iinfo(torch.int64).max
+    padding, other = at.document < 0, (held.document != document) | (document < 0)
+    begins = at.order.masked_fill(padding, latest).amin(dim=1)
+    first, last = held.order.masked_fill(other, latest).amin(dim=1), held.order.masked_fill(other, -1).amax(dim=1)
+    if bool((restarts := (begins <= first) & (first < last)).any()):
+        row = int(restarts.nonzero()[0])
+        raise ValueError(
+            f"at: the causal order of row {row} starts again at {begins.expand_as(first)[row]}, and the cache holds "
+            f"{first[row]} to {last[row]}, which these tokens would not see; give Positions.decode(lengths), or "
+            f"Positions.at(coords, seen={held.length})"
+        )
+
+
+def _check_counted(at: Positions, held: Positions) -> None:
     """Raises ValueError where positions that are known to count up do not go on where the cache ends, row by row.
 
     Nothing is checked off the CPU, in a graph, and of positions that are not known to count up.

@@ -117,9 +117,20 @@ def _explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     if re.search(rf"(^|: )({'|'.join(inspect.signature(function).parameters)})[:,]", str(failure)):
         return
     try:
+        _check_missing(function, args, kwargs)
         _check(function, args, kwargs)
     except (TypeError, ValueError) as error:
         raise error from None
+
+
+def _check_missing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Raises TypeError for the first argument that was left out and has no default."""
+    (names, _, rules), parameters = _rules(function), inspect.signature(function).parameters
+    given = {*names[: len(args)], *kwargs}
+    for name in names:
+        if parameters[name].default is inspect.Parameter.empty and name not in given and name in rules:
+            remedy = f"; {rules[name].remedy}" if rules[name].remedy else ""
+            raise TypeError(f"{name}: expected {rules[name].expected}, got nothing{remedy}")
 
 
 def check_fields(record: Any) -> None:

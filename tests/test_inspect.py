@@ -68,7 +68,7 @@ def test_the_page_tells_what_who_said_so_and_what_it_means(llama: Path):
     text = words(shown.stdout)
     assert shown.exit_code == 0
     for told in (
-        "llama: trained on 8,192 positions, scaled to 131,072 by Llama 3's scaling ×8",
+        "llama: trained on 131,072 positions, with Llama 3's scaling ×8 of 8,192",
         "beyond 131,072: 25 of 64 pairs in 32 layers reach angles not seen in training",
         "llama 32 layers, 32 heads of 128 channels",
         "every layer full attention, causal",
@@ -303,3 +303,14 @@ def test_the_spelling_makes_no_difference(tmp_path: Path):
     plain = {key: value for key, value in LLAMA.items() if not key.startswith("rope")}
     new.write_text(json.dumps(plain | {"rope_parameters": settings}))
     assert run(compare_configs_.command, str(old), str(new)).exit_code == 0
+
+
+def test_a_misspelt_key_is_seen_from_the_first_lines(tmp_path: Path):
+    """Beside a calm verdict: how many warnings there are. Where a scaling lacks a key, the one that looks like it is named."""
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "rope_thetta": 1e6}))
+    assert "1 warning about this file, under findings" in inspect(str(tmp_path)).stdout.splitlines()[3]
+    scaling = {**LLAMA["rope_scaling"], "low_freq_facter": 1.0}
+    del scaling["low_freq_factor"]
+    (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "rope_scaling": scaling}))
+    told = words(posenc("inspect", str(tmp_path)).stderr.decode())
+    assert "rope_scaling.low_freq_factor: missing (the file has low_freq_facter); llama3 needs" in told

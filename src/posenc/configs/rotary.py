@@ -8,6 +8,7 @@ If both are given, transformers' own rules decide (modeling_rope_utils.py, 5.23)
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from typing import Any
 
@@ -274,9 +275,10 @@ def _check_parameters(
             kind in ("yarn", "dynamic") and settings.get("alpha", MISSING) is not MISSING
         ):
             needed = ", ".join(NEEDED[kind])
-            raise ConfigError(
-                say("{where}.{key}: missing; {kind} needs {needed}", where=where, key=key, kind=kind, needed=needed)
-            )
+            near = difflib.get_close_matches(key, settings.keys() - takes.keys(), 1, 0.8)
+            misspelt = say(" (the file has {near})", near=near[0]) if near else Words("")
+            values = {"where": where, "key": key, "misspelt": misspelt, "kind": kind, "needed": needed}
+            raise ConfigError(say("{where}.{key}: missing{misspelt}; {kind} needs {needed}", **values))
     for key, value in settings.items():
         if key in takes and key not in ("short_factor", "long_factor", "truncate") and value is not None:
             unset = key in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow") and value == 0  # 0 counts as missing

@@ -20,6 +20,7 @@ LABELS = {
     "errors": say("first: {0} in this file, under findings"),
     "error": say("1 error"),
     "many errors": say("{0} errors"),
+    "warnings": say("{0} about this file, under findings"),
     "nothing": say("no attention layers of its own"),
     "comma": say(", "),
     "layers": say("{0} layers"),

@@ -26,6 +26,7 @@ NAMES = {
     "longrope": Words("LongRoPE"),
     "yarn": Words("YaRN"),
 }
+TRAINED_WITH = (NAMES["llama3"].en, NAMES["longrope"].en)  # up to the length of the file
 UNSCALED = Words("")
 EVALUATE = say("evaluate the model at a longer length before you use it there")
 
@@ -34,7 +35,7 @@ EVALUATE = say("evaluate the model at a longer length before you use it there")
 class Limit:
     """The usable length of one part of a model.
 
-    trained   the length before any scaling; None if the file does not say
+    trained   the length before any scaling, or with the scaling that it was trained with; None if the file does not say
     scaled    the length that the scaling is made for; None without scaling
     by        the scaling: "YaRN ×4"; empty without one
     fails     the first length at which something fails; None if nothing in the encoding does
@@ -63,6 +64,8 @@ class Limit:
 def limit(spec: PositionSpec) -> Limit:
     """The usable length of this part's own layers."""
     trained, scaled, by = scaling(spec)
+    if scaled is not None and scaled == spec.trained_length and by.en.startswith(TRAINED_WITH):
+        trained, scaled, by = scaled, None, say("{scaling} of {original:,}", scaling=by, original=trained)
     undecided = by.en.startswith("linear") and trained is not None
     other = Limit(None, trained, by, *_failure(spec, None, trained)) if undecided else None
     return Limit(trained, scaled, by, *_failure(spec, trained, scaled), other)

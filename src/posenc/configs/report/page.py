@@ -18,6 +18,7 @@ from posenc.configs.report.labels import LABELS, scaling_name
 from posenc.configs.report.names import kind as kind_in_words
 from posenc.configs.report.remarks import listed
 from posenc.configs.report.runtimes import runtimes
+from posenc.configs.report.side_by_side import counted_words
 from posenc.support.languages import Language
 from posenc.terminal.wrapped import Wrapped
 
@@ -53,7 +54,7 @@ class Page:
             self.extensions(extensions)
 
     def verdict(self, data: dict[str, Any]) -> None:
-        """Three lines: the usable length, what fails beyond it, what to do."""
+        """Three lines: the usable length, what fails beyond it, what to do; a fourth where the file has warnings."""
         verdict = data["verdict"]
         for number, line in enumerate(self.verdict_lines(data)):
             failing = (number == 1 and verdict["fails"] is not None) or (verdict["errors"] and number == 2)
@@ -77,11 +78,14 @@ class Page:
         longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
         if verdict["or_fails"] is not None:
             longer += self.say("or beyond", verdict["or_fails"])
-        return [
+        lines = [
             f"{model}: {comma.join(lengths) or self.say('not said')}",
             longer,
             self.say("do", verdict["remedy"]) if not verdict["errors"] else self.say("errors", errors),
         ]
+        if not verdict["errors"] and (warnings := sum(remark["grade"] == "warning" for remark in data["remarks"])):
+            lines.append(self.say("warnings", counted_words("warning", warnings).in_language(self.language)))
+        return lines
 
     def part(self, part: dict[str, Any]) -> None:
         heads = self.say("heads", part["n_heads"], part["d_head"]) if part["n_heads"] and part["d_head"] else ""

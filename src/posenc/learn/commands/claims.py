@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 
     from posenc.learn.claims import Claim, Evidence, Verdict
 
+NOTES = say(
+    "000 … 004 are the founding notes: five texts about positional encoding that posenc began with. "
+    "posenc walk shows what they work out."
+)
 COLOURS = {"true": "green", "false": "red", "opinion": "blue"}  # everything between true and false is yellow
 
 
@@ -59,8 +63,7 @@ def command(
     if checked:
         console.print(table(checked, language))
     console.print(Wrapped(_summary(checked, language)))
-    for number in sorted({number for claim, _ in checked for number in claim.notes}):
-        console.print(f"{number}  {notes.FILES[number]}", style="dim")
+    console.print(Wrapped(NOTES.in_language(language), "dim"))
 
 
 def _number(note: str) -> str:

@@ -245,3 +245,14 @@ def test_the_plugin_makes_a_test_of_each_law(tmp_path):
     assert "test_mine[tables_survive_to_empty] SKIPPED" in done.stdout
     assert "test_mine[is_what_is_expected] PASSED" in done.stdout
     assert "flash-attention/issues/823" in done.stdout
+
+
+def test_what_breaks_a_law_seems_to_be_something():
+    """A rotation that counts from 0 is measured as if it read its positions, and nothing turns. It is not said to be so."""
+
+    def counts_itself(x, positions):
+        return half_split(x, torch.arange(x.shape[2]).expand(x.shape[0], -1))
+
+    report = posenc.check(rotate=counts_itself)
+    assert "seems to be: nothing turns: no positions" in report.head()
+    assert report.diagnosis is not None

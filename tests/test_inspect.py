@@ -306,7 +306,7 @@ def test_the_spelling_makes_no_difference(tmp_path: Path):
 
 
 def test_a_misspelt_key_is_seen_from_the_first_lines(tmp_path: Path):
-    """Beside a calm verdict: how many warnings there are. Where a scaling lacks a key, the one that looks like it is named."""
+    """How many warnings there are; where a scaling lacks a key, the key of the file that looks like it."""
     (tmp_path / "config.json").write_text(json.dumps({**LLAMA, "rope_thetta": 1e6}))
     assert "1 warning about this file, under findings" in inspect(str(tmp_path)).stdout.splitlines()[3]
     scaling = {**LLAMA["rope_scaling"], "low_freq_facter": 1.0}

@@ -190,7 +190,8 @@ class Report:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def head(self, language: Language = "en") -> list[str]:
-        """The first lines: the diagnosis and the fix where there is one, how many laws hold, and what it is."""
+        """The first lines: the diagnosis and the fix where there is one, how many laws hold, and what it is: what it
+        seems to be where a law is broken and it is nothing known, since it was measured as if all laws held."""
         counts = {name: sum(result.verdict == name for result in self.results) for name in MARKS}
         counted = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
         lines = []
@@ -200,7 +201,8 @@ class Report:
             )
             told = opening.filled(subject=self.subject, what=self.diagnosis.sentence)
             lines = [told.in_language(language), say("Fix: {fix}.", fix=self.diagnosis.fix).in_language(language)]
-        return [*lines, f"{self.subject} · {self.seam} · {counted}", f"is: {self.identity.sentence}"]
+        known = "seems to be" if self.failures and not self.identity.convention else "is"
+        return [*lines, f"{self.subject} · {self.seam} · {counted}", f"{known}: {self.identity.sentence}"]
 
     def __str__(self) -> str:
         return "\n".join([*self.head(), *map(str, self.results)])

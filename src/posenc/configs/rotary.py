@@ -277,8 +277,8 @@ def _check_parameters(
             needed = ", ".join(NEEDED[kind])
             near = difflib.get_close_matches(key, settings.keys() - takes.keys(), 1, 0.8)
             misspelt = say(" (the file has {near})", near=near[0]) if near else Words("")
-            values = {"where": where, "key": key, "misspelt": misspelt, "kind": kind, "needed": needed}
-            raise ConfigError(say("{where}.{key}: missing{misspelt}; {kind} needs {needed}", **values))
+            wrong = say("{where}.{key}: missing{misspelt}; {kind} needs {needed}")
+            raise ConfigError(wrong.filled(where=where, key=key, misspelt=misspelt, kind=kind, needed=needed))
     for key, value in settings.items():
         if key in takes and key not in ("short_factor", "long_factor", "truncate") and value is not None:
             unset = key in ("mscale", "mscale_all_dim", "beta_fast", "beta_slow") and value == 0  # 0 counts as missing

@@ -139,6 +139,8 @@ class Positions:
         if coords.ndim > 3:
             raise ValueError(f"coords: expected [b, t] or [b, t, axes], got {list(coords.shape)}")
         checks.whole(0, seen=seen)
+        if seen > LARGEST - coords.shape[1]:
+            raise ValueError(f"seen: expected a number that the order of {coords.shape[1]} tokens fits after, got {seen}")
         return _in_order(_coordinates(coords), seen=seen)
 
     @classmethod

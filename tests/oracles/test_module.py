@@ -481,6 +481,12 @@ def test_tokens_at_any_coordinates_go_on_after_the_cache(name, chunk):
         layer.decode(x[:, 7 - chunk :], Positions.at(rest), cache)
 
 
+@pytest.mark.parametrize("wrong", [-1, 1.5, True, float("nan"), "7", 2**63 - 1, 10**30])
+def test_a_wrong_number_of_seen_tokens_is_refused(wrong):
+    with pytest.raises(ValueError, match=r"^seen: expected "):
+        Positions.at(torch.zeros(1, 2), seen=wrong)
+
+
 def test_padding_does_not_count_as_an_order_that_starts_again():
     """A row that is over gets padding; the other goes on."""
     layer = Attention(32, 2, ALiBi(2))

@@ -74,6 +74,9 @@ class Rule(NamedTuple):
     axes: tuple[str, ...] = ()
     remedy: str = ""
 
+    def message(self, name: str, got: str) -> str:
+        return f"{name}: expected {self.expected}, got {got}" + (f"; {self.remedy}" if self.remedy else "")
+
 
 def checked(function: Callable[P, R], contract: Callable[..., Any] | None = None) -> Callable[P, R]:
     """The function behind a check of its arguments. Raises TypeError or ValueError that names the argument.
@@ -126,11 +129,9 @@ def _explain(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 def _check_missing(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     """Raises TypeError for the first argument that was left out and has no default."""
     (names, _, rules), parameters = _rules(function), inspect.signature(function).parameters
-    given = {*names[: len(args)], *kwargs}
-    for name in names:
-        if parameters[name].default is inspect.Parameter.empty and name not in given and name in rules:
-            remedy = f"; {rules[name].remedy}" if rules[name].remedy else ""
-            raise TypeError(f"{name}: expected {rules[name].expected}, got nothing{remedy}")
+    for name in names[len(args) :]:
+        if parameters[name].default is inspect.Parameter.empty and name not in kwargs and name in rules:
+            raise TypeError(rules[name].message(name, "nothing"))
 
 
 def check_fields(record: Any) -> None:
@@ -164,8 +165,7 @@ def _check_given(arguments: dict[str, Any], rules: Mapping[str, Rule]) -> None:
         if rule is None:
             continue
         if not rule.accepts(value):
-            remedy = f"; {rule.remedy}" if rule.remedy else ""
-            raise rule.error(f"{name}: expected {rule.expected}, got {_got(value)}{remedy}")
+            raise rule.error(rule.message(name, _got(value)))
         if rule.axes and _is_tensor(value):
             tensors[name] = (value, rule.axes)
     if tensors:

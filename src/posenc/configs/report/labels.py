@@ -18,8 +18,6 @@ LABELS = {
     "longer": say("longer: {0}"),
     "do": say("what to do: {0}"),
     "errors": say("first: {0} in this file, under findings"),
-    "error": say("1 error"),
-    "many errors": say("{0} errors"),
     "warnings": say("{0} about this file, under findings"),
     "nothing": say("no attention layers of its own"),
     "comma": say(", "),

@@ -39,6 +39,9 @@ class Page:
     def say(self, label: str, *values: Any) -> str:
         return LABELS[label].in_language(self.language).format(*values)
 
+    def counted(self, grade: str, count: int) -> str:
+        return counted_words(grade, count).in_language(self.language)
+
     def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
         self.verdict(data)
         for part in data["parts"]:
@@ -74,18 +77,15 @@ class Page:
             lengths.append(self.say("by", verdict["by"]))
         model = data["family"] + (f" · {verdict['part']}" if verdict["part"] else "")
         fails = verdict["fails"]
-        errors = self.say("error") if verdict["errors"] == 1 else self.say("many errors", verdict["errors"])
         longer = self.say("longer", verdict["why"]) if fails is None else self.say("beyond", fails, verdict["why"])
         if verdict["or_fails"] is not None:
             longer += self.say("or beyond", verdict["or_fails"])
-        lines = [
-            f"{model}: {comma.join(lengths) or self.say('not said')}",
-            longer,
-            self.say("do", verdict["remedy"]) if not verdict["errors"] else self.say("errors", errors),
-        ]
-        if not verdict["errors"] and (warnings := sum(remark["grade"] == "warning" for remark in data["remarks"])):
-            lines.append(self.say("warnings", counted_words("warning", warnings).in_language(self.language)))
-        return lines
+        lines = [f"{model}: {comma.join(lengths) or self.say('not said')}", longer]
+        if verdict["errors"]:
+            return [*lines, self.say("errors", self.counted("error", verdict["errors"]))]
+        lines.append(self.say("do", verdict["remedy"]))
+        warnings = sum(remark["grade"] == "warning" for remark in data["remarks"])
+        return [*lines, self.say("warnings", self.counted("warning", warnings))] if warnings else lines
 
     def part(self, part: dict[str, Any]) -> None:
         heads = self.say("heads", part["n_heads"], part["d_head"]) if part["n_heads"] and part["d_head"] else ""

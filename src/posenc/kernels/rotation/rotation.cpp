@@ -471,10 +471,12 @@ Turn<N> variant([[maybe_unused]] bool& past_caches) {
     return avx512<N, half_in, half_out>;
   }
   if (instructions() >= AVX2) {
-    if constexpr (half_in == half_out && (std::is_same_v<N, Plain<float>> || std::is_same_v<N, BFloat16>))
+    if constexpr (half_in == half_out && (std::is_same_v<N, Plain<float>> || std::is_same_v<N, BFloat16>)) {
       return past_caches ? in_256_bits<N, half_in, true> : in_256_bits<N, half_in, false>;
-    past_caches = false;
-    return avx2<N, half_in, half_out>;
+    } else {
+      past_caches = false;
+      return avx2<N, half_in, half_out>;
+    }
   }
 #endif
   past_caches = false;

@@ -195,8 +195,7 @@ class Attention(nn.Module):
         held = self._held(at)
         past, cache = cache, KeyValueCache(k, v, held) if cache is None else cache.extend(k, v, held)
         if past is not None and cache.at.consecutive_in != "row":  # it was not seen that they go on
-            _check_counted(at, past.at)
-            _check_ordered(at, past.at)
+            (_check_counted if at.consecutive_in == "row" else _check_ordered)(at, past.at)
         out = attend_rotated(q, cache.k, cache.v, self.encoding, at, cache.at, impl=impl, **options)
         return self._merge(out), cache
 
@@ -325,7 +324,7 @@ def _check_sizes(name: str, encoding: PositionalEncoding, sizes: Mapping[str, in
 def _check_ordered(at: Positions, held: Positions) -> None:
     """Raises ValueError where the causal order of tokens starts again, so that they would not see what the cache holds.
 
-    Nothing is checked off the CPU, and in a graph.
+    Nothing is checked off the CPU, and in a graph. The order of counted positions is their position.
     """
     if not (at.order.numel() and held.order.numel() and readable(at.order) and readable(held.order)):
         return
@@ -345,9 +344,9 @@ def _check_ordered(at: Positions, held: Positions) -> None:
 def _check_counted(at: Positions, held: Positions) -> None:
     """Raises ValueError where positions that are known to count up do not go on where the cache ends, row by row.
 
-    Nothing is checked off the CPU, in a graph, and of positions that are not known to count up.
+    Nothing is checked off the CPU, and in a graph.
     """
-    if at.consecutive_in != "row" or held.coords.ndim != 2 or not at.coords.numel() or not held.coords.numel():
+    if held.coords.ndim != 2 or not at.coords.numel() or not held.coords.numel():
         return
     if not (readable(at.coords) and readable(held.coords)):
         return

@@ -266,12 +266,12 @@ CLAIMS = (
     ),
     PublishedClaim(
         DROPE,
-        say("retrieval: NTK 21.1 19.4 16.5, YaRN 17.8 0.5 14.6 > interpolation 0 0 0; at 2× here"),
+        say("retrieval: NTK 21.1 19.4 16.5, YaRN 17.8 0.5 14.6 > interpolation 0 0 0; at the longest length here"),
         task_checks.changes_retrieve,
     ),
     PublishedClaim(
         DROPE,
-        say("retrieval: RoPE dropped after training 28.0 41.6 23.3 > all others"),
+        say("retrieval: RoPE dropped after training 28.0 41.6 23.3 > all others; at the longest length here"),
         task_checks.retrieves_best("rope+dropped", ["rope", "alibi", "nope"]),
     ),
     PublishedClaim(

@@ -167,7 +167,7 @@ def _flat(at: Means) -> float:
 
 def changes_retrieve(findings: Found) -> Ours:
     task = task_of(findings, *RETRIEVAL)
-    length = length_of(task, 2)
+    length = length_of(task, None)
     scores = paired({change: changed(task, change, length) for change in ("ntk", "yarn", "interpolation")})
     words = listed(scores, place(task, length), unit=PLAIN, called=change_title)
     return decide(scores, best_first([["ntk", "yarn"], ["interpolation"]], called=change_title), words)
@@ -203,11 +203,11 @@ def keeps(task_name: str, name: str, at: float) -> Judge:
 
 
 def retrieves_best(name: str, others: Sequence[str]) -> Judge:
-    """Retrieval at twice the trained length."""
+    """Retrieval at the longest length."""
 
     def judge(findings: Found) -> Ours:
         task = task_of(findings, *RETRIEVAL)
-        length = length_of(task, 2)
+        length = length_of(task, None)
         scores, left, without = reachable([[name], others], lambda other: score(arm_of(task, other, learnt=False), length))
         return decide(scores, best_first(left), listed(scores, place(task, length), ".3f", PLAIN), without)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from posenc.support import languages
+from posenc.support import data_files, languages
 from posenc.support.languages import Words, catalogue_of, clauses
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
@@ -47,6 +47,14 @@ say("zero"), say("zero", context="temperature"), say("one"), say("new {n}", n=1)
 self.say("a method"), log.say("another")
 """
 
+TABLE = """
+sentences = ["title"]
+
+[rows]
+first = {title = "zero", link = "never said"}
+second = {title = "a sentence of a table"}
+"""
+
 
 @pytest.fixture
 def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
@@ -55,6 +63,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     (folder / "zh.po").write_text(CATALOGUE, encoding="utf-8")
     (folder / "module.py").write_text(MODULE, encoding="utf-8")
+    (folder / "table.toml").write_text(TABLE, encoding="utf-8")
     monkeypatch.setattr(languages, "ROOMS", tmp_path)
     languages.translations.cache_clear()
     yield folder
@@ -75,6 +84,13 @@ def test_without_a_translation_it_stays_english(room: Path, sentence: str) -> No
     """Also with a translation that is marked fuzzy; braces need no value."""
     words = catalogue_of("room")(sentence)
     assert words.en == words.zh == sentence
+
+
+def test_a_table_speaks_both_languages_where_it_says_so(room: Path) -> None:
+    """Strings under a key of `sentences`, however deep; the others stay as they are."""
+    table = data_files.beside(str(room / "table.py"), catalogue_of("room"))
+    assert table["rows"]["first"] == {"title": Words("zero", "零"), "link": "never said"}
+    assert data_files.beside(str(room / "table.py"))["rows"]["first"]["title"] == "zero"
 
 
 def test_words_travel(room: Path) -> None:
@@ -100,6 +116,7 @@ def test_what_is_missing_and_what_is_unused_is_listed(room: Path) -> None:
     assert listed(room.parent) == [
         f"{missing}'one'",
         f"{missing}'new {{n}}'",
+        "room/table.toml: missing: 'a sentence of a table'",
         f"{unused}'row {{row}} of {{rows:,}}: {{why}}'",
         f"{unused}'gone'",
     ]

@@ -2,8 +2,8 @@
 
     python tools/translated_messages.py
 
-Every folder of src/posenc that has a zh.po is read: the sentences from its Python files, say("…"), and the entries of its
-catalogue. An entry that is marked fuzzy counts as missing. A changed English sentence shows up twice: the new one is
+Every folder of src/posenc that has a zh.po is read: the sentences from its Python files, say("…"), and from its tables of
+data (posenc.support.data_files), and the entries of its catalogue. An entry that is marked fuzzy counts as missing. A changed English sentence shows up twice: the new one is
 missing, the translation of the old one unused.
 """
 
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from babel.messages.pofile import read_po
+
+from posenc.support import data_files
 
 SOURCES = Path(__file__).parents[1] / "src" / "posenc"
 
@@ -43,6 +45,10 @@ def said(room: Path) -> dict[Sentence, str]:
             if len(parts) != 2 or len(values) != 2:
                 raise ValueError(f"{where}: say takes one sentence, written out, and named values; got {ast.unparse(call)}")
             found.setdefault(Sentence(*values), where)
+    for path in sorted(room.rglob("*.toml")):
+        data_files.read(
+            path, lambda english, of=path: found.setdefault(Sentence("", english), str(of.relative_to(room.parent)))
+        )
     return found
 
 

@@ -9,7 +9,7 @@ from entry_page import SIZES_SHOWN, named
 from posenc.catalogue.description import NEEDS, SEAMS, TRAITS
 from posenc.catalogue.entry import KINDS, SHORT
 from posenc.catalogue.lookup import entry_for
-from posenc.catalogue.methods import GROUPS, NOT_YET
+from posenc.catalogue.methods import NOT_YET, groups
 from posenc.support.languages import Language
 
 
@@ -42,7 +42,7 @@ def catalogue(described: list[dict[str, Any]], language: Language) -> str:
 def methods(language: Language) -> str:
     """Every method of the literature one by one: its entry, or why there is none."""
     zh = language == "zh"
-    every = [method for _, rows in GROUPS.values() for method in rows]
+    every = [method for _, rows in groups().values() for method in rows]
     here = sum(entry_for(method) is not None for method in every)
     lines = [
         "# 方法一览\n" if zh else "# Methods of the literature\n",
@@ -51,7 +51,7 @@ def methods(language: Language) -> str:
         if zh
         else f"{len(every)} methods, {here} of them with an entry.\n",
     ]
-    for words, rows in GROUPS.values():
+    for words, rows in groups().values():
         lines += [
             f"\n## {words.in_language(language)}\n",
             "| 方法 | 条目 | 来源 |" if zh else "| method | entry | source |",

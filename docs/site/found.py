@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from posenc.catalogue import index, lookup
-from posenc.catalogue.methods import GROUPS, NOT_YET
+from posenc.catalogue.methods import NOT_YET, groups
 
 
 def found() -> str:
@@ -24,7 +24,7 @@ def data() -> dict[str, Any]:
             "source": method.source,
             "instead": (method.instead or NOT_YET).as_dict(),
         }
-        for _, methods in GROUPS.values()
+        for _, methods in groups().values()
         for method in methods
         if lookup.entry_for(method) is None
     ]

@@ -16,7 +16,7 @@ from posenc.bench import costs
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
-from posenc.catalogue.methods import GROUPS
+from posenc.catalogue.methods import groups
 from posenc.combined import one_layer
 from posenc.pictures.plots.effect import effect
 
@@ -228,7 +228,7 @@ def test_other_names_point_to_the_right_place(word, place):
     assert f"did you mean {'posenc.create(' if place[0] == chr(34) else ''}{place}" in str(missing.value)
 
 
-@pytest.mark.parametrize("method", [one for _, rows in GROUPS.values() for one in rows], ids=lambda method: method.title)
+@pytest.mark.parametrize("method", [one for _, rows in groups().values() for one in rows], ids=lambda method: method.title)
 def test_a_method_leads_to_itself_or_is_said_to_be_missing(method):
     """FoPE never leads to RoPE."""
     for word in {method.title, method.entry, *method.also} - {""}:

@@ -8,7 +8,7 @@ lookup.py        the names: create, names, positions_by, look_up
 index.py         which entries a word may mean, ranked
 arguments.py     what other libraries call an argument
 papers.json      titles of papers, by their arXiv numbers: words of the index
-methods.py       groups of methods, and what posenc does not have yet
+methods.toml     groups of methods, and what posenc does not have yet
 measured.py      what the lab measured of them
 choose/          which one to take, and why
 commands/        list, choose

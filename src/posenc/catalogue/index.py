@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, get_args
 
 from posenc.catalogue.entry import Entry
-from posenc.catalogue.methods import GROUPS, Method
+from posenc.catalogue.methods import Method, groups
 
 Role = Literal["name", "model", "type", "paper", "topic"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -166,7 +166,7 @@ def terms(entries: Iterable[Entry], methods: Iterable[tuple[int, Method, Entry]]
         best[entry.name] = min(best.get(entry.name, group), group)
         terms_of_entries += [Term(entry, word, "name", group) for word in (method.title, *method.also)]
     for entry in entries:
-        group = best.get(entry.name, len(GROUPS))
+        group = best.get(entry.name, len(groups()))
         terms_of_entries += [Term(entry, word, "name", group) for word in called(entry)]
         for written in dict.fromkeys((*entry.users("en"), *entry.users("zh"))):
             place = (entry.users("en") if written in entry.users("en") else entry.users("zh")).index(written)

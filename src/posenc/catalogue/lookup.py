@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from posenc.catalogue.arguments import right_name
 from posenc.catalogue.entry import PACKAGE, ROOM, ROOMS, Entry
 from posenc.catalogue.index import USERS, Found, Term, called, fold, search, terms
-from posenc.catalogue.methods import GROUPS, NOT_YET, Method
+from posenc.catalogue.methods import NOT_YET, Method, groups
 from posenc.support.checked import checked
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def missing_method(word: str) -> Method | None:
     """The method of the literature that a word names exactly and that has no entry; None for all other words."""
     if fold(word) in _called():
         return None
-    for _, methods in GROUPS.values():
+    for _, methods in groups().values():
         for method in methods:
             meant = {fold(word_known) for word_known in (method.title, method.entry, *method.also)}
             if fold(word) in meant - {""} and entry_for(method) is None:
@@ -276,7 +276,7 @@ def _call(entry: Entry) -> str:
 @cache
 def every_term() -> list[Term]:
     """The index that `find` looks words up in; the site's search is given the same. Do not change it in place."""
-    every = [(group, method) for group, (_, methods) in enumerate(GROUPS.values()) for method in methods]
+    every = [(group, method) for group, (_, methods) in enumerate(groups().values()) for method in methods]
     return terms(ENTRIES, [(group, method, entry) for group, method in every if (entry := entry_for(method)) is not None])
 
 

@@ -12,7 +12,7 @@ buckets) is identified from the numbers. `posenc.laws` tries the laws of encodin
     engine.py        trying, shrinking, confirming
     arrangements.py tokenwise.py rotation.py biases.py attention.py surroundings.py      the laws of callables
     laws/            the laws of encodings; those of models are in posenc.transformers
-    bugs.py          the classes of bugs, with threads
+    bugs.toml        the classes of bugs, with threads
     diagnosis.py     from the laws that fail and the identity to one bug and its fix
     identify/        what the implementation is
     adapters.py      from the usual shapes of libraries to the seams

@@ -268,7 +268,7 @@ def _likeness(word: str, term: Term) -> float:
         return 0.0
     likeness = 0.0
     lengths = len(fold(word)), len(fold(term.written))
-    if term.role in ("name", "model") and min(lengths) > 3 and abs(lengths[0] - lengths[1]) < 3:
+    if term.role in ("name", "model") and min(lengths) > 2 and abs(lengths[0] - lengths[1]) < 3:
         spelt = min(fuzz.ratio(*map(fold, pair)) for pair in ((word, term.written), (bare(word), bare(term.written)))) / 100
         likeness = spelt if spelt >= NEAR else 0.0
     if term.role == "paper" and fold(word.rpartition(" ")[2]) == fold(term.written) != fold(word):

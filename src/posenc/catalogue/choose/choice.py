@@ -16,7 +16,7 @@ from typing import Any, Literal, NamedTuple, get_args
 from posenc.catalogue.built import facts
 from posenc.catalogue.choose import costs
 from posenc.catalogue.entry import Entry, Kind
-from posenc.catalogue.index import LAST, fold
+from posenc.catalogue.index import LAST, Found, fold
 from posenc.catalogue.lookup import BY_NAME, find, hint
 from posenc.catalogue.say import say
 from posenc.support.languages import Words, joined
@@ -44,12 +44,16 @@ EXAMPLE = {"batch": 2, "length": 16, "height": 4, "width": 4}
 Rule = dict[str, Any]
 
 
-def own_of(word: str) -> Entry | None:
-    """The entry of a model, or of an encoding. What others do to a trained model ("topic") is not its own, nor is how its
+def matched(word: str) -> Found | None:
+    """What a model, or an encoding, is found by. What others do to a trained model ("topic") is not its own, nor is how its
     tokens are numbered: FLUX has RoPE on axes. A temperature stands beside what it has: Llama 4 has iRoPE."""
-    entries = [match.entry for match in find(word) if match.term.role != "topic"]
-    entries.sort(key=lambda entry: entry.kind == "tempered")
-    return next((entry for entry in entries if entry.kind != "positions"), None)
+    matches = [match for match in find(word) if match.term.role != "topic" and match.entry.kind != "positions"]
+    return min(matches, key=lambda match: match.entry.kind == "tempered", default=None)
+
+
+def own_of(word: str) -> Entry | None:
+    """The entry of a model, or of an encoding."""
+    return match.entry if (match := matched(word)) else None
 
 
 def scaling_of(word: str) -> Entry | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.catalogue.say import say
-from posenc.support.languages import Language
+from posenc.support.languages import Language, Words
 from posenc.terminal.language import chosen_language
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from posenc.catalogue.choose.choice import Advice, Answers
+    from posenc.catalogue.index import Found
 
 # In the order in which they are asked. A question is asked while its answer can still change the advice.
 QUESTIONS = {
@@ -68,7 +69,7 @@ def command(
 
     Examples:  posenc choose   ·   posenc choose --of llama --trained 4096 --wanted 32768 --json
     """
-    from posenc.catalogue.choose.choice import Answers, recommend
+    from posenc.catalogue.choose.choice import Answers, matched, recommend
     from posenc.catalogue.choose.choice import as_json as as_data
 
     language = chosen_language(lang)
@@ -82,6 +83,8 @@ def command(
         raise typer.BadParameter(why, param_hint=f"--{name}") from None
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         answers = prompted(answers_given, language)
+    if (match := matched(answers.of)) and match.guess:
+        typer.echo(guess(answers.of, match).in_language(language), err=True)
     advice = recommend(answers)
     if as_json:
         typer.echo(json.dumps(as_data(answers, advice), ensure_ascii=False, indent=1))
@@ -89,6 +92,10 @@ def command(
     from rich.console import Console
 
     show(Console(highlight=False, emoji=False), advice, language)
+
+
+def guess(word: str, match: Found) -> Words:
+    return say("No model and no encoding is called {word!r}. {guess} is a guess.", word=word, guess=match.term.written)
 
 
 def prompted(answers_given: dict[str, Any], language: Language) -> Answers:

@@ -43,7 +43,7 @@ class Page:
         return counted_words(grade, count).in_language(self.language)
 
     def show(self, data: dict[str, Any], extensions: list[Extension]) -> None:
-        self.verdict(data)
+        self.verdict(data, extended=bool(extensions))
         for part in data["parts"]:
             self.part(part)
         for part in data["without_attention"]:
@@ -56,15 +56,16 @@ class Page:
         if extensions:
             self.extensions(extensions)
 
-    def verdict(self, data: dict[str, Any]) -> None:
-        """Three lines: the usable length, what fails beyond it, what to do; a fourth where the file has warnings."""
+    def verdict(self, data: dict[str, Any], extended: bool) -> None:
+        """Three lines: the usable length, what fails beyond it, and what to do unless settings for a longer one follow; a
+        fourth where the file has warnings."""
         verdict = data["verdict"]
-        for number, line in enumerate(self.verdict_lines(data)):
+        for number, line in enumerate(self.verdict_lines(data, extended)):
             failing = (number == 1 and verdict["fails"] is not None) or (verdict["errors"] and number == 2)
             self.console.print(Wrapped(line, "bold" if number == 0 else "yellow" if failing else ""))
         self.console.print()
 
-    def verdict_lines(self, data: dict[str, Any]) -> list[str]:
+    def verdict_lines(self, data: dict[str, Any], extended: bool) -> list[str]:
         verdict = data["verdict"]
         if "why" not in verdict:
             return [f"{data['family']}: {self.say('nothing')}"]
@@ -83,7 +84,8 @@ class Page:
         lines = [f"{model}: {comma.join(lengths) or self.say('not said')}", longer]
         if verdict["errors"]:
             return [*lines, self.say("errors", self.counted("error", verdict["errors"]))]
-        lines.append(self.say("do", verdict["remedy"]))
+        if not extended:
+            lines.append(self.say("do", verdict["remedy"]))
         warnings = sum(remark["grade"] == "warning" for remark in data["remarks"])
         return [*lines, self.say("warnings", self.counted("warning", warnings))] if warnings else lines
 

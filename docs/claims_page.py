@@ -25,6 +25,7 @@ MADE_FOR = {  # source of a claim -> the experiment at its paper's setting
     "Chi et al. 2022 (KERPLE)": "kerple",
     "Golovneva et al. 2024 (CoPE)": "cope",
     "McLeish et al. 2024 (Abacus)": "abacus",
+    "Jelassi et al. 2023": "jelassi",
     **dict.fromkeys(
         (
             "Zheng et al. 2024 (DAPE)",

@@ -35,6 +35,7 @@ MADE_FOR = {
     "cope": ("CoPE errs less", "CoPE counts"),
     "drope": ("RoPE retrieves nothing", "flat is not use", "retrieval: RoPE dropped", "retrieval: NTK"),
     "abacus": ("Abacus adds",),
+    "jelassi": ("relative positions add",),
     "order": ("without positions, attention both ways",),
     "newer": [
         "DAPE is better",

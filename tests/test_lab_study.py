@@ -193,7 +193,7 @@ def test_an_error_of_a_file_is_one_line(text: str, tmp_path: Path) -> None:
 def test_the_preset_study_is_what_it_says() -> None:
     study = read_experiment("study")
     assert len(study.encodings) == 18
-    assert len(study.trials()) == 14 * 5 + 4 * 3
+    assert len(study.trials()) == 18 * 5
     assert len(study.tuning()) == 17 * 5  # rope+dropped is trained as rope is
     (plan,) = study.tasks
     assert plan.training.steps * plan.training.rows * plan.task.length == pytest.approx(8e6, rel=0.01)

@@ -170,8 +170,8 @@ function explained({ t }: Stage, data: Data, task: Task, changed: boolean): Chil
     ? both(`Small dots are the ${seeds} seeds, large ones their mean; the band reaches from the lowest seed to the highest.`,
       `小点是 ${seeds} 个随机种子，大点是平均，色带从最低的种子到最高的种子。`)
     : task.measure === "bits"
-    ? both("Small dots are the seeds, large ones their mean. The band is the 95 % interval (bootstrap of seeds and documents) of an encoding with five seeds; with three it reaches from the lowest seed to the highest.",
-      "小点是各随机种子，大点是平均。有五个种子的编码，色带是 95% 区间（对种子与文档自助抽样）；只有三个种子的，色带从最低的种子到最高的种子。")
+    ? both("Small dots are the seeds, large ones their mean. The band is the 95 % interval (bootstrap of seeds and documents).",
+      "小点是各随机种子，大点是平均。色带是 95% 区间（对种子与文档自助抽样）。")
     : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % Wilson interval of all examples pooled, which does not include the variation between seeds.`,
       `小点是 ${seeds} 个随机种子，大点是平均。色带是把所有样例合在一起算的 95% Wilson 区间，没有计入种子之间的差异。`);
   const targets = task.measure === "bits"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ CHANGES = {
     DROP: say("positions dropped"),
 }
 """Ways to change RoPE's frequencies after training."""
+STEPS = re.compile(r"(?P<steps>\d+) steps at (?P<length>\d+)(?:, rate (?P<rate>\S+))?")
+"""Training after a change, as `Then.word` says it."""
 SUFFIXES = {RANDOMIZED: say(" + random positions"), ABACUS: say(" + Abacus positions"), DROPPED: say(", dropped")}
 
 
@@ -30,8 +33,19 @@ def change_title(word: str) -> Words:
 
 def with_training(name: Words, word: str) -> Words:
     """The name of a change, with the training after it if there was one."""
+    trained = training(word)
+    return joined((name, trained), ", ", "，") if trained else name
+
+
+def training(word: str) -> Words | None:
+    """How a model was trained on after a change: 200 steps at 512, rate 0.001. None if it was not."""
     trained = Change.parse(word).trained if word else ""
-    return joined((name, Words(trained)), ", ", "，") if trained else name
+    if (match := STEPS.fullmatch(trained)) is None:
+        return Words(trained) if trained else None
+    values = match.groupdict()
+    if values["rate"] is None:
+        return say("{steps} steps at {length}", steps=values["steps"], length=values["length"])
+    return say("{steps} steps at {length}, rate {rate}", **values)
 
 
 def with_factor(name: Words, word: str) -> Words:

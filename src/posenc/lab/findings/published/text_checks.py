@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from posenc.lab.experiment.change import Change
 from posenc.lab.findings.criteria import FLAT
 from posenc.lab.findings.published.deciding import (
     Link,
@@ -37,7 +36,7 @@ from posenc.lab.findings.published.our_scores import (
     trained_on,
     untrained_buckets,
 )
-from posenc.lab.findings.titles import change_title, title
+from posenc.lab.findings.titles import change_title, title, training
 from posenc.lab.findings.wording import because
 from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
@@ -251,7 +250,7 @@ def changes_trained_on(at: float, names: Sequence[str], links: Sequence[Link]) -
         task = task_of(findings, TEXT)
         length, after = length_of(task, at), {change: trained_on(task, change) for change in names}
         ours = _with_home(task, length, {change: score(arm, length) for change, arm in after.items()}, links)
-        how = joined(dict.fromkeys(Words(Change.parse(arm["change"]).trained) for arm in after.values()), "; ", "；")
+        how = joined(filter(None, dict.fromkeys(training(arm["change"]) for arm in after.values())), "; ", "；")
         return ours._replace(why=clauses(ours.why, say("trained on after the change: {how}", how=how)))
 
     return judge

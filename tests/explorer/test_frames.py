@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from conftest import Opened
+from sampling import one_in
 
 BURSTS, MOVES = 8, 6
 #: Whatever is tried in a view, each with how a move of it is made.
@@ -59,7 +60,7 @@ COUNTED = """async ([where, how, bursts, moves]) => {
 }"""
 
 
-@pytest.mark.parametrize("address", MOVED)
+@pytest.mark.parametrize("address", one_in(3, MOVED))
 def test_a_view_is_drawn_at_most_once_a_frame_however_many_moves_are_made(opened: Opened, address: str) -> None:
     where, how = MOVED[address]
     drawn = opened(address).evaluate(COUNTED, [where, how, BURSTS, MOVES])

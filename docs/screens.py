@@ -29,8 +29,8 @@ HEAD = {
 
 English · [中文](explorer.zh-CN.md)
 
-`posenc explore` opens it in the browser, offline; `posenc explore --export posenc.html` writes it as one file,
-with a link as that page stands;
+`posenc explore` opens it in the browser, offline (`pip install '.[explore]'`; in a notebook
+`'.[notebook]'`); `posenc explore --export posenc.html` writes it as one file, with a link as that page stands;
 `posenc.explorer.notebook.show("table")` puts it into a notebook, where `.value` is what the page shows. Numbers come from
 the library, every view prints the Python that makes them, every state has a link and is saved as a picture. Tab opens a bar
 that leads to every drawing. Every encoding has a page with its formula, a program, limits, options and costs: the
@@ -43,7 +43,8 @@ first drawing and the time of a frame in every view.
 
 [English](explorer.md) · 中文
 
-`posenc explore` 在浏览器中打开，无需联网；`posenc explore --export posenc.html` 把它写成一个文件，
+`posenc explore` 在浏览器中打开，无需联网（`pip install '.[explore]'`；
+笔记本用 `'.[notebook]'`）；`posenc explore --export posenc.html` 把它写成一个文件，
 给出链接时保持那一页的状态和句子；
 `posenc.explorer.notebook.show("table")` 把它放进笔记本，`.value` 就是页面正在显示的状态。
 数值都来自本库，每个视图都附有得出这些数值的 Python 代码，每个状态都有链接，也可保存为图片。
@@ -83,16 +84,15 @@ def draws_chinese(page: Page) -> bool:
 
 def section(page: Page, name: str, language: str, number: int) -> str:
     title = page.inner_text("h1") if number else START[language]
-    idea = (
-        (" " if language == "en" else "").join(page.locator(".lead, .notice > .about").all_inner_texts()) if number else ""
-    )
+    space = " " if language == "en" else ""
+    idea = space.join(page.locator(".lead, .notice > .about").all_inner_texts()) if number else ""
     questions = [english if language == "en" else chinese for english, chinese, _ in QUESTIONS.get(name, ())]
     picture = f"pictures/explorer/{name}-{language}"
     parts = [
         f"## {number}. {title}" if number else f"## {title}",
         idea,
         f"![{title}]({picture}.webp)",
-        f"{ANSWERS[language]} {' '.join(questions)} [{PHONE[language]}]({picture}-phone.webp)",
+        f"{ANSWERS[language]}{space}{space.join(questions)} [{PHONE[language]}]({picture}-phone.webp)",
     ]
     return "\n\n".join(filter(None, parts)) + "\n"
 

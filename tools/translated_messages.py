@@ -3,8 +3,8 @@
     python tools/translated_messages.py
 
 Every folder of src/posenc that has a zh.po is read: the sentences from its Python files, say("…"), and from its tables of
-data (posenc.support.data_files), and the entries of its catalogue. An entry that is marked fuzzy counts as missing. A changed
-English sentence shows up twice: the new one is missing, the translation of the old one unused.
+data (posenc.support.data_files), and the entries of its catalogue. An entry that is marked fuzzy counts as missing. A
+changed English sentence shows up twice: the new one is missing, the translation of the old one unused.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ transformers {version} 的每一种因果语言模型类型，都用随机的微
 
 - `fast`：旋转层运行 posenc 的内核，logits 相差不超过 1e-5，`slow` 之后每一位都恢复。
 - `attach`：七条定律。*cached*、*chunked*：用缓存逐个或分块解码，与一次前向相同；*padded*：左侧填充的行与单独的行相同，
-  *padded_uncounted*：不给 position_ids 时也相同；*packed*：拼接的行与分开的行相同；*generated*：`generate` 用不用缓存，
+  *padded_uncounted*：不给 position_ids 时也相同；*packed*：打包的行与分开的行相同；*generated*：`generate` 用不用缓存，
   生成的词元和 logits 都相同；*repeated*：再次调用结果相同。`detach` 之后每一位都恢复。
   RoPE 还包括：按配置所述附加的编码得到模型自己的 logits（各归一化层的权重都是随机的）；附加 NoPE 等于模型在位置 0 的计算。
 - `extend`：用 YaRN 扩展到四倍长度，与 transformers 按新配置构建的模型相同。

@@ -44,7 +44,7 @@ export const view: View = {
   title: both("Check your own table", "检查你自己的表"),
   idea: both(
     "Upload a table made by your code, and the page finds its layout, base, first position, precision and known errors from the numbers. Nothing leaves this machine, and nothing in the file is executed.",
-    "上传你的代码生成的表，本页根据数值找出它的排列方式、底数、起始位置、精度和常见错误。数据不会离开本机，文件中的任何内容都不会被执行。",
+    "上传你的代码生成的表，本页根据数值找出它的布局、底数、起始位置、精度和常见错误。数据不会离开本机，文件中的任何内容都不会被执行。",
   ),
   notice: [
     both("The difference map is almost blank where the difference is rounding only. For an error it shows where the error begins and how it grows.", "差值图中，只有舍入误差的地方几乎是空白。如果有错误，可以看出它从哪里开始、怎样变大。"),

@@ -74,7 +74,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     { t, set: stage.set, offered: (name) => (offered && name in asked ? [...new Set<Value>(offered.map((one) => one[name]!))] : null) },
   );
   const bits = chart(both("bits", "比特"));
-  const exact = chart(both("% of rows correct", "整行正确 %"));
+  const exact = chart(both("% of rows correct", "整行全对 %"));
   function chart(y: Words) {
     const [label, x] = [both("Measured, by length", "按长度的实测结果"), both("length (logarithmic)", "长度（对数刻度）")];
     return lineChart(stage, { label, x, y, xScale: "log2", pick: (at) => stage.set({ at }) });
@@ -87,7 +87,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
       "是 ALiBi：128 字节和 1024 字节时都是每字节 0.82 比特。RoPE 从 0.82 升到 7.98，正弦从 0.82 升到 7.37。ALiBi 主要关注近处的一个窗口，所以损失不变并不说明它用到了远处的内容：选“随机马尔可夫链”任务，看谁用到了。"),
   }, () => stage.set({ seen: true }));
   const skip = h("button", { type: "button", "data-role": "show", click: () => stage.set({ seen: true }) }, t(both("Show without guessing", "直接看结果")));
-  const element = h("section", { class: "measured" }, h("h2", {}, t(both("Measured: train short, test long", "实测：短序列训练，长序列测试"))), question, skip, body);
+  const element = h("section", { class: "measured" }, h("h2", {}, t(both("Measured: train short, test long", "实测：短训长测"))), question, skip, body);
   body.append(panel.element, chips, bits.element, exact.element, how, unjudged, learnt, table);
 
   function toggle(name: string): void {
@@ -128,7 +128,7 @@ export function measured(stage: Stage): { element: HTMLElement; draw: Draw } {
     fill(unjudged, ...silent.map((arm) => h("li", { "data-arm": arm.name }, ...reasons(stage, arm, task!, percent))));
     unjudged.hidden = learnt.hidden = !silent.length;
     learnt.textContent = t(both(`Learnt means: ${task.rule.en}.`, `“学会”是指：${task.rule.zh}。`));
-    const unit = isBits ? both("bits, mean of the seeds", "比特（各种子的平均）") : both("% of rows entirely correct, mean of the seeds", "整行正确的百分比（各种子的平均）");
+    const unit = isBits ? both("bits, mean of the seeds", "比特（各种子的平均）") : both("% of rows entirely correct, mean of the seeds", "整行全对的百分比（各种子的平均）");
     refill(table, plainTable(`${t(task.title)}: ${t(unit)}`,
       [t(changed ? both("frequencies", "频率设置") : both("encoding", "编码")), ...task.lengths.map((length) => `${length} (${tidy(length / task!.length)}×)`)],
       arms.filter((arm) => on.has(arm.name)).map((arm) => [t(arm.title),

@@ -26,18 +26,18 @@ const NARROWEST = 28;
 
 export const view: View = {
   name: "layouts",
-  title: both("Two layouts of RoPE", "RoPE 的两种排布"),
+  title: both("Two layouts of RoPE", "RoPE 的两种布局"),
   idea: both(
     "RoPE rotates pairs of channels, by one of two conventions: neighbours, or a channel of each half. If weights and code use the same convention, both give the same scores; if not, the scores are wrong and no error is raised.",
     "RoPE 旋转通道对，通道配对有两种约定：相邻的两个通道，或者前一半与后一半中对应的两个通道。权重与代码用同一种约定时，分数相同；不一致时，分数是错的，而且程序不报错。",
   ),
   notice: [
     both("With code for the other layout, the scores with m = n are correct, because both vectors rotate by the same angle. The error first grows with the distance.",
-      "代码用错排布时，m = n 的分数仍然正确，因为两个向量转过同样的角度。误差起初随距离增大。"),
+      "代码用错布局时，m = n 的分数仍然正确，因为两个向量转过同样的角度。误差起初随距离增大。"),
     both("If both q and k are converted, the scores are the same up to rounding. If only one is converted, even position 0 is wrong, because channels that do not correspond are multiplied.",
       "q 和 k 都转换时，分数只差舍入误差。只转换一个时，连位置 0 也错，因为相乘的通道互不对应。"),
     both("The order of a cosine cache depends on the layout: c₀ c₁ … c₀ c₁ … for half, c₀ c₀ c₁ c₁ … for interleaved. The numbers below the channels show it.",
-      "cos 缓存的次序取决于排布：前后两半是 c₀ c₁ … c₀ c₁ …，相邻交错是 c₀ c₀ c₁ c₁ …。每个通道下面的 ω 编号显示了这一点。"),
+      "cos 缓存的次序取决于布局：前后两半是 c₀ c₁ … c₀ c₁ …，相邻交错是 c₀ c₀ c₁ c₁ …。每个通道下面的 ω 编号显示了这一点。"),
   ],
   papers: [
     { text: "Su et al. 2021, section 3.2", href: "https://arxiv.org/abs/2104.09864" },
@@ -55,8 +55,8 @@ export const view: View = {
     const play = player(stage, { name: "pair", speed: "speed", parameter: OWN.pair, end: () => pairs - 1 });
     const drawn = channels(stage, (row, pair, member) => stage.set({ row, pair, member }));
     const switches = controls([
-      { name: "weights", label: both("layout of q and k", "q 和 k 的排布"), choices: CALLED },
-      { name: "code", label: both("layout of the code", "代码的排布"), choices: CALLED },
+      { name: "weights", label: both("layout of q and k", "q 和 k 的布局"), choices: CALLED },
+      { name: "code", label: both("layout of the code", "代码的布局"), choices: CALLED },
       { name: "convert_q", label: both("convert q", "转换 q") },
       { name: "convert_k", label: both("convert k", "转换 k") }], stage.source.schemas["layouts"]!, { t, set: stage.set, offered: () => null });
     const verdict = h("p", { class: "verdict", role: "status", "data-role": "verdict" });
@@ -81,11 +81,11 @@ export const view: View = {
         "m = n 时，不论怎样配对，两个向量转过同样的角度，分数就是 q·k。m ≠ n 时，频率用在了错误的通道上。见下图；把 q 和 k 都转换就正确了。"),
     }, () => stage.set({ weights: "half", code: "interleaved", convert_q: false, convert_k: false }));
     stage.root.append(drawn.element, play.element, question,
-      h("section", {}, h("h2", {}, t(both("Weights of one layout, code of the other", "权重一种排布，代码另一种"))), switches.element, verdict,
+      h("section", {}, h("h2", {}, t(both("Weights of one layout, code of the other", "权重一种布局，代码另一种"))), switches.element, verdict,
         h("div", { class: "split" }, h("section", {}, h("h3", {}, t(outcome)), gotMap.element), h("section", {}, h("h3", {}, t(errors)), errorMap.element))),
       h("div", { class: "split" },
         h("section", {}, h("h2", {}, t(both("Error by distance", "误差随距离的变化"))), far.element),
-        h("section", {}, h("h2", {}, t(both("Models and their layout", "各模型的排布"))), models)),
+        h("section", {}, h("h2", {}, t(both("Models and their layout", "各模型的布局"))), models)),
       h("section", {}, h("h2", {}, t(both("What posenc convert does to a checkpoint", "posenc convert 怎样转换权重"))), rows));
     let data_: Data | null = null;
     let before = "";
@@ -180,7 +180,7 @@ interface Channels {
 function channels(stage: Stage, pick: (row: Layout, pair: number, member: "x" | "y") => void): Channels {
   const { t } = stage;
   const picture = h("div", { class: "channels scroll", tabindex: 0, role: "application", "aria-roledescription": t(both("drawing", "图")),
-    "aria-label": t(both("Channels of both layouts. Left and right move along a row, up and down change the row.", "两种排布的通道。左右方向键沿行移动，上下方向键换行。")) });
+    "aria-label": t(both("Channels of both layouts. Left and right move along a row, up and down change the row.", "两种布局的通道。左右方向键沿行移动，上下方向键换行。")) });
   const numbers = h("div", {});
   let last: Parameters<Channels["draw"]> | null = null;
   let seen = -1;
@@ -320,7 +320,7 @@ function drawModels(place: HTMLElement, stage: Stage, data: Data): void {
   const { t } = stage;
   const named = (layout: Layout) => (data.facts["models"] as [string,
     Layout][]).filter(([, its]) => its === layout).map(([name]) => name).join(t(both(", ", "、")));
-  refill(place, plainTable(t(both("By the code that each family is read with", "按各模型家族的代码")), [t(both("layout", "排布")), t(both("models", "模型"))], [
+  refill(place, plainTable(t(both("By the code that each family is read with", "按各模型家族的代码")), [t(both("layout", "布局")), t(both("models", "模型"))], [
     [t(CALLED.half), named("half")],
     [t(CALLED.interleaved), `${named("interleaved")}${t(both("; Llama 1–3 as their authors published them", "；Llama 1–3 作者最初发布的权重"))}`]]),
     h("p", { class: "hint" }, t(both("Llama is in both rows: its authors' files use interleaved, the files on Hugging Face were permuted to half.",

@@ -15,8 +15,8 @@ import { both, shown, type Words } from "../words";
 import styles from "./what_breaks.css";
 
 const BUGS: Record<string, Words> = {
-  bf16_positions: both("positions in bfloat16", "位置用 bfloat16"), layout: both("half and interleaved", "两种排布混用"), left_padding: both("left padding", "左侧填充"),
-  cache_twice: both("cache counted twice", "缓存数了两遍"), packed_documents: both("packed documents", "文档拼接"), t5_buckets: both("off by one in T5's buckets", "T5 的桶差一"),
+  bf16_positions: both("positions in bfloat16", "位置用 bfloat16"), layout: both("half and interleaved", "两种布局混用"), left_padding: both("left padding", "左侧填充"),
+  cache_twice: both("cache counted twice", "缓存数了两遍"), packed_documents: both("packed documents", "文档打包"), t5_buckets: both("off by one in T5's buckets", "T5 的桶差一"),
   stale_cache: both("stale cache", "缓存过期"),
 };
 const OWN = { wipe: own.whole(50, 0, 100), i: own.whole(30, 0, 39), j: own.whole(27, 0, 39) };

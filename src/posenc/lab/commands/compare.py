@@ -48,7 +48,7 @@ def command(
     """Train encodings on short inputs, score them on inputs up to sixteen times as long, and rank them.
 
     The task is to find a number in random words (passkey): eight encodings, five seeds, about five minutes on two cores.
-    With --text, it is a language model on the bytes of your text: eleven encodings, two seeds, five minutes. The report is
+    With --text, it is a language model on the bytes of your text: twelve encodings, two seeds, five minutes. The report is
     in OUT/report: a page, pictures, CSV, Markdown. If interrupted, the same command continues. `posenc lab` has more tasks,
     more seeds and other machines.
 

@@ -49,7 +49,7 @@ def command(
 ) -> None:
     """Open the interactive views of every encoding in a browser; nothing leaves this machine.
 
-    Twenty-two views in English and Chinese. This installation computes the numbers; every view prints the Python that
+    All views are in English and Chinese. This installation computes the numbers; every view prints the Python that
     computes them.
 
     [bold]Examples[/bold]

@@ -6,6 +6,7 @@ python -m posenc.lab.extract results/study results/study-tasks results/chains
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,12 +42,13 @@ def _experiment(folder: Path) -> tuple[Json, list[Json]]:
     with Folder(folder).connect() as database:
         (date,) = database.execute("SELECT max(json_extract_string(about, '$.finished')) FROM trials").fetchall()[0]
         counted = database.execute("SELECT encoding, max(encoding_parameters) FROM trials GROUP BY encoding").fetchall()
+    code = data["provenance"].get("code", data["provenance"].get("revision", ""))
     about = {
         "name": data["name"],
         "date": date[:10],
         "command": data["command"],
         "posenc": data["posenc"],
-        "code": data["provenance"].get("code", data["provenance"].get("revision", "")),
+        "code": re.sub(r"(?<=[0-9a-f]{12})[0-9a-f]{28}", "", code),
         "torch": data["provenance"]["torch"],
         "text": data["text"] and {name: data["text"][name] for name in ("source", "sha256")},
         "trials": data["trials"]["found"],

@@ -46,7 +46,7 @@ export const view: View = {
   title: both("Side by side", "并排比较"),
   idea: both(
     "One word everywhere: each map shows what position alone adds to the score of every pair. A map of clean diagonals sees only how far apart two words are; a map of blocks and rows sees where they stand.",
-    "处处是同一个词：每张图只画出位置给每对词的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
+    "所有位置都放同一个词，因此每张图只画出位置给每对词的分数加上多少。对角线整齐的图只看两个词相距多远；成块成行的图看的是它们在哪里。",
   ),
   notice: [
     both(

@@ -18,7 +18,7 @@ export const view: View = {
   title: both("What was measured", "实测结果"),
   idea: both(
     "Small models were trained on text of 128 bytes and then read longer text: the further right a point, the worse the model predicts. Filled points are the mean of five seeds, the line behind reaches from the lowest seed to the highest, and the table below has every measure.",
-    "小模型在 128 字节的文本上训练，再读更长的文本：点越靠右，预测越差。实心点是五个随机种子的平均，背后的线从最低的种子画到最高的种子，下面的表给出全部测量。",
+    "小模型的训练长度为 128 字节，再读更长的文本：点越靠右，预测越差。实心点是五个随机种子的平均，背后的线从最低的种子画到最高的种子，下面的表给出全部测量。",
   ),
   notice: [
     both("At the trained length all encodings lie within 0.04 bits of each other, except RoPE whose positions were dropped at the end (DroPE). At eight times that length ALiBi, KERPLE, FoX and Transformer-XL have not moved; RoPE, sinusoidal and FLOATER have moved by about 7 bits.", "在训练长度上，各种编码相差不到 0.04 比特，只有训练末期去掉位置的 RoPE（DroPE）例外。到八倍长度时，ALiBi、KERPLE、FoX 和 Transformer-XL 没有移动；RoPE、正弦编码和 FLOATER 移动了约 7 比特。"),

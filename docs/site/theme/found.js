@@ -59,7 +59,7 @@ globalThis.posencFind = (() => {
     if (term.role === "type") return 0;
     let found = 0;
     const [one, other] = [letters(word.folded).length, letters(term.folded).length];
-    if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 3 && Math.abs(one - other) < 3) {
+    if ((term.role === "name" || term.role === "model") && Math.min(one, other) > 2 && Math.abs(one - other) < 3) {
       const spelt = Math.min(ratio(word.folded, term.folded), ratio(word.bare, term.bare));
       found = spelt >= index.near ? spelt : 0;
     }

@@ -41,6 +41,9 @@ OTHER_CELLS = Cause(
     "task", say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head")
 )
 SHORT_NUMBERS = Cause("task", say("theirs is trained on numbers of up to 20 digits and with more layers, ours on up to 5"))
+SMALL_ADDERS = Cause(
+    "scale", say("their models are larger and trained for longer; ours of width 64 add no numbers of twice the digits")
+)
 ON_A_CPU = Cause(
     "scale",
     say("attention is a small part of a step at this width on a CPU; theirs ran on GPUs at width 1024"),
@@ -362,6 +365,7 @@ CLAIMS = (
         JELASSI,
         say("relative positions add numbers of 15 digits after training on 5; absolute positions do not; at 3× here"),
         task_checks.exact_order("addition", 3, ["shaw"], ["learned", "sinusoidal"]),
+        SMALL_ADDERS,
     ),
     PublishedClaim(
         CHO,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing import Literal, NamedTuple, get_args
 
 from posenc.catalogue.entry import Entry
 from posenc.catalogue.methods import Method, groups
+from posenc.support.data_files import read
 
 Role = Literal["name", "model", "type", "paper", "topic"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -145,7 +145,7 @@ def papers() -> dict[str, str]:
 @cache
 def words() -> dict[str, dict[str, list[str]]]:
     """Of an entry: `models`, `people` and `topics` that it does not say itself, and `types` of models that use it."""
-    written = tomllib.loads(Path(__file__).with_name("words.toml").read_text(encoding="utf-8"))
+    written = read(Path(__file__).with_name("words.toml"))
     types: dict[str, list[str]] = json.loads(Path(__file__).with_name("models.json").read_text(encoding="utf-8"))
     return {name: written.get(name, {}) | {"types": types.get(name, [])} for name in (*written, *types)}
 

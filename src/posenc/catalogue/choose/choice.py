@@ -6,7 +6,6 @@ Reading it imports no torch.
 from __future__ import annotations
 
 import re
-import tomllib
 from dataclasses import asdict, dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -19,6 +18,7 @@ from posenc.catalogue.entry import Entry, Kind
 from posenc.catalogue.index import LAST, Found, fold
 from posenc.catalogue.lookup import BY_NAME, find, hint
 from posenc.catalogue.say import say
+from posenc.support.data_files import read
 from posenc.support.languages import Words, joined
 
 Domain = Literal[
@@ -174,7 +174,7 @@ class Advice(NamedTuple):
 @cache
 def table() -> dict[str, Any]:
     """rules.toml: `rule`, the rows; `measures`; `use`."""
-    return tomllib.loads(Path(__file__).with_name("rules.toml").read_text(encoding="utf-8"))
+    return read(Path(__file__).with_name("rules.toml"))
 
 
 def holds(rule: Rule, told: dict[str, Any]) -> bool:

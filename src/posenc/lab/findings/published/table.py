@@ -41,9 +41,7 @@ OTHER_CELLS = Cause(
     "task", say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head")
 )
 SHORT_NUMBERS = Cause("task", say("theirs is trained on numbers of up to 20 digits and with more layers, ours on up to 5"))
-SMALL_ADDERS = Cause(
-    "scale", say("their models are larger and trained for longer; ours of width 64 add no numbers of twice the digits")
-)
+SMALL_ADDERS = Cause("scale", say("their models are larger and trained for longer"))
 ON_A_CPU = Cause(
     "scale",
     say("attention is a small part of a step at this width on a CPU; theirs ran on GPUs at width 1024"),

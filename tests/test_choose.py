@@ -421,3 +421,12 @@ def test_the_prompt_asks_only_what_can_change_the_advice(monkeypatch):
     assert questions(domain="arithmetic", start="scratch") == ["trained", "wanted"]
     assert questions(domain="text", start="trained", trained=10, wanted=10) == []
     assert "tuned" in questions(domain="text", start="trained", trained=10, wanted=20)
+
+
+def test_a_near_name_of_a_model_says_what_it_was_taken_for():
+    """On the standard error, so that the JSON stays JSON."""
+    for json_too in ([], ["--json"]):
+        near, known = (CliRunner().invoke(app, ["choose", "--of", word, *json_too]) for word in ("lama", "llama"))
+        assert near.stderr == "No model and no encoding is called 'lama'. LLaMA is a guess.\n"
+        assert known.stderr == ""
+    assert json.loads(near.stdout)["advice"] == json.loads(known.stdout)["advice"]

@@ -223,6 +223,7 @@ KNOWN = {
 
 # A word that is only near, or a part: the first guess.
 GUESSED = {
+    "rop": "rope",
     "mae": "sinusoidal_2d",
     "哪吒": "nezha",
     "窗口": "swin",

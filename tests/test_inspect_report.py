@@ -269,6 +269,8 @@ def test_every_program_gets_its_whole_command(tmp_path):
     assert by_method["llama3"]["llama.cpp"]["command"] == ""
     assert all(run["version"] and run["ignores"] for runs in by_method.values() for run in runs.values())
     shown = words(inspect("-", "--extend-to", "16384").stdout)
+    assert "what to do:" in words(inspect().stdout)
+    assert "what to do:" not in shown, "settings for that length follow"
     assert f"vLLM {by_method['yarn']['vLLM']['version']} ({by_method['yarn']['vLLM']['date']}), ignores nothing" in shown
 
 

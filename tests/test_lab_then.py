@@ -138,7 +138,8 @@ def test_the_sentence_about_changes_says_that_some_were_trained_on() -> None:
 
     assert "changed, trained on where a name says so, the scores at 4×" in said(WORDS[0])
     assert "changed, and no further training, the scores at 4×" in said("yarn")
-    assert change_title(WORDS[0]).en == "YaRN, 5 steps at 16"
+    assert change_title(WORDS[0]).both() == ("YaRN, 5 steps at 16", "YaRN，在长度 16 上 5 步")
+    assert change_title(WORDS[1]).zh.endswith("，在长度 4 上 3 步，学习率 0.001")
 
 
 def test_tokens_and_steps_count_what_comes_after() -> None:

@@ -130,12 +130,12 @@ def test_other_calls_do_not_reach_it(calls):
 def test_no_tokens_are_not_served(calls):
     none = torch.empty(2, 0, dtype=torch.int64)
     at, x = Positions(none, none, none, consecutive_in="row"), torch.empty(2, 4, 0, 16)
-    assert few_tokens.both_turned_at(x, x, at, rotary(16).values, 0, True, True) is None
+    assert few_tokens.turned_at((x, x), at, rotary(16), 0, True, True) is None
     assert not calls
 
 
 def test_a_compiled_call_keeps_the_operators(calls, monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     at, x = Positions.arange(2, 1, 7), torch.randn(2, 4, 1, 16)
-    assert few_tokens.both_turned_at(x, x, at, rotary(16).values, 0, True, True) is None
+    assert few_tokens.turned_at((x, x), at, rotary(16), 0, True, True) is None
     assert not calls

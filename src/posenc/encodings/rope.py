@@ -112,6 +112,7 @@ class RoPE(PositionalEncoding):
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0
         self.reverse, self.sides = reverse, frozenset(sides)
+        self._computed_within = not reverse and self.made_for is None and few_tokens.serves(self.frequencies)
         self._turned, self._mixed = (
             (Planes(pairs, self.start, self.start + self.rotary_dim),) if sides else () for pairs in (self.returns, layout)
         )
@@ -152,9 +153,9 @@ class RoPE(PositionalEncoding):
             return into(x, out)
         if out is None and side != "output" and not at.tables and x.shape[-1] == self.d_head and self._tables_within():
             half, half_out = self.layout == "half", self.returns == "half"
-            turned = few_tokens.turned_at(x, at, self.frequencies.values, self.start, half, half_out)
+            turned = few_tokens.turned_at((x,), at, self.frequencies, self.start, half, half_out)
             if turned is not None:
-                return turned
+                return turned[0]
         check_width(self, "d_head", x.shape[-1], self.d_head, "v" if side == "value" else "x")
         check_tokens(self, x, at, axis=2)
         cos, sin = tables_at(self, at, x.dtype)
@@ -165,18 +166,17 @@ class RoPE(PositionalEncoding):
         if at_q is not at_k or not self.sides >= QUERY_AND_KEY:
             return self.rotate(q, at_q, "query"), self.rotate(k, at_k, "key")
         if not at_q.tables and q.shape[-1] == self.d_head and self._tables_within():
-            half, half_out, omega = self.layout == "half", self.returns == "half", self.frequencies.values
-            if (turned := few_tokens.both_turned_at(q, k, at_q, omega, self.start, half, half_out)) is not None:
-                return turned
+            half, half_out = self.layout == "half", self.returns == "half"
+            turned = few_tokens.turned_at((q, k), at_q, self.frequencies, self.start, half, half_out)
+            if turned is not None:
+                return turned[0], turned[1]
         check_pair(self, q, k, at_q)
         cos, sin = tables_at(self, at_q, q.dtype)
         return rotate_both(q, k, cos, sin, self.layout, self.returns, start=self.start)
 
     def _tables_within(self) -> bool:
         """Whether the call for few tokens computes the tables that this encoding has: nothing else says them."""
-        if self._tables_by_subclass or self.reverse or self.made_for is not None or not OF_TABLES.isdisjoint(vars(self)):
-            return False
-        return few_tokens.serves(self.frequencies)
+        return self._computed_within and not self._tables_by_subclass and OF_TABLES.isdisjoint(self.__dict__)
 
     def softmax_scale(self, d_head: int) -> float:
         return usual_scale(d_head) * self.frequencies.softmax_scale

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import math
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol, overload, runtime_checkable
@@ -63,6 +65,11 @@ class Frequencies(Sequence[float]):
     def at_length(self, n: int) -> Frequencies:
         """Returns itself, so that fixed frequencies can be used where frequencies by length are expected."""
         return self
+
+    @functools.cached_property
+    def in_memory(self) -> array[float]:
+        """The values one after the other, as kernels read them."""
+        return array("d", self.values)
 
     @property
     def n_axes(self) -> int:

@@ -15,7 +15,7 @@ from torch.autograd import forward_ad
 
 def plain_on_cpu(*tensors: Tensor) -> bool:
     """Whether an operator would reach its CPU kernel with these very tensors: eager, no mode, no functional transform."""
-    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or transformed():
+    if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack() or _in_transform():
         return False
     for x in tensors:  # a generator costs as much again
         if (type(x) is not Tensor and type(x) is not torch.nn.Parameter) or not x.is_cpu or x.is_neg():
@@ -28,6 +28,11 @@ def transformed() -> bool:
     every rule that these need."""
     if torch.compiler.is_compiling():  # the compiler cannot read the stack of torch.func: it takes it for one that is on
         return forward_ad._current_level >= 0
+    return _in_transform()
+
+
+def _in_transform() -> bool:
+    """`transformed` where nothing compiles."""
     return torch._C._functorch.peek_interpreter_stack() is not None or forward_ad._current_level >= 0
 
 

@@ -6,7 +6,6 @@ of rotations run one after the other in memory of their own (few_tokens.cpp), so
 
 from __future__ import annotations
 
-import ctypes
 import functools
 import struct
 from collections.abc import Callable
@@ -47,72 +46,36 @@ def within(at: Positions, *tokens: Tensor) -> bool:
     return coords.ndim == 2 and coords.dtype == torch.int64 and 0 < coords.numel() <= MOST and kernel() is not None
 
 
-def both_turned_at(
-    q: Tensor, k: Tensor, at: Positions, frequencies: tuple[float, ...], start: int, half_in: bool, half_out: bool
-) -> tuple[Tensor, Tensor] | None:
-    """q and k [b, h, t, d] turned at the same positions; None for calls that are not served, or wrong.
+def turned_at(
+    tokens: tuple[Tensor, ...], at: Positions, frequencies: Frequencies, start: int, half_in: bool, half_out: bool
+) -> list[Tensor] | None:
+    """Queries, or queries and keys, [b, h, t, d], turned at the same positions; None for calls not served, or wrong.
 
     Served are few tokens at consecutive positions, in eager code on the CPU without a gradient.
     """
-    of_q, of_k = q.shape, k.shape
-    if len(of_k) != 4 or k.dtype != q.dtype or len(of_q) != 4:
+    q, k, coords = tokens[0], tokens[-1], at.coords
+    size, of_k, kind = q.shape, k.shape, TYPES.get(q.dtype)
+    if kind is None or k.dtype != q.dtype or len(size) != 4 or len(of_k) != 4:
         return None
-    if of_q[0] != of_k[0] or of_q[2] != of_k[2] or of_q[3] != of_k[3] or not _served(q, k, at, len(frequencies), start):
+    if not within(at, *tokens) or wants_gradient(*tokens):
         return None
-    turned_q, turned_k = torch.empty_like(q), torch.empty_like(k)
-    _call(q, k, turned_q, turned_k, of_k[1], at, frequencies, start, half_in, half_out)
-    return turned_q, turned_k
-
-
-def turned_at(
-    x: Tensor, at: Positions, frequencies: tuple[float, ...], start: int, half_in: bool, half_out: bool
-) -> Tensor | None:
-    """The same for x alone."""
-    if len(x.shape) != 4 or not _served(x, x, at, len(frequencies), start):
+    (rows, length), (step, _), (address, pairs) = coords.shape, coords.stride(), frequencies.in_memory.buffer_info()
+    if (size[0], length, size[3]) != (of_k[0], of_k[2], of_k[3]) or size[2] != length or rows not in (1, size[0]):
         return None
-    turned = torch.empty_like(x)
-    _call(x, x, turned, turned, 0, at, frequencies, start, half_in, half_out)
-    return turned
-
-
-def _served(q: Tensor, k: Tensor, at: Positions, pairs: int, start: int) -> bool:
-    if not within(at, q, k) or wants_gradient(q, k):
-        return False
-    (rows, tokens), of_q = at.coords.shape, q.shape
-    return q.dtype in TYPES and of_q[2] == tokens and rows in (1, of_q[0]) and start + 2 * pairs <= of_q[3]
-
-
-def _call(
-    q: Tensor,
-    k: Tensor,
-    turned_q: Tensor,
-    turned_k: Tensor,
-    heads_of_k: int,
-    at: Positions,
-    frequencies: tuple[float, ...],
-    start: int,
-    half_in: bool,
-    half_out: bool,
-) -> None:
-    coords = at.coords
-    step, (numbers, address) = coords.stride(0), _numbers(frequencies)
+    if start + 2 * pairs > size[3]:
+        return None
+    turned = [torch.empty_like(x) for x in tokens]
     native: Any = kernel()
     native(
         _pack(
-            *(coords.data_ptr(), step, coords.shape[0] if step else 1, address, len(numbers)),
-            *(start, TYPES[q.dtype], half_in, half_out, torch.get_num_threads(), heads_of_k),
-            *q.shape,
-            *(q.data_ptr(), k.data_ptr(), turned_q.data_ptr(), turned_k.data_ptr()),
+            *(coords.data_ptr(), step, rows if step else 1, address, pairs),
+            *(start, kind, half_in, half_out, torch.get_num_threads(), of_k[1] if len(tokens) > 1 else 0),
+            *size,
+            *(q.data_ptr(), k.data_ptr(), turned[0].data_ptr(), turned[-1].data_ptr()),
             *q.stride(),
             *k.stride(),
-            *turned_q.stride(),
-            *turned_k.stride(),
+            *turned[0].stride(),
+            *turned[-1].stride(),
         )
     )
-
-
-@functools.lru_cache(256)
-def _numbers(frequencies: tuple[float, ...]) -> tuple[Any, int]:
-    """The numbers as a C array, and its address."""
-    numbers = (ctypes.c_double * len(frequencies))(*frequencies)
-    return numbers, ctypes.addressof(numbers)
+    return turned

@@ -48,9 +48,9 @@ tests: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance"
 
 # The wings: every file of tests belongs to one of them.
-WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks documents \
-                 every_entry exported_tables fast_path fast_paths_refuse few_pairs few_tokens few_vectors kept_solution masked_blocks measures \
-                 model_positions names nonsense one_query reach reference_blocks request_lengths same_rows sampling sliding typing))
+WING_core     := tests/oracles tests/field_bugs $(addprefix tests/test_,$(addsuffix .py,banded casts checks cutoff documents \
+                 eager every_entry exported_tables fast_paths_refuse few_pairs few_tokens few_vectors kept_solution masked_blocks measures \
+                 model_positions names nonsense one_query reference_blocks request_lengths same_rows sampling sliding typing))
 WING_laws     := $(wildcard tests/test_laws*.py) tests/stress $(addprefix tests/test_,$(addsuffix .py,compile cuda export graphs \
                  kernels read triton_rotation))
 WING_configs  := tests/families tests/transformers_models tests/real_models $(wildcard tests/test_inspect*.py) \

@@ -61,11 +61,11 @@ def test_windows_are_the_formula(length, left, width, heads, key_heads, biased):
 def test_every_row_and_head_has_its_own_reach():
     q, k, v = inputs(2, 4, 2, 1100, 128)
     bias = torch.randn(4, 900, generator=torch.Generator().manual_seed(1))
-    reach = torch.tensor([[0, 899, 899, 40], [700, 31, 5, 500]])
+    cutoff = torch.tensor([[0, 899, 899, 40], [700, 31, 5, 500]])
     out = torch.full((2, 1100, 4, 128), torch.nan).transpose(1, 2)
-    banded.attended(q, k, v, bias, 0.1, 899, out, reach)
+    banded.attended(q, k, v, bias, 0.1, 899, out, cutoff)
     for row, head in ((row, head) for row in range(2) for head in range(4)):
-        left, group = int(reach[row, head]), head // 2
+        left, group = int(cutoff[row, head]), head // 2
         own = (x[row, at][None, None] for x, at in ((q, head), (k, group), (v, group)))
         true = exact(*own, left, 0.1, bias[head : head + 1, : left + 1])
         torch.testing.assert_close(out[row, head][None, None].double(), true, rtol=0, atol=2e-6)
@@ -84,9 +84,9 @@ def test_gradients_are_those_of_the_formula(length, width, heads, key_heads, rea
     q, k, v = inputs(2, heads, key_heads, length, width)
     source = torch.Generator().manual_seed(1)
     grad, bias = (torch.randn(*shape, generator=source) for shape in ((2, heads, length, width), (heads, length)))
-    reach = torch.tensor([reaches, reaches[::-1]])
+    cutoff = torch.tensor([reaches, reaches[::-1]])
     back = torch.arange(length)[:, None] - torch.arange(length)
-    unseen = (back < 0) | (back > reach[..., None, None])
+    unseen = (back < 0) | (back > cutoff[..., None, None])
     exactly = [x.double().requires_grad_() for x in (q, k, v, bias)]
     wide_k, wide_v = (x.repeat_interleave(heads // key_heads, dim=1) for x in exactly[1:3])
     scale = width**-0.5
@@ -95,7 +95,7 @@ def test_gradients_are_those_of_the_formula(length, width, heads, key_heads, rea
     out, sums = logits.softmax(-1) @ wide_v, logits.logsumexp(-1)
     true = torch.autograd.grad(out, exactly, grad.double())
     inner = (grad * out).sum(-1)
-    found = gradients(grad, q, k, v, bias, sums.detach().float(), inner.detach().float(), scale, reach, learned=True)
+    found = gradients(grad, q, k, v, bias, sums.detach().float(), inner.detach().float(), scale, cutoff, learned=True)
     for one, exact_one in zip(found, true, strict=True):
         torch.testing.assert_close(one.double(), exact_one, rtol=0, atol=3e-6 * max(1.0, exact_one.abs().max().item()))
 
@@ -190,8 +190,8 @@ from posenc.kernels.banded.gradients import gradients
 q, k, v = torch.randn(3, 1, 1, 150, 48, generator=torch.Generator().manual_seed(0))
 out = torch.empty_like(q)
 banded.attended(q, k, v, torch.linspace(0, -1, 41)[None], 0.2, 40, out)
-sums, reach = torch.full((1, 1, 150), 3.0), torch.tensor([[40]])
-found = gradients(v, q, k, v, torch.linspace(0, -1, 41)[None], sums, out[..., 0], 0.2, reach, learned=True)
+sums, cutoff = torch.full((1, 1, 150), 3.0), torch.tensor([[40]])
+found = gradients(v, q, k, v, torch.linspace(0, -1, 41)[None], sums, out[..., 0], 0.2, cutoff, learned=True)
 print([hash(x.contiguous().numpy().tobytes()) for x in (out, *found)])
 """
 

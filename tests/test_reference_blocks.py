@@ -6,7 +6,7 @@ import torch
 from posenc import Positions, attend, create
 from posenc.attention.backends import reference
 from posenc.encodings.cope import CoPE
-from posenc.kernels import counted
+from posenc.kernels import cope_counts
 
 HEADS, WIDTH = 2, 16
 PLACES = {
@@ -78,7 +78,7 @@ def test_cope_counts_only_the_keys_before_the_last_position(monkeypatch):
     unordered = [Positions(one.coords, one.order, one.document) for one in (here, at)]
     with torch.no_grad():
         by_kernel = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
-        monkeypatch.setattr(counted, "served", lambda *_: False)
+        monkeypatch.setattr(cope_counts, "served", lambda *_: False)
         near = attend(q[:, :, 890:], k, v, encoding, here, at, impl="reference")
         assert max(counted_keys) < 900
         every = attend(q[:, :, 890:], k, v, encoding, *unordered, impl="reference")

@@ -14,7 +14,7 @@ from posenc.encoding import SEAMS, BiasFn, PositionalEncoding, Seam, Side, Trait
 from posenc.frequencies.layouts import Planes
 from posenc.positions import Positions
 from posenc.structure import Blocks, Distances, Regions, Scores, Structure, distance_terms, rotation_of, usual_scale
-from posenc.support.checked import explained
+from posenc.support.checked import checked_on_failure
 from posenc.support.identity import label
 
 
@@ -24,7 +24,7 @@ class Stack(PositionalEncoding):
     Raises ValueError for no parts, for several with a finish, and where the parts ask for different softmax scales.
     """
 
-    @explained
+    @checked_on_failure
     def __init__(self, *parts: PositionalEncoding) -> None:
         if not parts:
             raise ValueError("parts: expected at least one encoding, got none; no encoding at all is NoPE()")
@@ -143,7 +143,7 @@ class PerLayer(PositionalEncoding):
     added to embeddings in a later layer but not in the first one.
     """
 
-    @explained
+    @checked_on_failure
     def __init__(self, layers: Iterable[PositionalEncoding]) -> None:
         layers = list(layers)
         if not layers:

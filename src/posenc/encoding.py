@@ -22,7 +22,7 @@ from torch import Tensor
 from posenc.positions import Positions, own_rows
 from posenc.structure import Distances, Scores, usual_scale
 from posenc.support import checks
-from posenc.support.checked import check_arguments, checked, explained
+from posenc.support.checked import check_arguments, checked, checked_on_failure
 from posenc.support.identity import Configuration, Identity, described
 from posenc.support.precision import ExactParameters, working_dtype
 from posenc.support.seams import (
@@ -52,8 +52,8 @@ BiasFn = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 # How the arguments of an overridden method are checked: before a call or, where every token calls it, after a failure.
 GUARDS: dict[str, Callable[..., Any]] = {
     **dict.fromkeys(("bias", "at_length"), checked),
-    **dict.fromkeys(("prepare", "tables", "read_hidden", "embed", "rotate", "finish", "softmax_scale"), explained),
-    **dict.fromkeys(("at_layer", "at_distance", "largest_position"), explained),
+    **dict.fromkeys(("prepare", "tables", "read_hidden", "embed", "rotate", "finish", "softmax_scale"), checked_on_failure),
+    **dict.fromkeys(("at_layer", "at_distance", "largest_position"), checked_on_failure),
     "heads": checked_heads,
 }
 
@@ -113,7 +113,7 @@ class PositionalEncoding(ExactParameters):
 
     # Tables: computed once per call for all layers, carried by the positions, known by their identity.
 
-    @explained
+    @checked_on_failure
     def prepare(self, at: Positions, dtype: torch.dtype = torch.float32) -> Positions:
         """The same positions carrying this encoding's tables; `dtype` is float64 where the model computes in float64."""
         if type(at) is not Positions or type(dtype) is not torch.dtype:
@@ -170,7 +170,7 @@ class PositionalEncoding(ExactParameters):
         """The term added to the scaled logit; sees rotated q and k, with k expanded to the query heads."""
         return None
 
-    @explained
+    @checked_on_failure
     def finish(self, scores: Scores) -> Float[Tensor, "b h i d"]:
         """The output from all logits, before it is rounded: their softmax times the values."""
         return scores.mix(scores.weights(scores.logits))

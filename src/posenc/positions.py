@@ -32,7 +32,7 @@ from torch import Tensor
 from torch.utils import _pytree
 
 from posenc.support import checks
-from posenc.support.checked import check_arguments, check_fields, checked, explained
+from posenc.support.checked import check_arguments, check_fields, checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.tensor_checks import INTEGERS, readable
 
@@ -98,7 +98,7 @@ class Positions:
     # Builders -------------------------------------------------------------------------------------------------------
 
     @classmethod
-    @explained
+    @checked_on_failure
     def arange(
         cls, batch: int, length: int, start: int | Int[Tensor, "b"] = 0, *, device: torch.device | str | None = None
     ) -> Positions:
@@ -128,7 +128,7 @@ class Positions:
         return _made(coords, coords, document, consecutive_in="row" if length else None)
 
     @classmethod
-    @explained
+    @checked_on_failure
     def at(cls, coords: Num[Tensor, "b t *axes"], *, seen: int = 0) -> Positions:
         """Any coordinates, in the causal order in which the tokens stand; one document, no padding.
 
@@ -144,7 +144,7 @@ class Positions:
         return _in_order(_coordinates(coords), seen=seen)
 
     @classmethod
-    @explained
+    @checked_on_failure
     def from_mask(cls, mask: Num[Tensor, "b t"] | Bool[Tensor, "b t"]) -> Positions:
         """Real tokens (1 or True) are counted 0, 1, 2, … in each row; padding (0 or False) may stand on either side."""
         _check_mask(mask, "[b, t]")
@@ -153,7 +153,7 @@ class Positions:
         return _made(count, count, real.long() - 1, consecutive_in="document" if mask.shape[1] else None)
 
     @classmethod
-    @explained
+    @checked_on_failure
     def packed(
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
@@ -168,7 +168,7 @@ class Positions:
         return _made(coords[None], order[None], document[None], consecutive_in="document")
 
     @classmethod
-    @explained
+    @checked_on_failure
     def decode(cls, lengths: Int[Tensor, "b"] | Sequence[int], *, device: torch.device | str | None = None) -> Positions:
         """One new token per row, after `lengths` real tokens already seen in that row: its position is that length.
 
@@ -180,7 +180,7 @@ class Positions:
         return _made(count, count, torch.zeros_like(count), consecutive_in="row")
 
     @classmethod
-    @explained
+    @checked_on_failure
     def within(cls, segments: Int[Tensor, "b t"]) -> Positions:
         """Counted from the first token of the same segment number in the row: the tokens of a cell in TAPAS.
 
@@ -231,7 +231,7 @@ class Positions:
         return _in_order(coords[None].expand(batch, -1, -1))
 
     @classmethod
-    @explained
+    @checked_on_failure
     def joint(cls, parts: Sequence[Positions | int]) -> Positions:
         """One sequence of several parts, in the causal order in which they stand: text and images, class token and patches.
 
@@ -284,7 +284,7 @@ class Positions:
         return _in_order(coords, document=seen.flatten(1).long() - 1)
 
     @classmethod
-    @explained
+    @checked_on_failure
     def mrope(cls, position_ids: Num[Tensor, "axes b t"]) -> Positions:
         """Several axes per token, axes first as multimodal models hand them over (time, height, width)."""
         if not isinstance(position_ids, Tensor) or position_ids.ndim != 3:
@@ -322,7 +322,7 @@ class Positions:
     def length(self) -> int:
         return self.coords.shape[1]
 
-    @explained
+    @checked_on_failure
     def shift(self, by: int | float | Num[Tensor, "b"] | Num[Tensor, ""]) -> Positions:
         """The same tokens at coordinates moved by `by` (one number, or one per row). Drops tables and states.
 
@@ -369,7 +369,7 @@ class Positions:
             self.states if states is None else states,
         )
 
-    @explained
+    @checked_on_failure
     def take(self, index: Int[Tensor, "n"] | Sequence[int]) -> Positions:
         """The tokens at `index` along t, tables and states gathered with them. Raises IndexError for one out of range."""
         index = integers("index", index, "[n]", self.coords.device)
@@ -424,7 +424,7 @@ class Positions:
         return self.take(shard_index(self.length, rank, size, zigzag=zigzag, cu_seqlens=cu_seqlens).to(self.coords.device))
 
     @staticmethod
-    @explained
+    @checked_on_failure
     def cat(parts: Sequence[Positions]) -> Positions:
         """Tokens one after the other along t, as a growing key-value cache holds them.
 
@@ -452,7 +452,7 @@ class Positions:
             states=_joined([part.states for part in parts]),
         )
 
-    @explained
+    @checked_on_failure
     def expand(self, batch: int) -> Positions:
         """The same positions for `batch` rows, without copying."""
         if self.batch == batch:
@@ -466,7 +466,7 @@ class Positions:
         return _map(self, lambda tensor: tensor.to(device))
 
 
-@explained
+@checked_on_failure
 def shard_index(
     length: int, rank: int, size: int, *, zigzag: bool = False, cu_seqlens: Sequence[int] | None = None
 ) -> Int[Tensor, "n"]:

@@ -12,5 +12,5 @@ EQUIVALENT: dict[str, str] = {
 OF_WORK_ONLY: dict[str, str] = {
     "attention/windows.py: _block": "how many queries are handed over at once",
     "attention/windows.py: _chunk_ends": "how many keys are handed over that the mask hides",
-    "kernels/fast_path.py: plain_on_cpu": "whether a kernel is called directly or through its operator",
+    "kernels/eager.py: plain_on_cpu": "whether a kernel is called directly or through its operator",
 }

@@ -9,7 +9,7 @@ import torch
 from posenc import Positions, Scores, Stack, attend, kernels
 from posenc.encodings.alibi import ALiBi
 from posenc.encodings.cope import CoPE
-from posenc.kernels import counted
+from posenc.kernels import cope_counts
 
 from .by_hand import add, attention, close, draw, each, near_once_rounded, products, sees
 
@@ -147,7 +147,7 @@ def counted_and_by_formula(monkeypatch, logits, q, encoding, seen, incoming):
     for formula in (False, True):
         with monkeypatch.context() as patch:
             if formula:
-                patch.setattr(counted, "served", lambda *_: False)
+                patch.setattr(cope_counts, "served", lambda *_: False)
             given = logits.clone().requires_grad_(), q.clone().requires_grad_()
             out = context(encoding, *given, at_q, at_k, seen)
             of_table = torch.autograd.grad(out, (*given, encoding.table), incoming)

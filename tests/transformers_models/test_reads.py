@@ -5,7 +5,7 @@ import torch
 
 import posenc
 import posenc.transformers as pt
-from posenc.encodings.bases.content_dependent import FromHidden
+from posenc.encodings.bases.content_dependent import ReadsHidden
 from posenc.encodings.bases.distance_bank import DistanceBank
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.encodings.convolutional import Convolutional
@@ -125,7 +125,7 @@ def test_every_encoding_that_reads_hidden_states_is_tried_here():
     }
     others = {kind for kind in reading if kind.__module__.startswith("posenc.") and not issubclass(kind, tried)}
     left = {kind for kind in others if not any(issubclass(one, kind) for one in tried)}
-    assert left <= {FromHidden, TemperedBias}
+    assert left <= {ReadsHidden, TemperedBias}
 
 
 def subclasses(kind):

@@ -18,7 +18,7 @@ from posenc.combined import check_heads, check_one_layer
 from posenc.encoding import PositionalEncoding, Side
 from posenc.positions import Positions
 from posenc.structure import EVERY_SIDE, Blocks, Regions, addend_of, declared_rotation, rotated, turned_sides
-from posenc.support.checked import explained
+from posenc.support.checked import checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
 from posenc.support.precision import full_precision
@@ -64,7 +64,7 @@ def attend(
 ) -> tuple[Tensor, Tensor]: ...
 
 
-@explained
+@checked_on_failure
 def attend(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],
@@ -124,7 +124,7 @@ def attend(
         return _attended(q, k, v, encoding, at_q, at_k, causal, options, impl, "output" in turned)  # type: ignore[no-any-return]
 
 
-@explained
+@checked_on_failure
 def rotate(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],
@@ -150,7 +150,7 @@ def rotate(
     return rotated(encoding, q, k, at_q, at_q if at_k is None else at_k)
 
 
-@explained
+@checked_on_failure
 def attend_rotated(
     q: Float[Tensor, "b h i d"],
     k: Float[Tensor, "b g j d"],

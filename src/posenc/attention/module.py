@@ -20,7 +20,7 @@ from posenc.combined import PerLayer, Stack, check_layout, check_one_layer, rota
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
 from posenc.structure import Vectors, rotated
-from posenc.support.checked import checked, explained
+from posenc.support.checked import checked, checked_on_failure
 from posenc.support.checks import shown
 from posenc.support.identity import label
 from posenc.support.tensor_checks import readable
@@ -40,7 +40,7 @@ class KeyValueCache:
     v: Float[Tensor, "b g s dh"]
     at: Positions
 
-    @explained
+    @checked_on_failure
     def extend(self, k: Float[Tensor, "b g t dh"], v: Float[Tensor, "b g t dh"], at: Positions) -> KeyValueCache:
         """Raises ValueError for keys or values of other rows, heads or channels than the cache has."""
         for name, held, new in (("k", self.k, k), ("v", self.v, v)):
@@ -115,7 +115,7 @@ class Attention(nn.Module):
         self.val = nn.Linear(d_model, n_kv_heads * self.d_head, bias=bias)
         self.out = nn.Linear(n_heads * encoding.query_copies * self.d_head, d_model, bias=bias)
 
-    @explained
+    @checked_on_failure
     def forward(
         self,
         x: Float[Tensor, "b t d"],
@@ -146,7 +146,7 @@ class Attention(nn.Module):
         out = attend(q, k, v, self.encoding, at, at_source, causal=causal, impl=impl, **options)
         return self._merge(out)
 
-    @explained
+    @checked_on_failure
     def decode(
         self,
         x: Float[Tensor, "b t d"],

@@ -27,7 +27,7 @@ from posenc.attention.backends.toeplitz import bias_at
 from posenc.attention.call import Call
 from posenc.attention.options import Options
 from posenc.kernels import banded
-from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
 from posenc.structure import distance_terms, why_not_fused
 from posenc.support.precision import working_dtype
@@ -91,16 +91,16 @@ def band(call: Call) -> Callable[[Call], Tensor] | None:
     for term in terms:
         check_coords(term, at)
     longest = max((size for runs in rows for document, size in runs if document >= 0), default=1)
-    reach = longest - 1 if left is None else min(left, longest - 1)
+    cutoff = longest - 1 if left is None else min(left, longest - 1)
     bias = None
     if terms:
-        bias = bias_at(torch.arange(reach + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
+        bias = bias_at(torch.arange(cutoff + 1, dtype=at.coords.dtype, device=q.device), q, encoding)
         if wants_gradient(bias):
             return None
-    return functools.partial(_banded, rows=rows, bias=bias, reach=reach)
+    return functools.partial(_banded, rows=rows, bias=bias, cutoff=cutoff)
 
 
-def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, reach: int) -> Tensor:
+def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, cutoff: int) -> Tensor:
     q, k, v, scale = call.q, call.k, call.v, call.scale
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3], dtype=torch.float32).transpose(1, 2)
     for number, runs in enumerate(rows):
@@ -111,7 +111,7 @@ def _banded(call: Call, rows: list[list[tuple[int, int]]], bias: Tensor | None, 
             if document < 0:
                 out[index] = 0
             else:
-                banded.attended(q[index], k[index], v[index], bias, scale, min(reach, size - 1), out[index])
+                banded.attended(q[index], k[index], v[index], bias, scale, min(cutoff, size - 1), out[index])
     return out.to(q.dtype)
 
 
@@ -297,8 +297,8 @@ def _chunk_ends(order: int, chunk: int) -> int:
 def _block(left: int | None, right: int | None, chunk: int | None) -> int:
     """Queries of a block: an eighth of what one of them sees, so that a block reads about that much too much."""
     seen = [left + right] if left is not None and right is not None else []
-    reach = min(seen + ([chunk] if chunk is not None else []), default=LARGEST * 8)
+    farthest = min(seen + ([chunk] if chunk is not None else []), default=LARGEST * 8)
     block = SMALLEST
-    while block < LARGEST and block * 16 <= reach:
+    while block < LARGEST and block * 16 <= farthest:
         block *= 2
     return block

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.support.checked import checked
 from posenc.support.seams import check_distances
 

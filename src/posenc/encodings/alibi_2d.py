@@ -17,7 +17,7 @@ from torch import Tensor
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support.checked import checked
 from posenc.support.seams import check_coords

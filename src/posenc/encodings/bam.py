@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import DistanceBias
-from posenc.kernels.fast_path import wants_gradient
+from posenc.kernels.eager import wants_gradient
 from posenc.structure import Structure
 from posenc.support import checks
 from posenc.support.checked import checked

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
-from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, running_sum
 from posenc.frequencies.layouts import Planes
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class CARoPE(FromEarlierTokens):
+class CARoPE(ReadsEarlierTokens):
     """Queries and keys turned by sums of the powers of a number that every token makes from its content.
 
     d_model     channels of the hidden states that go into the projections

@@ -19,7 +19,7 @@ from posenc.encoding import Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
-from posenc.kernels.fast_path import exporting
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support.checked import checked

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
-from posenc.kernels import counted
-from posenc.kernels.fast_path import exporting
+from posenc.kernels import cope_counts
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
@@ -62,8 +62,8 @@ class CoPE(PositionalEncoding):
         def formula(logits: Tensor, products: Tensor, seen: Tensor) -> Tensor:
             return self._added(logits, products, at_k, seen)
 
-        if at_k.consecutive_in is not None and counted.served(logits, products, seen):  # stored in order
-            return counted.added(logits, products, seen, formula)
+        if at_k.consecutive_in is not None and cope_counts.served(logits, products, seen):  # stored in order
+            return cope_counts.added(logits, products, seen, formula)
         return formula(logits, products, seen)
 
     def _added(self, logits: Tensor, products: Tensor, at_k: Positions, may_attend: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, DistanceBias, PositionalEncoding
-from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked

@@ -21,7 +21,7 @@ from posenc.encoding import PositionalEncoding
 from posenc.encodings.bases.dormand_prince import Solution
 from posenc.encodings.bases.kept_solution import KeptSolution
 from posenc.encodings.bases.solved_path import Network, path
-from posenc.kernels.fast_path import exporting, transformed, wants_gradient
+from posenc.kernels.eager import exporting, transformed, wants_gradient
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked

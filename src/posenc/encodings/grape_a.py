@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked

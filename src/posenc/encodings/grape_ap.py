@@ -21,10 +21,10 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
-from posenc.encodings.bases.content_dependent import FromEarlierTokens, along_the_path, taken
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, along_the_path, taken
 from posenc.encodings.grape_a import one_for_each
 from posenc.frequencies.layouts import Layout
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 Form = Literal["paper", "code"]
 
 
-class GrapeAP(FromEarlierTokens):
+class GrapeAP(ReadsEarlierTokens):
     """The sum of m·ln σ(p_i·R(l)p_l/w) over the tokens l between key and query, the query's own included.
 
     d_model  channels of the hidden states that go into the projections

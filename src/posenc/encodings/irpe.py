@@ -26,7 +26,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.structure import Scores, scale_of
 from posenc.support import checks

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions, own_rows
 from posenc.support import checks
 from posenc.support.checked import checked

@@ -19,7 +19,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.by_key_head import RotationByKeyHead
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked

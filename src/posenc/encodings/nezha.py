@@ -18,7 +18,7 @@ from torch import Tensor
 
 from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.clipped_vectors import ClippedVectors
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.support import checks
 from posenc.support.checked import checked
 

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
-from posenc.encodings.bases.content_dependent import FromEarlierTokens
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.positions import Positions
 from posenc.structure import scale_of
 from posenc.support import checks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class PaPE(FromEarlierTokens):
+class PaPE(ReadsEarlierTokens):
     """A sum of parabolas of the offset for every query, added to its scores. Any real positions, attention both ways.
 
     d_model    channels of the hidden states that go into the projections

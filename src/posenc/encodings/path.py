@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn
 from posenc.encodings.bases.content_dependent import (
-    FromEarlierTokens,
+    ReadsEarlierTokens,
     along_the_path,
     carried,
     cut,
@@ -33,7 +33,7 @@ from posenc.encodings.bases.content_dependent import (
     short_convolution,
     taken,
 )
-from posenc.kernels.fast_path import exporting
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Blocks, scale_of
 from posenc.support import checks
@@ -49,7 +49,7 @@ QUERIES = 128  # queries of a block in longer rows, and the tokens that keys pas
 SMALLEST = 1e-6  # added under the root of the length of w
 
 
-class PaTH(FromEarlierTokens):
+class PaTH(ReadsEarlierTokens):
     """k·H…H·q in the place of q·k, each H from the hidden state of a token between key and query, the query's included.
 
     d_model     channels of the hidden states that go into the projections

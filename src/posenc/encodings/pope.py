@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies.layouts import Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.structure import Rotation, usual_scale
 from posenc.support.checked import checked

@@ -19,7 +19,7 @@ from torch import Tensor
 from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.bases.camera_matrices import AXES, both_ways, transformed
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks

@@ -18,9 +18,9 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
-from posenc.encodings.bases.content_dependent import FromEarlierTokens
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens
 from posenc.frequencies.layouts import Layout, Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class RePo(FromEarlierTokens):
+class RePo(ReadsEarlierTokens):
     """RoPE at positions that a small network reads from the hidden states.
 
     d_model     channels of the hidden states that go into the projections

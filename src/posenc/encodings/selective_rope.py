@@ -17,9 +17,9 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import Side
-from posenc.encodings.bases.content_dependent import FromEarlierTokens, running_sum, short_convolution
+from posenc.encodings.bases.content_dependent import ReadsEarlierTokens, running_sum, short_convolution
 from posenc.frequencies.layouts import Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 SMALLEST = 1e-6  # added under the root of the length of x
 
 
-class SelectiveRoPE(FromEarlierTokens):
+class SelectiveRoPE(ReadsEarlierTokens):
     """Queries and keys turned by a running sum of learned steps, which each token makes from its content.
 
     d_model     channels of the hidden states that go into the projections

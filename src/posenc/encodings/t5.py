@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encodings.bases.bias_table import BiasTable
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.structure import usual_scale
 from posenc.support import checks
 from posenc.support.checked import checked

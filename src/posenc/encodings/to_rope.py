@@ -18,7 +18,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts, rotary
 from posenc.frequencies.layouts import Layout, Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.structure import Rotation

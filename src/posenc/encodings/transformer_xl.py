@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.kernels.sin_cos import sin_cos_of_runs, sin_cos_table
 from posenc.positions import Positions
 from posenc.structure import Relative, Vectors, scale_of

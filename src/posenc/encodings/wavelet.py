@@ -18,7 +18,7 @@ from torch import Tensor
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.structure import Relative, Vectors, scale_of
 from posenc.support import checks

@@ -22,13 +22,13 @@ from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding, Side
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout, Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.structure import Rotation
 from posenc.support import checks
-from posenc.support.checked import check_arguments, checked, explained
+from posenc.support.checked import check_arguments, checked, checked_on_failure
 from posenc.support.seams import check_coords, check_range, into, rotates, tables_at
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ class XPos(PositionalEncoding):
         query, key = log_decay.exp(), (-log_decay).exp()
         return cos * query, sin * query, cos * key, sin * key
 
-    @explained
+    @checked_on_failure
     def cos_sin_log_decay(self, at: Positions, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor]:
         """What the tables are made of, [b, t, n] each; queries have the decay and keys its inverse."""
         if type(at) is not Positions or type(dtype) is not torch.dtype:

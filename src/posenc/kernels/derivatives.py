@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.kernels.fast_path import transformed
+from posenc.kernels.eager import transformed
 
 
 def autograd_kernel(

@@ -18,7 +18,7 @@ A word means the same wherever it names an argument, so its range stands here on
 size in all tensors of a call, and all of them are on one device. Positions named `at`, `at_q` or `at_k` are those of axis
 t, i or j.
 
-`checked` costs 2 to 5 µs a call; `explained`, for what is called for every token, checks after a failure.
+`checked` costs 2 to 5 µs a call; `checked_on_failure`, for what is called for every token, checks after a failure.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def checked(function: Callable[P, R], contract: Callable[..., Any] | None = None
     return check_and_call
 
 
-def explained(function: Callable[P, R], contract: Callable[..., Any] | None = None) -> Callable[P, R]:
+def checked_on_failure(function: Callable[P, R], contract: Callable[..., Any] | None = None) -> Callable[P, R]:
     """The function, unchanged. If a call fails, its arguments are checked, so that the error names the wrong one.
 
     For what is called for every token: it costs 0.1 µs.

@@ -25,7 +25,7 @@ from torch import Tensor
 
 from posenc.combined import Stack
 from posenc.encoding import PositionalEncoding
-from posenc.encodings.bases.content_dependent import FromHidden
+from posenc.encodings.bases.content_dependent import ReadsHidden
 from posenc.encodings.bases.temperature import TemperedBias
 from posenc.positions import Positions
 from posenc.structure import Rotation, rotated
@@ -43,7 +43,7 @@ class Layer:
 
     keys            heads and channels of the keys that attention is handed; (0, 0) if not known
     caches_rotated  whether its keys may be rotated before they are cached
-    keeps_states    whether what was read of earlier tokens is needed too: FromHidden needs the queries' alone
+    keeps_states    whether what was read of earlier tokens is needed too: ReadsHidden needs the queries' alone
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Layer:
         parts = [part for part in encoding.modules() if isinstance(part, PositionalEncoding)]
         reading = [part for part in parts if type(part).read_hidden is not PositionalEncoding.read_hidden]
         self.reads = bool(reading)
-        self.keeps_states = any(not isinstance(part, (FromHidden, Stack, TemperedBias)) for part in reading)
+        self.keeps_states = any(not isinstance(part, (ReadsHidden, Stack, TemperedBias)) for part in reading)
         self.learned_tables = any(part.learned_tables for part in parts)
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
-from posenc.kernels.fast_path import exporting, transformed, wants_gradient
+from posenc.kernels.eager import exporting, transformed, wants_gradient
 from posenc.structure import Blocks, why_not_fused
 from posenc.support.precision import working_dtype
 

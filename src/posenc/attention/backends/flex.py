@@ -26,7 +26,7 @@ from posenc.attention.call import Call
 from posenc.attention.flex_functions import mask_mod
 from posenc.attention.options import Options, capped
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import transformed
+from posenc.kernels.eager import transformed
 from posenc.positions import Positions
 from posenc.structure import distance_terms, why_not_fused
 from posenc.support.precision import working_dtype

@@ -15,7 +15,7 @@ from torch import Tensor
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, Options, allowed, capped
 from posenc.encoding import PositionalEncoding
-from posenc.kernels.fast_path import exporting, transformed, wants_gradient
+from posenc.kernels.eager import exporting, transformed, wants_gradient
 from posenc.positions import Positions
 from posenc.structure import Scores, addend_of, shared
 from posenc.support.identity import label

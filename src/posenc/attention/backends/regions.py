@@ -27,7 +27,7 @@ from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import PositionalEncoding, Side
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
-from posenc.kernels.fast_path import exporting, plain_on_cpu
+from posenc.kernels.eager import exporting, plain_on_cpu
 from posenc.positions import Positions, distinct_rows
 from posenc.structure import Regions, scale_of, why_not_fused
 from posenc.support.precision import working_dtype

@@ -16,7 +16,7 @@ from torch import Tensor
 from posenc.attention.call import Call
 from posenc.attention.options import PLAIN, allowed
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed
+from posenc.kernels.eager import exporting, plain_on_cpu, transformed
 from posenc.positions import Positions, distinct_rows
 from posenc.structure import why_not_fused
 from posenc.support.precision import working_dtype

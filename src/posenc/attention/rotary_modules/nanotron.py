@@ -10,7 +10,7 @@ from posenc.attention.rotary_modules.tokens_first import both_turned, check_both
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import rotary
 from posenc.support import checks
-from posenc.support.checked import checked, explained
+from posenc.support.checked import checked, checked_on_failure
 from posenc.support.checks import shown
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class RotaryEmbedding(nn.Module):
     def init_rotary_embeddings(self) -> None:
         """Does nothing: nanotron's module fills its table here, and there is none."""
 
-    @explained
+    @checked_on_failure
     def forward(
         self, x: Float[Tensor, "b t h d"], position_ids: Int[Tensor, "#b t"] | None = None
     ) -> Float[Tensor, "b t h d"]:
@@ -49,7 +49,7 @@ class RotaryEmbedding(nn.Module):
         return turned(self.rope, x, position_ids, "position_ids")
 
 
-@explained
+@checked_on_failure
 def apply_rotary_emb(
     q: Float[Tensor, "b t h d"],
     k: Float[Tensor, "b t g d"],

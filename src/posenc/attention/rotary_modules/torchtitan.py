@@ -18,7 +18,7 @@ from posenc.frequencies import Frequencies, llama3, rotary
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.support import checks
-from posenc.support.checked import checked, explained
+from posenc.support.checked import checked, checked_on_failure
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -63,7 +63,7 @@ def precompute_rope_cache(dim: int, max_seq_len: int, base: float = 1_000_000.0)
     return torch.cat([cos, cos, sin, sin], dim=-1)
 
 
-@explained
+@checked_on_failure
 def apply_rotary_emb_complex(
     xq: Float[Tensor, "b t h d"],
     xk: Float[Tensor, "b t g d"],
@@ -86,7 +86,7 @@ def apply_rotary_emb_complex(
     return both_turned(xq, xk, cos, sin, "interleaved")
 
 
-@explained
+@checked_on_failure
 def apply_rotary_emb_cos_sin(
     xq: Float[Tensor, "b t h d"],
     xk: Float[Tensor, "b t g d"],

@@ -10,7 +10,7 @@ from posenc.attention.rotary_modules.tokens_first import turned
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, llama3, rotary
 from posenc.support import checks
-from posenc.support.checked import checked, explained
+from posenc.support.checked import checked, checked_on_failure
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -36,7 +36,7 @@ class RotaryPositionalEmbeddings(nn.Module):
     def rope_init(self) -> None:
         """Does nothing: torchtune's recipes call it to fill the table, and there is none."""
 
-    @explained
+    @checked_on_failure
     def forward(
         self, x: Float[Tensor, "b t h d"], *, input_pos: Int[Tensor, "#b t"] | None = None
     ) -> Float[Tensor, "b t h d"]:

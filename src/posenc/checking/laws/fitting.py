@@ -6,7 +6,7 @@ import torch
 
 from posenc.checking.laws.world import Setting
 from posenc.encoding import PositionalEncoding
-from posenc.encodings.bases.content_dependent import FromHidden
+from posenc.encodings.bases.content_dependent import ReadsHidden
 from posenc.positions import Positions
 from posenc.support import checks
 
@@ -44,7 +44,7 @@ def _said(encoding: PositionalEncoding) -> dict[str, set[int]]:
         if not isinstance(part, PositionalEncoding):
             continue
         sizes = [(name, getattr(part, name, part.configuration.get(name))) for name in SIZES]
-        if isinstance(part, FromHidden):
+        if isinstance(part, ReadsHidden):
             sizes.append(("d_model" if part.reads == "hidden" else "d_head", part.configuration.get("d_in")))
         for name, size in sizes:
             if isinstance(size, int) and checks.is_whole(size):

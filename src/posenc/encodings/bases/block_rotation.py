@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc.encoding import PositionalEncoding, Side
-from posenc.kernels.fast_path import exporting
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.precision import full_precision, working_dtype

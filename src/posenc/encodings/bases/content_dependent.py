@@ -32,7 +32,7 @@ COPIED = 2**16  # entries of a matrix that are looked up one by one, whatever is
 Reads = Literal["hidden", "query"]
 
 
-class FromHidden(PositionalEncoding):
+class ReadsHidden(PositionalEncoding):
     """Says for every token and head a state of its hidden state ("hidden"), or of its rotated query ("query").
 
     "query" needs no `read_hidden` and serves where a model has no say in the matter; families read hidden states.
@@ -79,7 +79,7 @@ class FromHidden(PositionalEncoding):
         return at_q.states[self.identity][0].transpose(1, 2).to(q.dtype)
 
 
-class FromEarlierTokens(PositionalEncoding):
+class ReadsEarlierTokens(PositionalEncoding):
     """Says for every token a state that depends on the hidden states of this token and of those before it.
 
     A class says `state_of`; `read_hidden` puts the state into the positions, and `state` takes it out again.
@@ -112,7 +112,7 @@ class FromEarlierTokens(PositionalEncoding):
         return at.states[self.identity]
 
 
-class ForgetGates(FromEarlierTokens):
+class ForgetGates(ReadsEarlierTokens):
     """S of every token: the running sum of ln σ(w·x + b) over the tokens of a document, for each gate of each head.
 
     d_model    channels of the hidden states that go into the projections

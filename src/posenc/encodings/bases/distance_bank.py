@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn, Side
-from posenc.encodings.bases.content_dependent import FromHidden, Reads
+from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.positions import Positions
 from posenc.structure import usual_scale
 from posenc.support import checks
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class DistanceBank(FromHidden):
+class DistanceBank(ReadsHidden):
     """(r·P)[distance], r from hidden states or from queries; zero for keys after the query and from `extent` on.
 
     n_heads   query heads

@@ -21,7 +21,7 @@ from posenc.encoding import PositionalEncoding, Side
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies, layouts
 from posenc.frequencies.layouts import Layout, Planes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.kernels.sin_cos import coordinate_of_pairs
 from posenc.positions import Positions

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from posenc.encoding import BiasFn, PositionalEncoding
 from posenc.encodings.alibi import alibi_slopes
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.structure import scale_of
 from posenc.support import checks

@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn, PositionalEncoding
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.precision import full_precision

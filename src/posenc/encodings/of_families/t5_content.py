@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn
-from posenc.encodings.bases.content_dependent import FromHidden, Reads
+from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.encodings.t5 import Buckets
 from posenc.positions import Positions
 from posenc.structure import usual_scale
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float
 
 
-class T5OfContent(FromHidden):
+class T5OfContent(ReadsHidden):
     """(W x + w)[bucket(distance)], for causal attention.
 
     n_heads                  query heads

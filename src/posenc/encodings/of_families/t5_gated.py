@@ -16,7 +16,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn
-from posenc.encodings.bases.content_dependent import FromHidden, Reads
+from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.encodings.t5 import T5
 from posenc.positions import Positions
 from posenc.support import checks
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 SUMMED = 4  # channels behind each of the two gates
 
 
-class GatedT5(FromHidden):
+class GatedT5(ReadsHidden):
     """The bias of T5, both ways, times a gate for every query and head.
 
     n_heads, d_head          query heads and their channels; the hidden state has n_heads · d_head

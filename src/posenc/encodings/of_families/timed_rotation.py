@@ -18,7 +18,7 @@ from torch import Tensor
 
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.rotation import rotate
 from posenc.positions import Positions
 from posenc.support import checks

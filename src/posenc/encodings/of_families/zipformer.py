@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn
-from posenc.encodings.bases.content_dependent import FromHidden, Reads
+from posenc.encodings.bases.content_dependent import Reads, ReadsHidden
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.seams import check_coords, check_width
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from posenc.support.shapes import Float, Num
 
 
-class ZipformerPositions(FromHidden):
+class ZipformerPositions(ReadsHidden):
     """p·W_h R(j - i), and no scale of q·k: Zipformer's projections hold it.
 
     d_model        channels of the hidden state

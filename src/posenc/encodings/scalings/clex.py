@@ -23,7 +23,7 @@ from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies import Frequencies
 from posenc.frequencies.layouts import Layout
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.checked import checked

@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -49,27 +49,27 @@ def attended(
     scale: float,
     left: int,
     out: Float[Tensor, "b h t d"],
-    reach: Int[Tensor, "b h"] | None = None,
+    cutoff: Int[Tensor, "b h"] | None = None,
     sums: Float[Tensor, "b h t"] | None = None,
 ) -> None:
     """Writes the attention of every query to its own key and the `left` before it into `out`, fp32. Only where `served`.
 
     bias    added to the logits at distances 0 … left and perhaps further, fp32
     sums    gets the logarithm of each query's sum of exponentials; fp32, in memory token by token
-    reach   fewer keys before the own one, for the queries of a row and head: 0 … left each, int64
+    cutoff  fewer keys before the own one, for the queries of a row and head: 0 … left each, int64
     """
     kernel = _kernel()
     assert kernel is not None
     batch, heads, length, width = q.shape
     bias = None if bias is None else bias.contiguous()
-    reach = None if reach is None else reach.contiguous()
+    cutoff = None if cutoff is None else cutoff.contiguous()
     kernel(
         _pack(
             q.data_ptr(),
             k.data_ptr(),
             v.data_ptr(),
             0 if bias is None else bias.data_ptr(),
-            0 if reach is None else reach.data_ptr(),
+            0 if cutoff is None else cutoff.data_ptr(),
             out.data_ptr(),
             0 if sums is None else sums.data_ptr(),
             batch,

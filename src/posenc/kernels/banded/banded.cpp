@@ -1,5 +1,5 @@
 // Causal self-attention of consecutive tokens over a band of keys: every query sees its own key and at most `left` before it, or
-// fewer: as many as `reach` says for its row and head.
+// fewer: as many as `cutoff` says for its row and head.
 //
 //   out_i = Σ_j softmax_j(q_i·k_j·scale + bias[i - j])·v_j,   0 ≤ i - j ≤ left
 //
@@ -27,7 +27,7 @@ namespace posenc {
 struct Banded {
   const void *q, *k, *v;  // float, or bfloat16
   const float* bias;     // [h or 1, left + 1] by distance, or null
-  const int64_t* reach;  // [b, h], at most left each, or null
+  const int64_t* cutoff;  // [b, h], at most left each, or null
   float *out, *sums;     // sums [b, t, h]: logarithms of sums of exponentials; or null
   int64_t batch, heads, key_heads, length, width, left;  // width: a multiple of 16
   int64_t stride[4][3];                                  // of q, k, v, out along b, h, t
@@ -182,15 +182,15 @@ ALWAYS_INLINE void some_of(const Banded& of, int64_t from, int64_t to) {
   for (int64_t unit = from; unit < to; ++unit) {
     const int64_t b = unit / (of.key_heads * parts), g = unit / parts % of.key_heads, begin = unit % parts * SEGMENT;
     const int64_t end = std::min(begin + SEGMENT, of.length);
-    const int64_t* const reach = of.reach ? of.reach + (b * of.key_heads + g) * group : nullptr;
-    const int64_t farthest = reach ? *std::max_element(reach, reach + group) : of.left;
+    const int64_t* const cutoff = of.cutoff ? of.cutoff + (b * of.key_heads + g) * group : nullptr;
+    const int64_t farthest = cutoff ? *std::max_element(cutoff, cutoff + group) : of.left;
     for (int64_t low = std::max<int64_t>(begin - farthest, 0); low < end; low += s.keys) {
       const int64_t high = std::min(low + s.keys, end), earliest = begin + std::max<int64_t>(low - begin, 0) / ROWS * ROWS;
       const int64_t *const of_k = of.stride[1], *const of_v = of.stride[2];
       transpose<COUNT>((const T*)of.k + b * of_k[0] + g * of_k[1] + low * of_k[2], of_k[2], high - low, of.width, s.k);
       copy<COUNT>((const T*)of.v + b * of_v[0] + g * of_v[1] + low * of_v[2], of_v[2], high - low, of.width, s.v);
       for (int64_t h = g * group; h < (g + 1) * group; ++h) {
-        const int64_t left = reach ? reach[h - g * group] : of.left;
+        const int64_t left = cutoff ? cutoff[h - g * group] : of.left;
         const int64_t latest = std::min(end, high + left);  // later queries see none of these keys
         const Chunk chunk = {low, high, left};
         biases(of, s, h, left);

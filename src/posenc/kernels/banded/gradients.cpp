@@ -24,7 +24,7 @@ struct BandedGradients {
   const void *q, *k, *v, *grad;  // float, or bfloat16
   const float *sums, *inner;     // [b, h, t]
   const float* bias;             // [h, left + 1] by distance
-  const int64_t* reach;          // [b, h], at most left each
+  const int64_t* cutoff;         // [b, h], at most left each
   float *d_q, *d_k, *d_v;        // [b, t, h or g, d]
   float* d_bias;                 // [b, h, left + 1], or null
   int64_t batch, heads, key_heads, length, width, left;  // width: a multiple of 16
@@ -170,7 +170,7 @@ ALWAYS_INLINE void some_of(const BandedGradients& of, int64_t from, int64_t to) 
       transpose<COUNT>((const T*)of.v + b * of_v[0] + g * of_v[1] + low * of_v[2], of_v[2], count, width, s.v_t);
       std::fill(s.d_k, s.d_k + 2 * s.keys * width, 0.0f);
       for (int64_t h = g * group; h < (g + 1) * group; ++h) {
-        const int64_t left = of.reach[b * of.heads + h], latest = std::min(of.length, high + left);
+        const int64_t left = of.cutoff[b * of.heads + h], latest = std::min(of.length, high + left);
         std::fill(s.bias, s.bias + left + 1 + 2 * MARGIN, -std::numeric_limits<float>::infinity());
         std::fill(s.d_bias, s.d_bias + left + 1 + 2 * MARGIN, 0.0f);
         for (int64_t back = 0; back <= left; ++back) s.bias[MARGIN + left - back] = of.bias[h * of.bias_stride + back];

@@ -28,26 +28,26 @@ def gradients(
     sums: Float[Tensor, "b h t"],
     inner: Float[Tensor, "b h t"],
     scale: float,
-    reach: Int[Tensor, "b h"],
+    cutoff: Int[Tensor, "b h"],
     learned: bool,
 ) -> tuple[Float[Tensor, "b h t d"], Float[Tensor, "b g t d"], Float[Tensor, "b g t d"], Float[Tensor, "h n"] | None]:
     """Of q, k, v and, where it is `learned`, of the bias, in fp32. Only where `banded.served`; grad has q's dtype.
 
     sums    the logarithm of each query's sum of exponentials
     inner   Σ grad·out over the channels, less the gradient of sums
-    reach   how many keys before its own a query of a row and head sees
+    cutoff  how many keys before its own a query of a row and head sees
     """
     batch, heads, length, width = q.shape
     d_q = q.new_zeros(batch, length, heads, width, dtype=torch.float32)
     d_k, d_v = (q.new_empty(batch, length, k.shape[1], width, dtype=torch.float32) for _ in "kv")
-    left = int(reach.max())
+    left = int(cutoff.max())
     d_bias = bias.new_zeros(batch, heads, left + 1) if learned else None
-    sums, inner, bias, reach = (x.contiguous() for x in (sums, inner, bias, reach))
+    sums, inner, bias, cutoff = (x.contiguous() for x in (sums, inner, bias, cutoff))
     kernel = kernels.function("posenc_banded_gradients")
     assert kernel is not None
     kernel(
         _pack(
-            *[x.data_ptr() for x in (q, k, v, grad, sums, inner, bias, reach, d_q, d_k, d_v)],
+            *[x.data_ptr() for x in (q, k, v, grad, sums, inner, bias, cutoff, d_q, d_k, d_v)],
             0 if d_bias is None else d_bias.data_ptr(),
             batch,
             heads,

@@ -19,7 +19,7 @@ from torch import Tensor
 
 from posenc.frequencies import layouts
 from posenc.frequencies.layouts import Layout
-from posenc.kernels.fast_path import transformed
+from posenc.kernels.eager import transformed
 from posenc.kernels.rotation.torch_operator import both_turned, turned, turned_into
 
 if TYPE_CHECKING:

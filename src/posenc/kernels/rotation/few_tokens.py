@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from posenc import kernels
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.kernels.rotation.torch_operator import TYPES
 
 if TYPE_CHECKING:

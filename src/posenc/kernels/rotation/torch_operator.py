@@ -19,7 +19,7 @@ from torch import Tensor
 from posenc import kernels
 from posenc.frequencies import layouts
 from posenc.kernels.derivatives import autograd_kernel, below_autograd
-from posenc.kernels.fast_path import exporting, plain_on_cpu, transformed, wants_gradient
+from posenc.kernels.eager import exporting, plain_on_cpu, transformed, wants_gradient
 from posenc.kernels.rotation.exported import exported
 from posenc.kernels.rotation.plain import by_head, in_torch, layout_of
 

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from posenc.frequencies import Frequencies
-from posenc.kernels.fast_path import constant
+from posenc.kernels.eager import constant
 from posenc.kernels.sin_cos import torch_operator
 from posenc.positions import Positions
 

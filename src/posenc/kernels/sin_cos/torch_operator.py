@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from posenc.kernels.derivatives import below_autograd
-from posenc.kernels.fast_path import constant, exporting, plain_on_cpu, transformed
+from posenc.kernels.eager import constant, exporting, plain_on_cpu, transformed
 from posenc.kernels.sin_cos import native, plain
 from posenc.kernels.sin_cos.text import floats, integers, written
 

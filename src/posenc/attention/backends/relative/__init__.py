@@ -13,7 +13,7 @@ from posenc.attention.backends.relative.attention import relative_attention
 from posenc.attention.backends.relative.torch_operator import ATTENTION
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
-from posenc.kernels.fast_path import exporting, plain_on_cpu, wants_gradient
+from posenc.kernels.eager import exporting, plain_on_cpu, wants_gradient
 from posenc.positions import Positions
 from posenc.structure import Vectors, scale_of
 from posenc.support.precision import working_dtype

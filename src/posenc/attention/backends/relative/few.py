@@ -15,7 +15,7 @@ from torch import Tensor
 
 from posenc import kernels
 from posenc.attention.call import Call
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, wants_gradient
 from posenc.structure import Relative
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from posenc.attention.backends.toeplitz.attention import attend_few, attend_smal
 from posenc.attention.backends.toeplitz.torch_operator import attend_by_distance
 from posenc.attention.call import Call
 from posenc.encoding import PositionalEncoding
-from posenc.kernels.fast_path import exporting
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import distance_terms, why_not_fused
 from posenc.support.precision import working_dtype

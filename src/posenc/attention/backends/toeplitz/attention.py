@@ -7,7 +7,7 @@ a pair is vector[i' + j]: a strided view in which every row starts one entry lat
 handed to the fused CPU kernel by blocks of queries. Keys after a block are left out. Extra memory is that of a block of
 queries, never queries times keys.
 
-Causal self-attention in fp32 with wide heads, or in bf16, is a kernel of our own, with its gradients: reach.py.
+Causal self-attention in fp32 with wide heads, or in bf16, is a kernel of our own, with its gradients: cutoff.py.
 
 The PyTorch operator is in torch_operator.py, the same in plain torch in plain.py.
 
@@ -30,10 +30,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc import kernels
-from posenc.attention.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz import cutoff
 from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
-from posenc.kernels.fast_path import plain_on_cpu
+from posenc.kernels.eager import plain_on_cpu
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int
@@ -311,15 +311,15 @@ class Skewed:
 
 
 def _reaches(q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, causal: bool) -> bool:
-    """Whether this is causal self-attention that our kernel takes: see reach.py."""
-    return causal and ahead == 0 and q.shape[2] == k.shape[2] and vector.shape[1] == 1 and reach.served(q, k, v)
+    """Whether this is causal self-attention that our kernel takes: see cutoff.py."""
+    return causal and ahead == 0 and q.shape[2] == k.shape[2] and vector.shape[1] == 1 and cutoff.served(q, k, v)
 
 
 def _forward(
     q: Tensor, k: Tensor, v: Tensor, vector: Tensor, ahead: int, scale: float, causal: bool
 ) -> tuple[Tensor, Tensor]:
     if _reaches(q, k, v, vector, ahead, causal):
-        return reach.attended(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
+        return cutoff.attended(q, k, v, vector[:, 0, : q.shape[2]].flip(1), scale)
     blocks = Blocks(q, k, vector, ahead, causal)
     if blocks.single:
         out, logsumexp = _FLASH(q.flip(2), k, v, attn_mask=blocks.bias(0, blocks.queries, blocks.keys), scale=scale)
@@ -352,7 +352,7 @@ def _backward(
     if _reaches(q, k, v, vector, ahead, causal):
         bias, learned = vector[:, 0, : q.shape[2]].flip(1), d_vector is not None
         grad = _side_by_side(grad)
-        d_q, d_k, d_v, d_bias = reach.gradients(grad, q, k, v, bias, out, logsumexp, grad_sums, scale, learned)
+        d_q, d_k, d_v, d_bias = cutoff.gradients(grad, q, k, v, bias, out, logsumexp, grad_sums, scale, learned)
         if d_vector is not None and d_bias is not None:
             d_vector[:, 0, : q.shape[2]] += d_bias.flip(1)
         return d_q, d_k, d_v

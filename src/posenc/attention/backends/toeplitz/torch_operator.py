@@ -15,7 +15,7 @@ from torch import Tensor
 from posenc.attention.backends.toeplitz.attention import toeplitz_attention, toeplitz_attention_backward
 from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels.derivatives import autograd_kernel, below_autograd, differentiable_gradients, in_full_precision
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Float, Int

@@ -4,7 +4,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from posenc.kernels.fast_path import plain_on_cpu, transformed, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, transformed, wants_gradient
 
 X = torch.zeros(2)
 

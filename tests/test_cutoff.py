@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from posenc import Positions, attend, attend_rotated, create
-from posenc.attention.backends.toeplitz import reach
+from posenc.attention.backends.toeplitz import cutoff
 from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels import banded
 
@@ -38,7 +38,7 @@ def test_no_weight_is_left_out(norm):
     q, k, v = inputs(2, 4, 2, 700, 64)
     q[1] *= norm
     bias = fallen(4, 700)
-    found = reach.reach_of(q, k, v, bias, 0.125)
+    found = cutoff.cutoffs_of(q, k, v, bias, 0.125)
     assert found.shape == (2, 4)
     back = torch.arange(700)[:, None] - torch.arange(700)
     beyond = back > found[:, :, None, None]
@@ -51,8 +51,8 @@ def test_the_farthest_distance_counts_where_a_bias_rises_again():
     q, k, v = inputs(1, 2, 2, 700, 64)
     bias = fallen(2, 700) * 100
     bias[1, 500] = 0.0
-    assert reach.reach_of(q, k, v, bias, 0.125)[0, 1] == 500
-    (found, sums), true = reach.attended(q, k, v, bias, 0.125), weights(q, k, bias, 0.125)
+    assert cutoff.cutoffs_of(q, k, v, bias, 0.125)[0, 1] == 500
+    (found, sums), true = cutoff.attended(q, k, v, bias, 0.125), weights(q, k, bias, 0.125)
     torch.testing.assert_close(found.double(), true @ v.double(), rtol=0, atol=2e-6)
     own = (q * k).double().sum(-1) * 0.125 + bias[:, :1]  # the logit of a query's own key
     torch.testing.assert_close(sums.double(), own - true.diagonal(dim1=2, dim2=3).log(), rtol=0, atol=2e-5)
@@ -103,7 +103,7 @@ def test_too_small_a_reach_would_show(monkeypatch):
     q, k, v = inputs(1, 4, 4, 600, 64)
     encoding, at = create("alibi", n_heads=4), Positions.arange(1, 600)
     true = attend(q, k, v, encoding, at, impl="reference")
-    monkeypatch.setattr(reach, "WEIGHTLESS", -40.0)
+    monkeypatch.setattr(cutoff, "WEIGHTLESS", -40.0)
     assert (attend(q, k, v, encoding, at) - true).abs().max() > 1e-4
 
 
@@ -132,13 +132,13 @@ def test_a_row_does_not_depend_on_the_others():
 
 def test_rows_that_the_lab_has_stored_keep_their_path(monkeypatch):
     """Up to 2048 tokens with heads of fewer than 64 channels, with gradients or without; attention that is not causal."""
-    taken, attended = [], reach.attended
+    taken, attended = [], cutoff.attended
 
     def spied(q, *rest):
         taken.append((q.shape[2], q.shape[3]))
         return attended(q, *rest)
 
-    monkeypatch.setattr(reach, "attended", spied)
+    monkeypatch.setattr(cutoff, "attended", spied)
 
     def ask(length, width, name="alibi", gradient=False, **options):
         q, k, v = inputs(1, 1, 1, length, width)

@@ -1,4 +1,4 @@
-"""CoPE's term of the logits in one pass over them, in C++ with its gradient: see counted.cpp.
+"""CoPE's term of the logits in one pass over them, in C++ with its gradient: see cope_counts.cpp.
 
     count_j = Σ_{t ≥ j} σ(logit_t)·seen_t,   p = min(count, n - 1),   logit_j + s[⌊p⌋] + (s[⌈p⌉] - s[⌊p⌋])·(p - ⌊p⌋)
 
@@ -16,21 +16,21 @@ from torch import Tensor
 
 from posenc import kernels
 from posenc.kernels.derivatives import differentiable_gradients, in_full_precision
-from posenc.kernels.fast_path import plain_on_cpu, wants_gradient
+from posenc.kernels.eager import plain_on_cpu, wants_gradient
 
 if TYPE_CHECKING:
     from posenc.support.shapes import Bool, Float
 
 Formula = Callable[[Tensor, Tensor, Tensor], Tensor]
 
-_pack = struct.Struct("17q").pack  # struct Counted
+_pack = struct.Struct("17q").pack  # struct CopeCounts
 
 
 def served(logits: Tensor, scores: Tensor, seen: Tensor) -> bool:
     """Whether `added` can compute this: eager fp32 on the CPU, with the C++ kernels, and one mask for all heads."""
     if logits.dtype != torch.float32 or not plain_on_cpu(logits, scores, seen):
         return False
-    return seen.shape[1] == 1 and kernels.function("posenc_counted") is not None
+    return seen.shape[1] == 1 and kernels.function("posenc_cope_counts") is not None
 
 
 def added(
@@ -78,7 +78,7 @@ def _call(gates: Tensor, scores: Tensor, seen: Tensor, **others: Tensor) -> None
     def address(name: str) -> int:
         return others[name].data_ptr() if name in others else 0
 
-    kernel = kernels.function("posenc_counted")
+    kernel = kernels.function("posenc_cope_counts")
     assert kernel is not None
     kernel(
         _pack(

@@ -23,8 +23,8 @@
 
 namespace posenc {
 
-// The layout that native.py packs. Tensors [b, h, i, j] and scores [b, h, i, n] lie without gaps; `seen` is [b, 1, i, j] of bytes.
-struct Counted {
+// The layout that __init__.py packs. Tensors [b, h, i, j] and scores [b, h, i, n] lie without gaps; `seen` is [b, 1, i, j] of bytes.
+struct CopeCounts {
   const float *logits, *gates, *scores;
   const uint8_t* seen;
   float *out, *counts;                                // counts: written for the gradient, or null
@@ -32,7 +32,7 @@ struct Counted {
   float *d_logits, *d_scores;
   int64_t batch, heads, queries, keys, n, seen_batch, seen_query, threads;
 };
-static_assert(sizeof(Counted) == 17 * 8, "native.py packs 17 integers");
+static_assert(sizeof(CopeCounts) == 17 * 8, "__init__.py packs 17 integers");
 
 namespace {
 
@@ -65,11 +65,11 @@ ALWAYS_INLINE void place(float count, float last, int32_t& low, int32_t& high, f
   high = low + (share > 0.0f ? 1 : 0);
 }
 
-ALWAYS_INLINE const uint8_t* seen_by(const Counted& of, int64_t row) {
+ALWAYS_INLINE const uint8_t* seen_by(const CopeCounts& of, int64_t row) {
   return of.seen + row / (of.heads * of.queries) * of.seen_batch + row % of.queries * of.seen_query;
 }
 
-ALWAYS_INLINE void forward(const Counted& of, const Scratch& s, int64_t begin, int64_t rows) {
+ALWAYS_INLINE void forward(const CopeCounts& of, const Scratch& s, int64_t begin, int64_t rows) {
   const int64_t keys = of.keys;
   const float last = static_cast<float>(of.n - 1);
   const uint8_t* seen[ROWS];
@@ -113,7 +113,7 @@ ALWAYS_INLINE void forward(const Counted& of, const Scratch& s, int64_t begin, i
   }
 }
 
-ALWAYS_INLINE void backward(const Counted& of, const Scratch& s, int64_t begin, int64_t rows) {
+ALWAYS_INLINE void backward(const CopeCounts& of, const Scratch& s, int64_t begin, int64_t rows) {
   const int64_t keys = of.keys;
   const float last = static_cast<float>(of.n - 1);
   const float *gradient[ROWS], *counts[ROWS];
@@ -164,7 +164,7 @@ ALWAYS_INLINE void backward(const Counted& of, const Scratch& s, int64_t begin, 
   }
 }
 
-ALWAYS_INLINE void groups(const Counted& of, int64_t begin, int64_t end) {
+ALWAYS_INLINE void groups(const CopeCounts& of, int64_t begin, int64_t end) {
   const Scratch s(of.keys, of.n);
   const int64_t total = of.batch * of.heads * of.queries;
   for (int64_t group = begin; group < end; ++group) {
@@ -174,8 +174,8 @@ ALWAYS_INLINE void groups(const Counted& of, int64_t begin, int64_t end) {
 }
 
 #if defined(__x86_64__)
-OF_512_BITS("avx512f,avx512dq,avx512vl,avx512bw") void with_512_bits(const Counted& of, int64_t begin, int64_t end) { groups(of, begin, end); }
-__attribute__((target("avx2"))) void with_256_bits(const Counted& of, int64_t begin, int64_t end) { groups(of, begin, end); }
+OF_512_BITS("avx512f,avx512dq,avx512vl,avx512bw") void with_512_bits(const CopeCounts& of, int64_t begin, int64_t end) { groups(of, begin, end); }
+__attribute__((target("avx2"))) void with_256_bits(const CopeCounts& of, int64_t begin, int64_t end) { groups(of, begin, end); }
 #endif
 
 constexpr int64_t CHUNK = 8192;  // the fewest entries for a thread
@@ -183,9 +183,9 @@ constexpr int64_t CHUNK = 8192;  // the fewest entries for a thread
 }  // namespace
 }  // namespace posenc
 
-EXPORTED void posenc_counted(const posenc::Counted* given) {
+EXPORTED void posenc_cope_counts(const posenc::CopeCounts* given) {
   using namespace posenc;
-  const Counted& of = *given;
+  const CopeCounts& of = *given;
   const int64_t total = of.batch * of.heads * of.queries, chunk = std::max<int64_t>(CHUNK / (ROWS * std::max<int64_t>(of.keys, 1)), 1);
   in_parallel((total + ROWS - 1) / ROWS, chunk, static_cast<int>(of.threads), [&](int64_t begin, int64_t end) {
 #if defined(__x86_64__)

@@ -44,8 +44,8 @@ def attended(
     """
     out = q.new_empty(q.shape[0], q.shape[2], q.shape[1], q.shape[3], dtype=torch.float32).transpose(1, 2)
     sums = bias.new_empty(q.shape[0], q.shape[2], q.shape[1]).transpose(1, 2)
-    reach = reach_of(q, k, v, bias, scale)
-    banded.attended(q, k, v, bias, scale, int(reach.max()), out, reach, sums)
+    cutoff = cutoffs_of(q, k, v, bias, scale)
+    banded.attended(q, k, v, bias, scale, int(cutoff.max()), out, cutoff, sums)
     return out.to(q.dtype), sums
 
 
@@ -65,11 +65,11 @@ def gradients(
     inner = (grad.float() * out.float()).sum(dim=3)
     if grad_sums is not None:  # the logarithm of a sum of exponentials has the probabilities as its gradient
         inner = inner - grad_sums
-    reach = reach_of(q, k, v, bias, scale)
-    return banded_gradients.gradients(grad, q, k, v, bias, sums, inner, scale, reach, learned)
+    cutoff = cutoffs_of(q, k, v, bias, scale)
+    return banded_gradients.gradients(grad, q, k, v, bias, sums, inner, scale, cutoff, learned)
 
 
-def reach_of(
+def cutoffs_of(
     q: Float[Tensor, "b h t d"],
     k: Float[Tensor, "b g t d"],
     v: Float[Tensor, "b g t d"],

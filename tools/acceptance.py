@@ -33,7 +33,7 @@ OTHERS = "other-libraries"  # what posenc.transformers does beside transformers
 NEWEST_SAMPLE = "transformers-newest-sample"  # what continuous integration runs of it, in a minute
 ENVIRONMENTS = {  # targets that run in an environment of their own: what is installed there instead of what is here
     OLDEST_TRANSFORMERS: ("transformers==5.16.1", "huggingface_hub==1.33.0", "httpx==0.28.1", "httpcore==1.0.9"),
-    **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers",)),
+    **dict.fromkeys((NEWEST_TRANSFORMERS, NEWEST_SAMPLE), ("transformers", "peft")),
     OTHERS: ("timm==1.0.31", "torchvision==0.28.0", "diffusers==0.42.1", "torchao==0.16.0", "bitsandbytes==0.50.2"),
     "torch-2.11": ("torch==2.11.0",),
     "torch-2.15": ("torch==2.15.0",),

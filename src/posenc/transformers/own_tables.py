@@ -81,7 +81,13 @@ def take_off(tables: OwnTables) -> None:
         module.forward = partial(_zeros, module)  # type: ignore[method-assign]
 
 
-def _zeros(self: nn.Embedding, rows: Any, past_key_values_length: int = 0, position_ids: Tensor | None = None) -> Tensor:
+def _zeros(
+    self: nn.Embedding,
+    rows: Any,
+    past_key_values_length: int = 0,
+    position_ids: Tensor | None = None,
+    cache_length: int = 0,  # its name from transformers 5.24 on
+) -> Tensor:
     """In the place of nn.Embedding's forward, or of BART's kind: tokens, a mask or their shape, perhaps position_ids."""
     if position_ids is not None:  # `rows` may be None then
         rows = position_ids

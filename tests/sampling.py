@@ -33,7 +33,7 @@ WITHOUT_STATES = [name for name in ENCODINGS if BY_NAME[name].in_a_row]
 """Those of them that read no hidden states, so that `posenc.attend` is enough."""
 LOOPS = ("path", "path_fox")
 """Those that pass blocks of keys one after the other, as many as there are, so that no exported graph holds them."""
-OWN_KEYS = ("fope", "repo", "rope_mixed", "selective_rope", "carope", "com_rope", "liere", "wire", "ms_poe")
+OWN_KEYS = ("fope", "repo", "rope_mixed", "selective_rope", "carope", "com_rope", "liere", "wire", "ms_poe", "mhrope")
 """Those whose keys need as many heads as their queries."""
 ADDED = [name for name in lookup.names() if name not in FOUNDATION]
 """Every name added to the foundation."""

@@ -45,3 +45,17 @@ def test_compiled_code_agrees_forward_and_backward(name):
         out.square().sum().backward()
         expected.square().sum().backward()
         torch.testing.assert_close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("nested", [False, True])
+def test_attention_with_a_stack_is_one_graph(dynamic, nested):
+    parts = posenc.create("rope", d_head=16), posenc.create("alibi", n_heads=4)
+    stack = posenc.Stack(posenc.Stack(parts[0]) if nested else parts[0], parts[1])
+    q, k, v = torch.randn(3, 2, 4, 8, 16).unbind()
+    at = posenc.Positions.arange(2, 8)
+    torch._dynamo.reset()
+    compiled = torch.compile(
+        lambda q, k, v, at: posenc.attend(q, k, v, stack, at), fullgraph=True, dynamic=dynamic, backend="eager"
+    )
+    torch.testing.assert_close(compiled(q, k, v, at), posenc.attend(q, k, v, stack, at))

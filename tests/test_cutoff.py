@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from posenc import Positions, attend, attend_rotated, create
+from posenc import DistanceBias, Positions, attend, attend_rotated, create
 from posenc.attention.backends.toeplitz import cutoff
 from posenc.attention.backends.toeplitz.plain import in_torch
 from posenc.kernels import banded
@@ -178,3 +178,31 @@ def test_gradients_are_those_of_the_reference(name, dtype):
     for mine, plain, true in zip(gradients(given, "auto"), gradients(given, "reference"), exact, strict=True):
         error, usual = ((x.double() - true).abs().max() for x in (mine, plain))
         assert error <= 2 * usual + torch.finfo(dtype).eps / 2 * true.abs().max()
+
+
+class EarlierOnly(DistanceBias):
+    """A query sees earlier tokens only: the first one sees none."""
+
+    def __init__(self):
+        super().__init__()
+
+    def at_distance(self, delta):
+        return torch.zeros(delta.shape).masked_fill(delta == 0, -math.inf).expand(2, -1)
+
+
+@pytest.mark.parametrize("impl", ["auto", "toeplitz", "reference", "sdpa"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_bias_that_hides_the_own_key_leaves_zeros(impl, dtype):
+    q, k, v = (x.to(dtype) for x in inputs(1, 2, 2, 130, 64))
+    given = [x.clone().requires_grad_() for x in (q, k, v)]
+    out, lse = attend(*given, EarlierOnly(), Positions.arange(1, 130), return_lse=True, impl="reference")
+    assert (lse[:, :, 0] == -math.inf).all()
+    out = attend(*given, EarlierOnly(), Positions.arange(1, 130), impl=impl)
+    assert (out[:, :, 0] == 0).all()
+    earlier = torch.ones(130, 130, dtype=torch.bool).tril(-1)
+    exact = (q.double() @ k.double().mT / 8).masked_fill(~earlier, -math.inf).softmax(-1).nan_to_num(0.0) @ v.double()
+    torch.testing.assert_close(out.double(), exact, rtol=0, atol=2e-6 if dtype == torch.float32 else 0.02)
+    with torch.no_grad():
+        assert (attend(q, k, v, EarlierOnly(), Positions.arange(1, 130), impl=impl)[:, :, 0] == 0).all()
+    for gradient in torch.autograd.grad(out.float().square().sum(), given):
+        assert gradient.isfinite().all()

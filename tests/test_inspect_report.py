@@ -407,6 +407,30 @@ def test_one_picture_for_each_model(two, tmp_path):
     )
 
 
+def test_pictures_of_folders_with_one_name_are_two_files_and_none_is_replaced(two, tmp_path):
+    folders = [tmp_path / "3.1" / "Llama-3.1", tmp_path / "3.2" / "Llama-3.1"]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        (folder / "config.json").write_text(json.dumps(LLAMA))
+    path = tmp_path / "p.svg"
+    assert inspect(str(folders[0]), str(folders[1] / "config.json"), "--picture", str(path)).exit_code == 0
+    drawn = sorted(file.name for file in tmp_path.glob("p*"))
+    assert drawn == ["p-Llama-3.1-2.svg", "p-Llama-3.1.svg"]
+    again = inspect(*map(str, folders), "--picture", str(path))
+    assert again.exit_code == 1
+    assert "p-Llama-3.1.svg: exists; --force replaces it" in again.stderr
+    assert inspect(*map(str, folders), "--picture", str(path), "--force").exit_code == 0
+    path.write_text("mine")
+    assert isinstance(inspect(str(folders[0]), "--picture", str(path)).exception, FileExistsError)
+    assert path.read_text() == "mine"
+
+
+def test_a_length_beyond_int64_is_refused_by_its_option(two):
+    result = inspect(two[0], "--length", str(2**63))
+    assert result.exit_code == 2
+    assert "--length" in result.stderr
+
+
 @pytest.mark.parametrize(("length", "factor"), [(32768, 8.0), (16384, 4.0)])  # LLaMA-2-7B-32K, deepseek-coder-6.7b
 def test_linear_scaling_has_two_readings_and_both_are_said(length, factor):
     """Both files give the length after scaling: 4096 positions were trained before it."""

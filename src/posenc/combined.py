@@ -112,9 +112,12 @@ class Stack(PositionalEncoding):
         return functools.partial(PositionalEncoding.finish, self)
 
     def softmax_scale(self, d_head: int) -> float:
-        scales = {scale for part in self if (scale := part.softmax_scale(d_head)) is not None}
+        """That of the parts that ask for one. A part that leaves this method as it is asks for none."""
+        scales = set(_scales(self, d_head))
         if len(scales) > 1:
-            raise ValueError(f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one")
+            raise ValueError(
+                f"Stack: the parts ask for different softmax scales, {sorted(scales)}; give them one, or the call a `scale`"
+            )
         return scales.pop() if scales else usual_scale(d_head)
 
     def at_layer(self, n: int) -> PositionalEncoding:
@@ -294,6 +297,17 @@ def _commute(turned: tuple[Planes, ...] | None, mixed: tuple[Planes, ...] | None
     if turned is None or mixed is None:
         return turned == () or mixed == ()
     return all(first.commute(second) for first in turned for second in mixed)
+
+
+def _scales(part: PositionalEncoding, d_head: int) -> list[float]:
+    """The softmax scales that parts ask for. Plain loops: a graph takes neither a generator nor `:=` in a comprehension."""
+    if isinstance(part, Stack):
+        asked: list[float] = []
+        for inner in part.parts:
+            asked += _scales(inner, d_head)  # type: ignore[arg-type]
+        return asked
+    scale = None if type(part).softmax_scale is PositionalEncoding.softmax_scale else part.softmax_scale(d_head)
+    return [] if scale is None else [scale]
 
 
 def flat_parts(parts: Iterable[PositionalEncoding]) -> Iterator[PositionalEncoding]:

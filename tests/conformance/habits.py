@@ -82,6 +82,14 @@ def learned_by_length(x):
     return x + Sinusoid().table(x, torch.arange(x.shape[1])[None])
 
 
+def uses_no_positions(x, positions):
+    return x
+
+
+def adds_nothing(x, positions):
+    return x + 0.0
+
+
 class HalfOfTheHead(Rope):
     """Gives back what turns, without what passes: q_pe instead of cat(q_nope, q_pe)."""
 
@@ -417,6 +425,8 @@ HABITS = {
         (ROTATES, OneFrequencyPerChannel, {}, "failed", "one angle each"),
         (ROTATES, takes_no_positions, {}, "failed", "no positions"),
         (ROTATES, takes_a_length, {}, "failed", "no positions"),
+        (ROTATES, uses_no_positions, {}, "failed", "positions unused"),
+        (EMBEDS, adds_nothing, {}, "failed", "positions unused"),
         (EMBEDS, learned_by_length, {}, "failed", "no positions"),
         (ROTATES, HalfOfTheHead, {}, "failed", "part of the head"),
         (ROTATES, TrailingPartial, {}, "unusual", "trailing"),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import Attention, PositionalEncoding, Positions, Stack, attend, create
+from posenc import Attention, PerLayer, PositionalEncoding, Positions, Stack, attend, create
+from posenc.checking import laws
 from posenc.encodings.bases.learned_rope import LeRoPE
 from posenc.encodings.rope import RoPE
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -168,3 +169,34 @@ def test_errors_say_arguments_and_no_digests():
             call()
         assert "#" not in str(error.value), error.value
     assert "used with another LeRoPE(d_head=8" in str(error.value)
+
+
+class Turn(PositionalEncoding):
+    """The first two channels turned by p/scale. Its constructor keeps `scale` from the configuration."""
+
+    def __init__(self, scale):
+        super().__init__()
+        self.scale = scale
+
+    def tables(self, at, dtype):
+        angle = at.coords.double() / self.scale
+        return angle.cos().to(dtype), angle.sin().to(dtype)
+
+    def rotate(self, x, at, side, out=None):
+        if side in ("value", "output"):
+            return x
+        cos, sin = (table[:, None, :] for table in tables_at(self, at, x.dtype))
+        first, second = x[..., 0], x[..., 1]
+        return torch.stack([first * cos - second * sin, first * sin + second * cos], dim=-1)
+
+
+def test_encodings_whose_arguments_are_not_in_the_configuration_share_no_tables():
+    layers, at = PerLayer([Turn(1.0), Turn(100.0)]), Positions.arange(1, 10)
+    prepared, q = layers.prepare(at), torch.randn(1, 2, 10, 2)
+    for n in (0, 1):
+        one = layers.at_layer(n)
+        assert torch.equal(one.rotate(q, prepared, "query"), one.rotate(q, at, "query"))
+    with pytest.raises(ValueError, match=r"prepared by Turn\(\), used with another Turn\(\)"):
+        Turn(100.0).rotate(q, Turn(1.0).prepare(at), "query")
+    with pytest.raises(laws.LawBroken, match=r"Turn's configuration lacks its argument scale: .*__init__\(scale=scale\)"):
+        laws.check(Turn(1.0), laws.Setting(d_model=4, n_heads=2), ["state_is_configuration"])

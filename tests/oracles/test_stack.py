@@ -238,13 +238,24 @@ def test_layers_lengths_and_heads_go_to_the_parts():
 def test_softmax_scale():
     assert Stack(RoPE(4), ALiBi(2)).softmax_scale(16) == 0.25
     assert Stack(T5(2, scale=1.0), T5(2, scale=1.0)).softmax_scale(16) == 1.0
-    mixed = Stack(T5(2, scale=1.0), ALiBi(2))
+    assert Stack(T5(2, scale=1.0), ALiBi(2)).softmax_scale(16) == 1.0  # ALiBi asks for none
+    assert Stack(Stack(ALiBi(2)), create("pope", d_head=16, n_heads=2)).softmax_scale(32) == 0.25
+    mixed = Stack(T5(2, scale=1.0), RoPE(16))
     with pytest.raises(ValueError, match=r"different softmax scales, \[0\.25, 1\.0\]"):
         mixed.softmax_scale(16)
     q = torch.zeros(1, 2, 3, 16)
     for impl in ("reference", "sdpa"):
-        with pytest.raises(ValueError, match="different softmax scales"):
+        with pytest.raises(ValueError, match=r"different softmax scales.*give them one, or the call a `scale`"):
             attend(q, q, q, mixed, Positions.arange(1, 3), impl=impl)
+        attend(q, q, q, mixed, Positions.arange(1, 3), impl=impl, scale=0.5)
+
+
+def test_dape_of_neighbours_beside_a_part_without_a_bias():
+    """It reads one mask for all heads; a part without a bias must not make one for each."""
+    parts = create("rope", d_head=8), laws.draw_parameters(create("dape_v2", d_head=8, n_heads=2), seed=1)
+    q, at = torch.randn(1, 2, 5, 8), Positions.arange(1, 5)
+    turned_q = parts[0].rotate(q, at, "query")
+    torch.testing.assert_close(attend(q, q, q, Stack(*parts), at), attend(turned_q, turned_q, q, parts[1], at))
 
 
 def test_parameters_of_the_parts_are_the_stacks():

@@ -31,6 +31,17 @@ class Holder:
         """One within a class."""
 
 
+class Lost(posenc.DistanceBias):
+    """One whose constructor keeps an argument from the configuration."""
+
+    def __init__(self, scale=1.0):
+        super().__init__()
+        self.scale = scale
+
+    def at_distance(self, delta):
+        return (-self.scale * delta.abs().double()).expand(4, -1)
+
+
 class OfAScript(ALiBi):
     """One that Python says is defined in a script."""
 
@@ -309,6 +320,10 @@ UNSAVED = {
     "in a function": (local, r"encoding: the class .*local.<locals>.Local could not be found again"),
     "in a script": (lambda: OfAScript(4), r"encoding: the class __main__.OfAScript could not be found again"),
     "in a stack": (lambda: posenc.Stack(made("rope"), local()), r"could not be found again"),
+    "an argument that is not passed on": (
+        lambda: Lost(0.05),
+        r"encoding: Lost's configuration lacks its argument scale.*super\(\).__init__\(scale=scale\)",
+    ),
     "an argument": (
         lambda: posenc.create("rope", d_head=16, frequencies=DynamicNTK(rotary(16, base=1e4), 4.0, 16), layout="half"),
         r"encoding: RoPE's frequencies is a DynamicNTK, which a config.json cannot hold",

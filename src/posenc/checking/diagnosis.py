@@ -33,6 +33,7 @@ CAUSES: tuple[tuple[str, str, str], ...] = (
     ("decode offset", "attention", "decode_equals_prefill"),
     ("one side", "attention", "shift_invariance"),
     ("cache key", "", "other_dtypes_do_not_matter"),
+    ("positions unused", TOKENWISE, "neighbours_stay_distinct rows_do_not_repeat"),
     ("low precision angles", "", "neighbours_stay_distinct"),
     ("cos of cos", "", "norm_preservation"),
     ("cos of cos", "", "position_0_does_not_turn"),

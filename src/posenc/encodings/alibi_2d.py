@@ -51,7 +51,7 @@ class ALiBi2D(PositionalEncoding):
         def of_pair(b: Tensor, h: Tensor, i: Tensor, j: Tensor) -> Tensor:
             b = own_rows(b, at_q, at_k)
             apart = (query[b, i] - key[b, j]).double()
-            return (-slopes[h] * torch.hypot(apart[..., 0], apart[..., 1])).to(q.dtype)
+            return (-slopes[h] * apart.square().sum(dim=-1).sqrt()).to(q.dtype)
 
         return of_pair
 

@@ -71,12 +71,14 @@ class Configuration(Mapping[str, Any]):
 class Identity:
     """Two names of an encoding, computed once: by its configuration, and by these very parameters too.
 
-    A copy has the same name by configuration, and another by parameters, since it has parameters of its own.
+    A copy has the same name by configuration, and another by parameters, since it has parameters of its own. Where the
+    configuration lacks an argument of the constructor, nothing but the object itself is equal to it.
     """
 
     def __init__(self, kind: type, configuration: Configuration) -> None:
         self._made_of = kind, configuration
         name = f"{kind.__module__}.{kind.__qualname__}".encode() + configuration.digest
+        name += os.urandom(16) if left_out(kind, configuration) else b""
         self.by_configuration = (
             f"{kind.__name__}({described(kind, configuration)}) #{hashlib.sha256(name).hexdigest()[:16]}"
         )
@@ -84,6 +86,25 @@ class Identity:
 
     def __reduce__(self) -> tuple[type[Identity], tuple[type, Configuration]]:
         return Identity, self._made_of
+
+
+def left_out(kind: type, configuration: Mapping[str, Any]) -> list[str]:
+    """The arguments of a constructor outside posenc that `super().__init__` was not given: nothing else says them.
+
+    posenc's own may say one by another: ALiBi's bias_max is in its slopes.
+    """
+    return [name for name in _own_arguments(kind) if name not in configuration]
+
+
+@functools.cache
+def _own_arguments(kind: type) -> tuple[str, ...]:
+    """The names of the constructor's arguments, but for *args and **options; none where posenc has written it."""
+    written = next(base for base in kind.__mro__ if "__init__" in vars(base))
+    if written.__module__.partition(".")[0] == "posenc":
+        return ()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    parameters = list(inspect.signature(vars(written)["__init__"]).parameters.values())[1:]
+    return tuple(parameter.name for parameter in parameters if parameter.kind in named)
 
 
 def without_digests(identity: str) -> str:

@@ -28,7 +28,10 @@ def check_layer(decoder: Decoder, n: int, encoding: PositionalEncoding, words: i
         raise TypeError("encoding: a PerLayer within a PerLayer is not the encoding of one layer")
     name = type(encoding).__name__
     if "local" not in encoding.traits:
-        raise Unsupported(f"encoding: {name} reads neighbouring tokens, which a cache of transformers does not hold")
+        raise Unsupported(
+            f"encoding: {name} reads neighbouring tokens, which a cache of transformers does not hold; a class of your own "
+            "that does not, declares it: `local` in its traits"
+        )
     _check_sizes(n, encoding, decoder.attention[n])
     _try(decoder, n, encoding, words)
 

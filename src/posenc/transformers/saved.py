@@ -26,6 +26,7 @@ from posenc.configs.attached import KEY, by_part
 from posenc.encoding import PositionalEncoding
 from posenc.frequencies import Frequencies
 from posenc.support.checks import shown
+from posenc.support.identity import left_out
 
 FORMAT = 1
 OWN = ("posenc.encoding.", "posenc.encodings.")  # where posenc's encodings are
@@ -55,6 +56,12 @@ def described(encoding: Any) -> dict[str, Any]:
     if isinstance(encoding, Stack):
         return {"stack": [described(part) for part in encoding]}
     kind = type(encoding)
+    if lost := left_out(kind, encoding.configuration):
+        name = lost[0]
+        raise TypeError(
+            f"encoding: {kind.__name__}'s configuration lacks its argument {name}, so a folder could not say it; "
+            f"pass it on in its constructor: super().__init__({name}={name})"
+        )
     return {
         "class": _path(kind),
         "arguments": {name: _plain(kind.__name__, name, value) for name, value in encoding.configuration.items()},

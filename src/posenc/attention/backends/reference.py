@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 ROOM = 2**18  # logits that are computed together: 1 MiB of float32 stays in the cache
 FEWEST = 16  # queries of a block
 WHOLE = 512  # values that every block multiplies, seen or not
-NO_BIAS = PositionalEncoding.bias
 Finish = Literal["context", "weights", "value", "bypass"]
 LANES = 16  # keys of a block come in multiples of what a processor computes at once
 
@@ -154,14 +153,14 @@ def scores_of(call: Call) -> Scores:
     dtype = working_dtype(q.dtype)
     wide_q, wide_k = q.to(dtype), k.to(dtype)
     logits = capped(shared(wide_q, wide_k.transpose(-1, -2)) * call.scale, options.softcap)
-    biased = type(encoding).bias is not NO_BIAS
-    if biased and (bias := encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k)) is not None:
-        logits = logits + bias(*index_grid(logits))
     seen = allowed(at_q, at_k, call.causal, options)
-    if biased:
+    biased = type(encoding).bias is not PositionalEncoding.bias  # whatever its seams say
+    bias = encoding.bias(wide_q, _for_heads(wide_k, q.shape[1]), at_q, at_k) if biased else None
+    if bias is not None:
+        logits = logits + bias(*index_grid(logits))
         seen = seen & (logits != float("-inf"))
     plain = options is PLAIN
-    none_blind = plain and call.in_one_row()  # every query sees itself
+    none_blind = plain and bias is None and call.in_one_row()  # every query sees itself
     return Scores(logits, wide_q, v.to(dtype), at_q, at_k, seen, None if plain else options, none_blind)
 
 

@@ -18,6 +18,7 @@ from posenc.checking.laws.registry import breaks
 from posenc.checking.laws.world import Setting, World
 from posenc.encoding import PositionalEncoding
 from posenc.positions import Positions
+from posenc.support.identity import left_out
 from posenc.support.precision import working_dtype
 
 FAR = 4096  # positions
@@ -25,9 +26,17 @@ FAR = 4096  # positions
 
 @breaks("cast state")
 def state_is_configuration(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
-    """No buffers; the same after deepcopy and pickle."""
+    """No buffers, every argument of the constructor in the configuration; the same after deepcopy and pickle."""
     if named := [name for name, _ in encoding.named_buffers()]:
         raise LawBroken(f"has buffers {named}, which casts and loading can touch")
+    for part in encoding.modules():
+        if not isinstance(part, PositionalEncoding) or type(part).identity is not PositionalEncoding.identity:
+            continue
+        if lost := left_out(type(part), part.configuration):
+            raise LawBroken(
+                f"{type(part).__name__}'s configuration lacks its argument {lost[0]}: pass it on in its constructor, "
+                f"super().__init__({lost[0]}={lost[0]})"
+            )
     survivors = {"deepcopy": copy.deepcopy(encoding), "pickle": pickle.loads(pickle.dumps(encoding))}
     yield from _survive(encoding, setting, survivors)
 

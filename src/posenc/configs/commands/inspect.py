@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from posenc.support.languages import Language
 
 T = TypeVar("T")
+OF_LENGTH: dict[str, Any] = {"min": 1, "max": 2**63 - 1, "show_default": False}
 METHODS = "yarn, ntk, linear, llama3 or longrope; all of them by default."
 
 
@@ -29,8 +31,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    length: Annotated[int | None, typer.Option(min=1, help="What happens at this length.", show_default=False)] = None,
-    extend_to: Annotated[int | None, typer.Option(min=1, help="New settings for this length.", show_default=False)] = None,
+    length: Annotated[int | None, typer.Option(**OF_LENGTH, help="What happens at this length.")] = None,
+    extend_to: Annotated[int | None, typer.Option(**OF_LENGTH, help="New settings for this length.")] = None,
     method: Annotated[str, typer.Option(help=METHODS, show_default=False)] = "",
     facts: Annotated[bool, typer.Option("--facts", help="Also what holds for nearly every model.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Everything as JSON.")] = False,
@@ -38,6 +40,7 @@ def command(
     picture: Annotated[
         Path | None, typer.Option(help="Wavelengths against the lengths as .png, .svg or .pdf.", show_default=False)
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the file of --picture if it exists.")] = False,
     weights: Annotated[Path | None, typer.Option(help="Safetensors: measures learned tables.", show_default=False)] = None,
     families: Annotated[bool, typer.Option("--families", help="List every known model type and its reader.")] = False,
     lang: Annotated[str, typer.Option(help="en or zh; LC_ALL or LANG decide if left out.", show_default=False)] = "",
@@ -77,8 +80,10 @@ def command(
         for option, value in single_only.items():
             if value is not None:
                 raise typer.BadParameter(f"takes one model, got {len(configs)}", param_hint=option)
-        _several(configs, length, as_json, language, picture)
+        _several(configs, length, as_json, language, picture, force)
         return
+    if picture is not None:
+        _check_free(picture, force)
     data_of_file, spec = read(configs[0])
     from posenc.configs.report.report import report
 
@@ -170,17 +175,36 @@ def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list
     typer.echo(f"wrote {path}", err=True)
 
 
-def _several(configs: list[str], length: int | None, as_json: bool, language: Language, picture: Path | None) -> None:
+def _named(path: Path) -> str:
+    """What a model is called in the name of its picture: its folder, or its file."""
+    path = path.resolve().parent if path.name == "config.json" else path
+    return path.resolve().name if path.is_dir() else path.stem
+
+
+def _check_free(picture: Path, force: bool) -> None:
+    if picture.exists() and not force:
+        raise FileExistsError(f"--picture {picture}: exists; --force replaces it")
+
+
+def _several(
+    configs: list[str], length: int | None, as_json: bool, language: Language, picture: Path | None, force: bool
+) -> None:
     """One table of all models, or a JSON list of their reports; of a file that cannot be read, the reason."""
     if configs.count("-") > 1:
         raise typer.BadParameter("only one of them can be standard input", param_hint="CONFIG")
     from posenc.configs.report.report import report
 
+    drawn: Counter[str] = Counter()  # pictures of a name
+
     def reported(config: str) -> dict[str, Any]:
         data = report(read(config)[1], length, language)
         if picture is not None:
-            name = Path(config).parent.name if Path(config).name == "config.json" else Path(config).stem
-            _draw(picture.with_stem(f"{picture.stem}-{name}"), data, length, [])
+            name = _named(Path(config))
+            drawn[name] += 1
+            number = f"-{drawn[name]}" if drawn[name] > 1 else ""
+            path = picture.with_name(f"{picture.stem}-{name}{number}{picture.suffix}")
+            _check_free(path, force)
+            _draw(path, data, length, [])
         return data
 
     results = list(zip(configs, each(configs, reported), strict=True))

@@ -55,8 +55,9 @@ def plan(tensors: Mapping[str, About], heads: Heads, options: Options) -> dict[s
     projections = [name for name in map(projection, tensors) if name and not leave.search(name.full)]
     projections = _in_one_stack(projections, options.under)
     if not any(name.kind in ("q", "k", "latent", "fused") for name in projections):
+        but = " after --leave" if options.leave else ""
         raise ValueError(
-            f"no query or key projection among {len(tensors)} tensors, such as {', '.join(sorted(tensors)[:3])}; "
+            f"no query or key projection among {len(tensors)} tensors{but}, such as {', '.join(sorted(tensors)[:3])}; "
             "known names: posenc.configs.convert.names"
         )
     _check_siblings(tensors, projections, leave)

@@ -142,7 +142,7 @@ ALWAYS_INLINE void block(const Banded& of, const Scratch& s, int64_t b, int64_t 
     Seen& own = r < real ? seen[r] : spare[r];
     if (starts || r >= real) own = {-std::numeric_limits<float>::infinity(), 0.0f};
     before[r] = softmax<COUNT>(s.logits + r * s.pitch, s.bias + base - i + chunk.left + MARGIN, from, to, own);
-    share[r] = ends ? 1.0f / own.total : 1.0f;
+    share[r] = !ends ? 1.0f : own.total == 0.0f ? 0.0f : 1.0f / own.total;  // a bias of -inf may hide every key
     if (of.sums && ends && r < real) of.sums[(b * of.length + i) * of.heads + h] = own.most + std::log(own.total);
   }
   const auto write = [&](int64_t r, int64_t c, const V& sum) {

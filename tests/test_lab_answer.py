@@ -95,10 +95,16 @@ def test_sentences_say_what_is_told_apart_and_what_not() -> None:
 
 def test_training_that_was_too_short_ranks_nothing_and_asks_for_more() -> None:
     short = [arm | {"converged": False} for arm in ARMS]
-    said = answer(made(short))
+    found = made(short)
+    said = answer(found)
     assert {row["word"]["en"] for row in said["rows"]} == {"unfinished", "not learnt", "ends"}
     assert said["can"]["en"] == "This can tell no two encodings apart at 16× the trained length."
     assert said["next"]["en"] == "Next: longer training; 500 steps were too few."
+    waiting = [{"task": "passkey", "arm": "rope", "seed": 1, "why": "not run"}]
+    assert answer({**found, "missing": waiting})["next"]["en"] == "Next: the same command again; 1 trial did not run."
+    for arm in found["tasks"][0]["arms"]:
+        arm |= {"learnt": False, "state": "failed: OSError (1 of 1 seeds)"}
+    assert answer(found)["next"]["en"] == "Next: the reasons why no encoding has a score."
 
 
 def test_two_seeds_tell_nothing_apart() -> None:

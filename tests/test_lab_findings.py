@@ -180,6 +180,21 @@ def test_nobody_learnt_who_is_no_better_than_without_context(tmp_path: Path) -> 
                and "second" not in row["claim"]["en"])  # fmt: skip
 
 
+def test_the_interval_of_exact_match_knows_that_seeds_differ(tmp_path: Path) -> None:
+    """Beyond the trained length all examples of three seeds are right and none of two: over the rows alone, 12 of 20."""
+
+    def value(asked: Asked) -> float:
+        return float(asked.times <= 1 or asked.seed > 1)
+
+    found = found_in(tmp_path, tasks=["copy"], encodings=["rope"], seeds=5, value=value)
+    cells = arms_of(found)["rope"]["cells"]
+    low, high = cells["64"]["interval"]
+    assert cells["64"]["mean"] == pytest.approx(0.6)
+    assert low < 0.25  # Wilson of 12 of 20: .387
+    assert high > 0.9  # .781
+    assert cells["16"]["interval"][0] == pytest.approx(1 - 3.8415 / (20 + 3.8415), abs=1e-3)  # all right: that of the rows
+
+
 def test_exact_tasks_are_learnt_from_95_of_a_hundred(tmp_path: Path) -> None:
     """19 of 20 right is enough, 18 is not; the mean over seeds decides."""
 
@@ -977,8 +992,17 @@ def test_a_sweep_in_parts_says_how_far_it_is(plain_found: dict[str, Any]) -> Non
     assert "Encodings with fewer seeds than 5 have none over seeds" in said
     assert "计划 16 个模型，已训练 7 个：6 种编码中的 5 种，每种 1 至 5 个随机种子" in chinese
     assert "不足 5 个种子的编码不给出种子间的区间" in chinese
-    plain_found |= {"seeds": [0, 1, 2, 3, 4], "fewest_seeds": 5}
-    assert not any("Encodings with fewer" in words.en for words in sentences(plain_found))
+    assert "Intervals are 95% intervals, over 1 to 5 seeds and over documents" in said
+    for arm in plain_found["tasks"][0]["arms"]:
+        for cell in arm["cells"].values():
+            cell["seeds"] = dict.fromkeys("01234", 1.0)
+    told = "\n".join(words.en for words in sentences(plain_found))
+    assert "Intervals are 95% intervals, over 5 seeds and over documents" in told
+    assert "Encodings with fewer" not in told
+    for arm in plain_found["tasks"][0]["arms"]:
+        for cell in arm["cells"].values():
+            cell["seeds"] = {}
+    assert not any("Intervals are" in words.en for words in sentences(plain_found))
 
 
 def test_the_answer_follows_the_numbers(tmp_path: Path) -> None:

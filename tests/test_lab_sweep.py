@@ -23,9 +23,10 @@ from posenc.lab.engines.local import Local
 from posenc.lab.records import results
 from posenc.lab.records.results import Folder, Unwritable
 from posenc.lab.run import measurements
-from posenc.lab.run.sweep import Update
+from posenc.lab.run.sweep import Update, sweep
 from posenc.lab.run.time_left import TimeLeft
 from posenc.lab.text import corpus
+from posenc.lab.trial.training import Hardware
 
 needs_proc = pytest.mark.skipif(not Path("/proc").is_dir(), reason="reads /proc")
 
@@ -299,6 +300,34 @@ def test_more_seeds_run_only_what_is_new(tmp_path: Path) -> None:
     made_up_sweep(tmp_path)
     outcome = made_up_sweep(tmp_path, experiment=experiment(seeds=3))
     assert (outcome.ran, outcome.reused, outcome.others) == (TRIALS // 2, TRIALS, 0)
+
+
+def test_what_another_process_adds_while_a_sweep_runs_stays(tmp_path: Path) -> None:
+    """`posenc lab add` while `posenc lab run` trains: the end of the run must not undo it."""
+    grown, begun = experiment(seeds=3).model_dump(mode="json"), []
+
+    def train(trial: Any, *rest: Any) -> Any:
+        if not begun:
+            begun.append(trial)
+            folder = Folder(tmp_path)
+            kept = folder.experiment()
+            assert kept is not None
+            folder.put_experiment({**kept, "experiment": grown, "keys": [*kept["keys"], kept["keys"][0][::-1]]})
+        return made_up(trial, *rest)
+
+    made_up_sweep(tmp_path, train=train)
+    kept = Folder(tmp_path).experiment()
+    assert kept is not None
+    assert (kept["experiment"], kept["keys"][-1]) == (grown, kept["keys"][0][::-1])
+
+
+def test_two_experiments_begun_at_once_in_an_empty_folder_do_not_mix(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.was_empty = True  # as `posenc lab run` found it
+    made_up_sweep(tmp_path)  # another run is quicker
+    longer = experiment(seeds=3)
+    with pytest.raises(ValueError, match=r"--out: another run has begun the experiment '.*' in .*; give another --out"):
+        sweep(longer, folder, Here(), train=made_up, hardware=Hardware())
 
 
 # Choosing a learning rate --------------------------------------------------------------------------------------------

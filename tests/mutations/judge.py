@@ -1,7 +1,8 @@
 """Judges mutants: does a test fail, does a law break?
 
 One process imports torch once. Each mutant is judged in two processes forked from it. The mutated file takes the place of
-the real one before posenc is imported; then the nearest test files run until one test fails, and the laws until one breaks.
+the real one before posenc is imported; then the nearest test files run until one test fails, those of make test first and
+those of make acceptance after them, and the laws until one breaks.
 A C++ mutant is compiled beside the objects of the other files. Verdicts are kept under build/mutations and used again while
 all sources and tests are the same.
 """
@@ -38,6 +39,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 KEPT = ROOT / "build" / "mutations"
 CPU_SECONDS = 150  # of one process: a broken loop may never end
+CPU_SECONDS_OF_ACCEPTANCE = 3600  # the acceptance tests of a few files, all of which a survivor passes
 # Imported once, before forking. Nothing of posenc: its modules must be the mutant's.
 SHARED = ("torch._dynamo", "torch._functorch.aot_autograd", "pytest", "_pytest.doctest", "hypothesis", "numpy", "jaxtyping")
 
@@ -104,8 +106,13 @@ def judge(mutant: Mutant, objects: Objects, baseline: Baseline) -> Verdict:
     with tempfile.TemporaryDirectory(prefix="posenc-mutant-") as folder:
         install = _installer(mutant, objects, Path(folder))
         files = [str(path) for path in nearest.nearest(mutant.file)]
-        while (by_tests := _in_a_child(lambda: _failing(files, baseline.failing), install)) and baseline.fails(by_tests):
-            pass  # a test that fails without the mutant proves nothing: again without it
+        by_tests = None
+        for marked, limit in (("not acceptance", CPU_SECONDS), ("acceptance", CPU_SECONDS_OF_ACCEPTANCE)):
+            failing = functools.partial(_failing, files, baseline.failing, marked)
+            while (by_tests := _in_a_child(failing, install, limit)) and baseline.fails(by_tests):
+                pass  # a test that fails without the mutant proves nothing: again without it
+            if by_tests:
+                break
         if visible:
             by_laws = _in_a_child(lambda: worlds.broken(mutant.file), install)
         if by_laws and baseline.breaks(mutant.file):
@@ -129,7 +136,7 @@ class Baseline:
     def fails(self, test: str) -> bool:
         """Whether the test fails; it is then left out from now on."""
         if "::" in test and test not in self.passing:
-            fails = _in_a_child(lambda: _failing([str(ROOT / "tests" / test)], set()), lambda: None)
+            fails = _in_a_child(lambda: _failing([str(ROOT / "tests" / test)], set(), ""), lambda: None)
             (self.failing if fails else self.passing).add(test)
         return test in self.failing
 
@@ -142,14 +149,14 @@ class Baseline:
 # In the child -------------------------------------------------------------------------------------------------------
 
 
-def _in_a_child(work: Callable[[], Any], install: Callable[[], None]) -> Any:
+def _in_a_child(work: Callable[[], Any], install: Callable[[], None], seconds: int = CPU_SECONDS) -> Any:
     """What the work returns, computed in a forked process; how that process died, where it did."""
     mine, theirs = multiprocessing.get_context("fork").Pipe(duplex=False)
     child = os.fork()
     if child == 0:
         code = 1
         try:
-            resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
             with open(os.devnull, "w") as nowhere:
                 os.dup2(nowhere.fileno(), 1)
                 os.dup2(nowhere.fileno(), 2)
@@ -172,8 +179,8 @@ def _in_a_child(work: Callable[[], Any], install: Callable[[], None]) -> Any:
         os.waitpid(child, 0)
 
 
-def _failing(files: list[str], besides: set[str]) -> str | None:
-    """The first test that fails, but for those named, or None."""
+def _failing(files: list[str], besides: set[str], marked: str) -> str | None:
+    """The first test that fails of those with that mark, but for those named, or None."""
     import pytest
 
     class FirstFailure:
@@ -196,7 +203,7 @@ def _failing(files: list[str], besides: set[str]) -> str | None:
         "-x",
         "-q",
         "-m",
-        "not acceptance",
+        marked,
         "-p",
         "no:cacheprovider",
         "-p",
@@ -206,7 +213,7 @@ def _failing(files: list[str], besides: set[str]) -> str | None:
     ]
     with contextlib.redirect_stdout(output), contextlib.redirect_stderr(output):
         code = int(pytest.main([*options, *files], plugins=[first]))
-    if code == 0:
+    if code in (0, 5):  # 5: no test has the mark
         return None
     return first.name.removeprefix("tests/") or f"pytest ended with {code}"
 

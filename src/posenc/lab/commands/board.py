@@ -29,8 +29,11 @@ def command(
         from posenc.lab.records import files
         from posenc.lab.report import board
 
-        entries = [board.read(folder) for folder in folders]
         chinese = out.with_name(f"{out.stem}.zh-CN{out.suffix}")
+        for path in (out, chinese):
+            if path.exists() and not board.is_board(path):
+                raise FileExistsError(f"--out {path}: exists, and is no board of posenc's; give another name")
+        entries = [board.read(folder) for folder in folders]
         files.write(out, board.page(entries, "en"))
         files.write(chinese, board.page(entries, "zh"))
     typer.echo(f"{out}, {chinese}")

@@ -46,6 +46,8 @@ def opened(path: Path, hint: str) -> tuple[Folder, dict[str, Any]]:
     """The folder and its manifest. Raises ValueError if it holds no experiment."""
     from posenc.lab.records.results import MANIFEST, TRIALS, Folder, again
 
+    if path.is_file():
+        raise ValueError(f"{hint}: {path} is a file; give the folder that holds it")
     if not path.is_dir():
         raise ValueError(f"{hint}: there is no folder {path}; posenc lab run PRESET --out {path} makes one")
     if not (path / MANIFEST).is_file():

@@ -309,6 +309,7 @@ def enter(wanted: Wanted) -> Folder:
     folder = Folder(wanted.out)
     manifest = folder.experiment()
     if manifest is None:
+        folder.was_empty = True
         return folder
     experiment = planned_before(wanted.experiment, manifest) or wanted.experiment
     settings = experiment.model_dump(mode="json")

@@ -35,8 +35,10 @@ def _beyond(of: TaskResults, arm: Json, drawn: np.ndarray | None) -> None:
     for column, length in enumerate(there):
         far = cells[length]["seeds"]
         lost = {seed: (far[seed] - home[seed]) * sign for seed in home if seed in far}
-        if drawn is not None and of.measure == "bits":
-            arm["cells"][str(length)]["interval"] = list(statistics.interval(drawn[:, column]))
+        if drawn is not None:
+            low, high = statistics.interval(drawn[:, column])
+            rows = cells[length]["interval"]  # of a share, over its rows: wider where every seed has all or none right
+            cells[length]["interval"] = [low, high] if rows is None else [min(low, rows[0]), max(high, rows[1])]
         if length > of.length and lost:
             between = None if drawn is None else list(statistics.interval((drawn[:, column] - drawn[:, 0]) * sign))
             arm["rise"][str(length)] = {"mean": mean(list(lost.values())), "seeds": lost, "interval": between}

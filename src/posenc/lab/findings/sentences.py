@@ -445,27 +445,29 @@ def _missing(findings: Json) -> Words | None:
     return say("Of {trials}, {rows}; their cells say so.", trials=numbered(of, "trial", "trials"), rows=rows)
 
 
-def _seeds(findings: Json) -> Words:
-    seeds = len(findings["seeds"])
-    if findings["exploratory"]:
+def _seeds(findings: Json) -> Words | None:
+    there = trained_seeds(findings)
+    if not there:
+        return None
+    if findings["exploratory"] or max(there) < ENOUGH:
         return say(
             "With {seeds}, these results are exploratory: intervals over seeds need {enough}. Every seed is shown.",
-            seeds=numbered(seeds, "seed", "seeds"),
+            seeds=counted_seeds(findings),
             enough=ENOUGH,
         )
     fewer = Words("")
-    if findings["fewest_seeds"] < ENOUGH:
+    if min(there) < ENOUGH:
         fewer = say(
             " Encodings with fewer seeds than {enough} have none over seeds: every seed is given. Two "
             "encodings are compared over the seeds that both have.",
             enough=ENOUGH,
         )
     return say(
-        "Intervals are 95% intervals, over {seeds} seeds and over documents. All encodings are scored on "
+        "Intervals are 95% intervals, over {seeds} and over documents. All encodings are scored on "
         "the same documents, which make up most of an interval: intervals may overlap although every "
         "seed has the same difference. The part of the seeds is narrow: the bootstrap of {enough} normal "
         "seeds covers the true mean in about 84 % of cases (simulated).{fewer}",
-        seeds=seeds,
+        seeds=counted_seeds(findings),
         enough=ENOUGH,
         fewer=fewer,
     )

@@ -16,6 +16,7 @@ from posenc.lab.trial.training import CAUSAL_ONLY
 from posenc.support.languages import Words, joined
 
 Json = Mapping[str, Any]
+FEW_POINTS = 0.1  # a difference of so many points or more is said in whole points
 REASONS = {CAUSAL_ONLY: say("causal only"), "not run": say("not run")}
 
 
@@ -90,6 +91,8 @@ def difference(task: Json, ahead: Sequence[float]) -> Words:
     middle, half = math.fsum(ahead) / len(ahead), statistics.half_width(ahead) or 0.0
     if task["measure"] == "bits":
         return say("{middle:.2f} ± {half:.2f} bits", middle=middle, half=half)
+    if abs(middle) < FEW_POINTS:
+        return say("{middle:.1f} ± {half:.1f} points", middle=100 * middle, half=100 * half)
     return say("{middle:.0f} ± {half:.0f} points", middle=100 * middle, half=100 * half)
 
 

@@ -93,6 +93,7 @@ class Folder:
 
     def __init__(self, path: Path, argument: str = "--out") -> None:
         self.path, self.argument = path, argument
+        self.was_empty = False  # whether a run that is about to begin found no experiment here
         if path.exists() and not path.is_dir():
             raise ValueError(f"{argument}: {path} is a file, a folder is expected")
         self._refuse_foreign()

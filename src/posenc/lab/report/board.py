@@ -66,6 +66,12 @@ def page(entries: Sequence[Entry], language: Language) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def is_board(path: Path) -> bool:
+    """Whether a file is a page that this module has written, to be replaced."""
+    first = path.read_text("utf-8", errors="replace").partition("\n")[0] if path.is_file() else ""
+    return first in {f"# {title}" for title in TITLE.both()}
+
+
 def _rows(entry: Entry, language: Language) -> Iterator[str]:
     signed = entry.signed
     for task in entry.findings["tasks"]:

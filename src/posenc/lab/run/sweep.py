@@ -182,6 +182,7 @@ class _Sweep:
         self.ran, self.reused, self.failed = 0, 0, dict[str, Problem]()
         self.unverified, self.known = 0, verified.pairs(folder.path)
         self.held: dict[str, Reservation] = {}
+        self.written = False  # whether this sweep has written the manifest, or found it as it would write it
         self.manifest: dict[str, Any] = {
             "format": FORMAT,
             "experiment": experiment.model_dump(mode="json"),
@@ -253,10 +254,23 @@ class _Sweep:
         return same
 
     def keep_manifest(self, **news: Any) -> None:
-        """Writes the manifest if it changed, so that repeating a finished sweep writes nothing."""
+        """Writes the manifest if it changed, so that repeating a finished sweep writes nothing.
+
+        What another process has added to the experiment since stays: it has all of our trials. Raises ValueError if
+        another experiment was begun in a folder that was empty when this one looked.
+        """
         self.manifest |= news
-        if self.folder.experiment() != self.manifest:
+        kept = self.folder.experiment()
+        if kept is not None and self.written and set(kept["keys"]) > set(self.manifest["keys"]):
+            self.manifest |= {name: kept[name] for name in ("experiment", "keys")}
+        elif kept is not None and self.folder.was_empty and kept["experiment"] != self.manifest["experiment"]:
+            raise ValueError(
+                f"--out: another run has begun the experiment {kept['experiment']['name']!r} in {self.folder.path}; give "
+                "another --out"
+            )
+        if kept != self.manifest:
             self.folder.put_experiment(self.manifest)
+        self.written, self.folder.was_empty = True, False
 
     def say(
         self,

@@ -12,7 +12,7 @@ FILES = 7  # at most, so that a mutant is judged in seconds
 # What everything imports has its tests named here, the nearest first.
 NAMED = {
     "encoding": "encoding sizes door attention empty_calls t5 stack",
-    "support/seams": "encoding door sizes learned",
+    "support/seams": "encoding door sizes learned shaw",
     "support/precision": "encoding rotation learned_rope",
     "positions": "positions randomized sinusoidal_families door empty_calls attention module",
     "attention/__init__": "attention door xpos rope",
@@ -20,6 +20,7 @@ NAMED = {
     "frequencies/layouts": "layouts rotation",
     "encodings/bases/coordinates": "sinusoidal_families learned_families",
     "encodings/bases/content_dependent": "distance_bank t5_families path fox selective_rope",
+    "combined": "stack module per_layer",
     "structure": "relative_attention shaw transformer_xl",
     "attention/options": "attention_options no_visible_key door attention",
     "attention/windows": "attention_options attention",

@@ -199,3 +199,12 @@ def test_wrong_arguments():
         attend(*[torch.zeros(1, H, 2, D)] * 3, DeBERTa(M, H), Positions.at(torch.rand(1, 2)))
     with pytest.raises(ValueError, match="built for d_head=6, got a tensor with 4"):
         attend(*[torch.zeros(1, H, 2, 4)] * 3, DeBERTa(M, H), Positions.arange(1, 2))
+
+
+@pytest.mark.parametrize("side", ["queries", "keys"])
+def test_real_positions_are_refused_on_either_side(side):
+    encoding, x = DeBERTa(M, H).double(), torch.randn(1, H, 3, D, dtype=torch.float64)
+    whole, real = Positions.arange(1, 3), Positions.at(torch.tensor([[0.0, 0.5, 1.0]]))
+    at_q, at_k = (real, whole) if side == "queries" else (whole, real)
+    with pytest.raises(TypeError, match="DeBERTa: needs integer positions"):
+        encoding.bias(x, x, at_q, at_k)

@@ -1,5 +1,6 @@
 """Channel layouts against index arithmetic: half pairs i with i + d/2, interleaved 2i with 2i + 1."""
 
+import itertools
 import math
 
 import pytest
@@ -74,3 +75,17 @@ def test_unknown_layout():
     assert layouts.check("interleaved") == "interleaved"
     with pytest.raises(ValueError, match="layout: expected one of 'half', 'interleaved', got 'sin_cos'"):
         layouts.check("sin_cos")
+
+
+def pairs_of(planes):
+    """The channels of each pair, as sets."""
+    d = planes.stop - planes.start
+    return {frozenset(planes.start + c for c in channels(pair, d, planes.layout)) for pair in range(d // 2)}
+
+
+def test_rotations_commute_where_no_pair_is_cut_in_two():
+    every = [layouts.Planes(name, first, first + d) for name in LAYOUTS for first in range(5) for d in (2, 4, 6)]
+    for one, other in itertools.product(every, every):
+        cut = any(a & b and a != b for a in pairs_of(one) for b in pairs_of(other))
+        assert not (one.commute(other) and cut)
+        assert one.commute(other) or cut or one.layout == "half" or other.layout == "half"

@@ -222,3 +222,13 @@ def test_products_and_terms_agree_with_attend_on_the_first_term():
     of_pair = encoding.bias(torch.from_numpy(q), torch.from_numpy(k), at, at)
     got = add(np.zeros((1, H, 3, 3)), lambda *index: of_pair(*map(torch.tensor, index)).item())
     close(got, sum(rest))
+
+
+@torch.no_grad()
+def test_one_token_after_many_is_the_last_row_of_all():
+    """Beyond 256 distances a single query is turned from run to run of them."""
+    encoding, n = filled(), 600
+    q, k, v = (torch.from_numpy(draw(seed, 1, H, n, D)) for seed in range(3))
+    whole = attend(q, k, v, encoding, Positions.arange(1, n), impl="reference")
+    last = attend(q[:, :, -1:], k, v, encoding, Positions.arange(1, 1, n - 1), Positions.arange(1, n))
+    torch.testing.assert_close(last, whole[:, :, -1:], rtol=0, atol=1e-12)

@@ -331,5 +331,7 @@ def test_a_block_is_given_the_keys_that_it_may_see_and_no_others(given, start, c
 def test_dropout_in_a_long_row_under_a_bias_is_not_forgotten():
     """Blocks of queries, which such a row is cut into, have none."""
     q = torch.randn(1, 2, 600, 8)
-    out = attend(q, q, torch.ones_like(q), posenc.create("alibi", n_heads=2), Positions.arange(1, 600), dropout=0.9, impl="sdpa")
+    out = attend(
+        q, q, torch.ones_like(q), posenc.create("alibi", n_heads=2), Positions.arange(1, 600), dropout=0.9, impl="sdpa"
+    )
     assert out.std() > 0.1  # without dropout every entry is 1

@@ -172,8 +172,8 @@ function explained({ t }: Stage, data: Data, task: Task, changed: boolean): Chil
     : task.measure === "bits"
     ? both("Small dots are the seeds, large ones their mean. The band is the 95 % interval (bootstrap of seeds and documents).",
       "小点是各随机种子，大点是平均。色带是 95% 区间（对种子与文档自助抽样）。")
-    : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % Wilson interval of all examples pooled, which does not include the variation between seeds.`,
-      `小点是 ${seeds} 个随机种子，大点是平均。色带是把所有样例合在一起算的 95% Wilson 区间，没有计入种子之间的差异。`);
+    : both(`Small dots are the ${seeds} seeds, large ones their mean. The band is the 95 % interval over the seeds and the examples.`,
+      `小点是 ${seeds} 个随机种子，大点是平均。色带是对随机种子和样例的 95% 区间。`);
   const targets = task.measure === "bits"
     ? both(" The targets are the same at every length. Lower is better.", "各长度的预测目标相同，越低越好。")
     : both(" Higher is better.", "越高越好。");

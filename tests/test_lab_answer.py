@@ -60,7 +60,7 @@ def made(arms: list[Json], seeds: int = 5) -> Json:
         "causal": True, "measure": "exact", "length": 32, "lengths": [32, 512], "arms": arms, "after": after, "floor": None,
         "training": {"steps": 500}, "chance": {"32": 0.01, "512": 0.01}, "baseline": None,
     }  # fmt: skip
-    found: Json = {"tasks": [task], "seeds": list(range(seeds)), "size": {"n_layers": 2}}
+    found: Json = {"tasks": [task], "seeds": list(range(seeds)), "size": {"n_layers": 2}, "missing": []}
     return found | {"answer": answer(found)}
 
 
@@ -104,7 +104,7 @@ def test_training_that_was_too_short_ranks_nothing_and_asks_for_more() -> None:
     assert answer({**found, "missing": waiting})["next"]["en"] == "Next: the same command again; 1 trial did not run."
     for arm in found["tasks"][0]["arms"]:
         arm |= {"learnt": False, "state": "failed: OSError (1 of 1 seeds)"}
-    assert answer(found)["next"]["en"] == "Next: the reasons why no encoding has a score."
+    assert answer(found)["next"]["en"] == "Next: read why no encoding has a score."
 
 
 def test_two_seeds_tell_nothing_apart() -> None:

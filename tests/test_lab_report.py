@@ -197,7 +197,7 @@ def smallest() -> Json:
 
 def with_tasks(tasks: list[Json]) -> Json:
     """Other tasks, and what to take by them."""
-    alone = {"tasks": tasks, "cost": None, "seeds": [0, 1, 2], "size": {"n_layers": 2}}
+    alone = {"tasks": tasks, "cost": None, "seeds": [0, 1, 2], "size": {"n_layers": 2}, "missing": []}
     return {"tasks": tasks, "needs": needs.as_data(alone), "answer": answer.answer(alone)}
 
 

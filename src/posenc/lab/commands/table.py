@@ -11,7 +11,7 @@ from rich.text import Text
 
 from posenc.lab.commands import properties_table as lab_properties_table
 from posenc.lab.findings import criteria
-from posenc.lab.findings.wording import bounds, counted_seeds, seeds_to_rank
+from posenc.lab.findings.wording import bounds, counted_seeds, seeds_to_rank, trained_seeds
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words, clauses
 from posenc.terminal.wrapped import Wrapped
@@ -33,7 +33,7 @@ def show(findings: Mapping[str, Any], console: Console, language: Language) -> N
     lab_properties_table.show(findings, console, language)
     for task in findings["tasks"]:
         console.print(Text(task["title"][language], style="bold"))
-        console.print(Wrapped(caption(task, counted_seeds(findings), language), "dim"))
+        console.print(Wrapped(caption(task, findings, language), "dim"))
         console.print(_of_task(task, len(findings["seeds"]), language, console.width))
         for line in (*reasons(task), *legend(task, language)):
             console.print(Wrapped(line, "dim"))
@@ -48,12 +48,13 @@ def show(findings: Mapping[str, Any], console: Console, language: Language) -> N
         console.print(Wrapped(NEED.in_language(language).format(**words)))
 
 
-def caption(task: Mapping[str, Any], seeds: Words, language: Language) -> str:
+def caption(task: Mapping[str, Any], findings: Mapping[str, Any], language: Language) -> str:
     """The caption: the measure, the training settings and the score at chance."""
     trained, unit, steps = task["length"], Words(**task["unit"]), task["training"]["steps"]
     parts = [UNIT[task["measure"]]]
     parts.append(say("trained {steps} steps at {length} {unit}", steps=steps, length=trained, unit=unit))
-    parts.append(say("mean of {seeds}", seeds=seeds))
+    if max(trained_seeds(findings), default=0) > 1:
+        parts.append(say("mean of {seeds}", seeds=counted_seeds(findings)))
     if (chance := task["chance"].get(str(trained))) is not None:
         parts.append(say("chance {chance:.3g}", chance=chance))
     return clauses(*parts).in_language(language)

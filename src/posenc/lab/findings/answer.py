@@ -163,10 +163,10 @@ def _cannot(findings: Json, task: Json, rows: Sequence[Row], apart: set[tuple[in
 
 def _next(findings: Json, task: Json) -> Words:
     """What has not run, more training where it was too short, more seeds where they are few, or the user's own text."""
-    if waiting := sum(not row["why"].startswith("failed") for row in findings.get("missing", ())):
+    if waiting := sum(not row["why"].startswith("failed") for row in findings["missing"]):
         return say("Next: the same command again; {trials} did not run.", trials=numbered(waiting, "trial", "trials"))
     if all(arm["state"] not in (None, criteria.NOT_LEARNT) for arm in task["arms"]):
-        return say("Next: the reasons why no encoding has a score.")
+        return say("Next: read why no encoding has a score.")
     short = [arm for arm in task["arms"] if arm["learnt"] and arm["converged"] is False]
     none = not any(arm["learnt"] for arm in task["arms"])
     if short or none:

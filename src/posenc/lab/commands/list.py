@@ -63,8 +63,7 @@ def presets() -> list[dict[str, Any]]:
     described = []
     for name in PRESETS:
         experiment = read_experiment(name)
-        scales = [experiment.at(rung) for rung in experiment.rungs] or [experiment]
-        everything = [trial for scale in scales for trial in (*scale.trials(), *scale.tuning())]
+        everything = [*experiment.trials(), *experiment.tuning()]
         tokens = sum(trial.most_tokens for trial in everything)
         described.append(
             {

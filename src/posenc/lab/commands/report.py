@@ -32,37 +32,9 @@ def command(
 
     One page of HTML in English and Chinese, pictures, CSV and Markdown. Missing trials are listed here and in the report.
 
-    The folder of a ladder gets a report on how the order of encodings changes with the budget.
-
     Examples:  posenc lab report lab-quick   ·   posenc lab report lab-quick --out paper/figures
     """
-    if folder.is_dir() and not (folder / "experiment.json").is_file() and list(folder.glob("*/experiment.json")):
-        conclude_ladder(folder, chosen_language(lang))
-        return
     conclude(folder, out or folder / "report", as_json, chosen_language(lang))
-
-
-def conclude_ladder(path: Path, language: Language) -> None:
-    """Writes and prints the report of a ladder from its rungs: ladder.md, ladder.zh-CN.md, ladder.json and pictures."""
-    from posenc.lab.findings.assemble import findings
-    from posenc.lab.findings.ladder import Scale, ladder
-    from posenc.lab.records import files
-    from posenc.lab.report.ladder import ladder_report
-    from posenc.lab.report.ladder_pictures import ladder_pictures
-
-    folders = [folder for folder in path.iterdir() if (folder / "experiment.json").is_file()]
-    if len(folders) < 2:
-        raise ValueError(f"{path}: expected a folder of posenc lab for every rung, found {len(folders)}")
-    scales = [Scale(folder.name, findings(folder)) for folder in folders]
-    digest = ladder(sorted(scales, key=lambda scale: (scale.findings["size"]["d_model"], scale.task["training"]["steps"])))
-    out = path / "report"
-    out.mkdir(exist_ok=True)
-    files.write(out / "ladder.json", json.dumps(digest, ensure_ascii=False, indent=1, allow_nan=False))
-    for name, drawn in ladder_pictures(digest).items():
-        files.write(out / name, drawn)
-    for name, report_language in (("ladder.md", "en"), ("ladder.zh-CN.md", "zh")):
-        files.write(out / name, ladder_report(digest, report_language))  # type: ignore[arg-type]
-    typer.echo(ladder_report(digest, language))
 
 
 def conclude(

@@ -216,23 +216,10 @@ def resumed(out: Path | None, argument: str = "--out") -> Wanted:
 
 
 def carry_out(wanted: Wanted) -> None:
-    """Runs the sweep, or one sweep for every rung, and writes findings and report.
+    """Runs the sweep, and writes findings and report.
 
     Exit code 1 if a trial failed or diverged, 130 if interrupted.
     """
-    if not wanted.experiment.rungs:
-        carry_out_one(wanted)
-        return
-    from posenc.lab.commands.report import conclude_ladder
-
-    for rung in wanted.experiment.rungs:
-        again = f"the same command continues {wanted.out}"
-        carry_out_one(replace(wanted, experiment=wanted.experiment.at(rung), out=wanted.out / rung.name, again=again))
-    if int(os.environ.get("RANK", 0)) == 0:
-        conclude_ladder(wanted.out, wanted.language)
-
-
-def carry_out_one(wanted: Wanted) -> None:
     if int(os.environ.get("RANK", 0)) > 0:
         swept(wanted, lambda update: None)
         return

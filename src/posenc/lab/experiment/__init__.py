@@ -43,10 +43,8 @@ PRESETS = (
     "compare",
     "compare_text",
     "quick",
-    "standard",
     "study",
     "far_context",
-    "ladder",
     "full",
     "gpu",
     "micro",
@@ -299,14 +297,6 @@ def _each(scales: Mapping[str, tuple[float, ...]]) -> list[tuple[str, float]]:
     return [(name, value) for name, values in scales.items() for value in values]
 
 
-class Rung(Strict):
-    """One scale of a ladder: so many times the steps, and another size if there is one."""
-
-    name: str = Field(pattern=NAME)
-    steps: int = Field(default=1, ge=1)
-    size: Size | None = None
-
-
 class Experiment(Strict):
     """An experiment, made by `read`.
 
@@ -315,7 +305,6 @@ class Experiment(Strict):
     budget       seconds for the whole sweep; the steps of every task are multiplied by the largest number that fits
     properties   whether properties that need no training are measured too (`trial.fp64_properties`)
     fewer_seeds  encodings with fewer seeds than the others, which run after the others: {fire: 3}
-    rungs        scales at which the whole experiment is run, each in a folder of its own; empty for one scale
     draws        of random positions, for encodings that are trained at random positions
     text         "library": the sources of Python's standard library; "prose", "prose_6000": generated (`experiment.prose`)
     """
@@ -334,12 +323,11 @@ class Experiment(Strict):
     fewer_seeds: dict[str, Annotated[int, Field(ge=1)]] = {}
     text: TextName = "library"
     draws: int = Field(default=DRAWS, ge=0)
-    rungs: tuple[Rung, ...] = ()
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """The settings after `sources` are written only if they are set, because older results do not have them."""
-        unset = [name for name in ("first_seed", "budget", "properties", "fewer_seeds", "rungs") if not getattr(self, name)]
+        unset = [name for name in ("first_seed", "budget", "properties", "fewer_seeds") if not getattr(self, name)]
         unset += [name for name in ("text", "draws") if getattr(self, name) == type(self).model_fields[name].default]
         return {name: value for name, value in serialize(self).items() if name not in unset}
 
@@ -367,8 +355,6 @@ class Experiment(Strict):
             for word in (*plan.own_scales, *plan.joint_scales):
                 for scale in (*plan.scales(word), *plan.joint(word)):
                     Arm.parse(word, self.sources.get(word), (scale,))
-        if len({rung.name for rung in self.rungs}) < len(self.rungs):
-            raise ValueError("rungs: every name may appear once")
         if unknown := sorted(self.fewer_seeds.keys() - set(self.encodings)):
             raise ValueError(f"fewer_seeds: {unknown[0]} is none of the encodings")
         if more := sorted(word for word, count in self.fewer_seeds.items() if count > self.seeds):
@@ -385,15 +371,6 @@ class Experiment(Strict):
                 check_settings(word, settings, self.size, plan.task.causal)
             except ValueError as error:
                 raise ValueError(f"settings of {word} in {plan.task.name}: {error}") from None
-
-    def at(self, rung: Rung) -> Experiment:
-        """The experiment at one scale of the ladder."""
-        trainings = [plan.training.model_copy(update={"steps": rung.steps * plan.training.steps}) for plan in self.tasks]
-        tasks = tuple(
-            plan.model_copy(update={"training": training}) for plan, training in zip(self.tasks, trainings, strict=True)
-        )
-        named = {"name": f"{self.name}-{rung.name}", "rungs": (), "tasks": tasks, "size": rung.size or self.size}
-        return self.model_copy(update=named)
 
     def tuning(self) -> list[Trial]:
         """The trials that choose a learning rate or a scale; empty if there is nothing to choose."""

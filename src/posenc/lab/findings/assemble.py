@@ -12,19 +12,17 @@ from pathlib import Path
 import posenc
 from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
-from posenc.lab.findings import answer, budget_limits, criteria, needs, sentences
+from posenc.lab.findings import answer, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
 from posenc.lab.findings.published.counting import holds_claims, worth_telling
 from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
-from posenc.lab.findings.titles import main_task
 from posenc.lab.findings.tuning import tuning
 from posenc.lab.records.provenance import summary
 from posenc.lab.records.results import Folder, expected, text_of
 
 FORMAT = 4
-COMPARED = ("compare_text", "compare")  # presets whose users are told what their budget can tell; once they were one
 
 
 def findings(folder: Path) -> Json:
@@ -68,8 +66,6 @@ def findings(folder: Path) -> Json:
     }
     if manifest["tuning"]:
         result["tuning"] = tuning(kept, manifest)
-    if experiment["name"] in COMPARED and (main := main_task(result))["measure"] == "bits":
-        result["limits"] = budget_limits.budget_limits(main, experiment["seeds"], budget_limits.shipped())
     result["answer"] = answer.answer(result)
     result["published"] = worth_telling(published_claims(result)) if holds_claims(experiment["name"]) else []
     result["needs"] = needs.as_data(result)

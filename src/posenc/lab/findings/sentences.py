@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from posenc.lab.findings import budget_limits, property_sentences, recipes
+from posenc.lab.findings import property_sentences, recipes
 from posenc.lab.findings.comparing import after_training, behind, best, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
 from posenc.lab.findings.published.counting import of_notes, of_papers, tested
@@ -40,7 +40,6 @@ def sentences(findings: Json) -> list[Words]:
         _trained(findings),
         _at_trained_length(main),
         _detectable(main),
-        *(budget_limits.sentences(findings["limits"]) if "limits" in findings else ()),
         _still_improving(findings),
         _last_fifth_of_ranked(main),
         *_at_longest_length(main),

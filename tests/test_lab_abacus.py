@@ -12,7 +12,6 @@ from posenc.lab.experiment import Trial
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.tasks.addition import Addition
 from posenc.lab.tasks.task import IGNORE
-from posenc.lab.trial import parallel
 from posenc.lab.trial.training import Run
 from posenc.positions import Positions
 
@@ -68,17 +67,6 @@ def test_scores_are_those_at_the_positions_by_the_loop() -> None:
         expected = bits.sum(1) / (batch.targets != IGNORE).sum(1)
         got = torch.tensor([row["value"] for row in rows if row["length"] == length])
         torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-6)
-
-
-def test_processes_share_the_rows_with_their_positions(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = TASK.training_batch(5, torch.Generator().manual_seed(0)).tokens
-    at = ARM.training_positions(TASK, tokens, torch.Generator().manual_seed(1))
-    parts = []
-    for rank in range(2):
-        monkeypatch.setattr(parallel, "world", lambda rank=rank: (rank, 2))
-        parts.append(parallel.part_of(tokens, tokens, at, "rows", torch.device("cpu")))
-    assert torch.equal(torch.cat([part.at.coords for part in parts]), at.coords)
-    assert all(part.at.batch == len(part.tokens) for part in parts)
 
 
 def test_only_tasks_with_numbers_count_digits() -> None:

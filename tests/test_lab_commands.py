@@ -873,13 +873,12 @@ def test_interrupted_it_keeps_what_is_finished_and_says_how_to_go_on(world: Worl
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["run"], "quick, standard"),
+        (["run"], "quick, study"),
         (["run", "quik"], "'quik'"),
         (["run", "quick", "--workers", "0"], "--workers"),
         (["run", "quick", "--engine", "spark"], "spark"),
         (["run", "quick", "--address", "10.0.0.1:6379"], "--engine ray"),
         (["run", "quick", "--device", "tpu"], "tpu"),
-        (["run", "quick", "--shard", "heads"], "heads"),
         (["run", "quick", "--logger", "paper"], "'paper' is not one of 'tensorboard', 'csv'"),
         (["score", "model", "--task", "chess"], "'chess' is not one of 'perplexity', 'passkey'"),
         (["run", "quick", "--lang", "fr"], "'fr'"),

@@ -72,18 +72,14 @@ def test_workers_take_the_devices_in_turn(tmp_path: Path, monkeypatch: pytest.Mo
     assert {Record.from_parquet(event.value).about["device"] for event in ends} == {"3", "5"}
 
 
-@pytest.mark.parametrize(("name", "message"), [("loca", "expected local, ray, slurm, got 'loca'")])
-def test_engines_by_name(name: str, message: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "message"), [("loca", "expected local, ray, got 'loca'")])
+def test_engines_by_name(name: str, message: str) -> None:
     assert isinstance(engines.named("local", 3), Local)
     assert engines.named("local", 3).workers == 3
     with pytest.raises(ValueError, match=message):
         engines.named(name)
     with pytest.raises(ValueError, match="--workers: expected at least 1, got 0"):
         engines.named("local", 0)
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert engines.named("local").workers == 1
-    with pytest.raises(ValueError, match="under torchrun expected local, got 'ray'"):
-        engines.named("ray")
 
 
 def test_a_machine_that_would_give_other_numbers_is_refused() -> None:
@@ -107,50 +103,6 @@ def found_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where another process finds the functions of this file and posenc."""
     here = [str(Path(__file__).parent), str(Path(engines.__file__).parents[3])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(here))
-
-
-# SLURM ---------------------------------------------------------------------------------------------------------------
-
-
-@needs("submitit")
-@pytest.mark.acceptance
-@pytest.mark.usefixtures("found_elsewhere")
-def test_a_job_array_gives_the_same_and_keeps_its_records_itself(tmp_path: Path, unbroken: Path) -> None:
-    """Through submitit's processes of this machine, since there is no SLURM here."""
-    from posenc.lab.engines.slurm import Slurm
-
-    outcome = made_up_sweep(tmp_path, train=None, engine=Slurm(cluster="local"), **few)
-    assert (outcome.ran, outcome.failed) == (FEW, ())
-    assert names(tmp_path) == names(unbroken)
-    assert table(tmp_path) == table(unbroken)
-    for path in (tmp_path / "trials").iterdir():
-        path.unlink()
-    engine = Slurm(cluster="local")
-    engine._end = lambda number, job: job.wait() or exit_early()  # type: ignore[method-assign,func-returns-value]
-    with pytest.raises(Early):
-        made_up_sweep(tmp_path, engine=engine, experiment=experiment(seeds=1, encodings=("nope",)))
-    wait_for(lambda: len(names(tmp_path)) == 2, 60)  # though nobody has collected them
-
-
-class Early(Exception):
-    pass
-
-
-def exit_early() -> None:
-    time.sleep(8)  # the other job ends too
-    raise Early
-
-
-@pytest.mark.acceptance
-@needs("submitit")
-@pytest.mark.usefixtures("found_elsewhere")
-def test_a_job_that_fails_is_named(tmp_path: Path) -> None:
-    from posenc.lab.engines.slurm import Slurm
-
-    rope = experiment(seeds=1, encodings=("rope",))
-    outcome = made_up_sweep(tmp_path, train=breaks_for_rope, engine=Slurm(cluster="local"), experiment=rope)
-    assert outcome.ran == 0
-    assert [line for _, line in outcome.failed] == ["ValueError: planted"] * 2
 
 
 # Ray -----------------------------------------------------------------------------------------------------------------
@@ -259,48 +211,6 @@ def ray_processes() -> set[str]:
         except OSError:
             continue
     return found
-
-
-# torchrun ------------------------------------------------------------------------------------------------------------
-
-TOGETHER = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from lab_sweeps import *
-from posenc.lab import engines
-wanted = experiment(seeds=1, encodings=("nope", "rope"))
-outcome = made_up_sweep(Path(sys.argv[2]), train=None, hardware=Hardware(devices=2), engine=engines.named("local"),
-                        experiment=wanted)
-print(f"{outcome[:3]}", flush=True)
-"""
-
-
-@pytest.mark.acceptance
-def test_processes_of_torchrun_run_every_trial_together(tmp_path: Path, unbroken: Path) -> None:
-    (tmp_path / "together.py").write_text(TOGETHER)
-    command = [
-        sys.executable,
-        "-m",
-        "torch.distributed.run",
-        "--standalone",
-        "--nproc-per-node",
-        "2",
-        str(tmp_path / "together.py"),
-        str(Path(__file__).parent),
-        str(tmp_path / "out"),
-    ]
-    for expected in (f"({FEW}, 0, ())", f"(0, {FEW}, ())"):
-        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr
-        assert sorted(done.stdout.splitlines()) == sorted([expected, "(0, 0, ())"])
-    ours, alone = by_place(table(tmp_path / "out")), by_place(table(unbroken))
-    assert ours.keys() == alone.keys()
-    assert ours == pytest.approx(alone, abs=1e-4)
-
-
-def by_place(rows: list[tuple[Any, ...]]) -> dict[tuple[Any, ...], float]:
-    """Values by all that says where they belong but for the key: the device is another one."""
-    return {tuple(row[1:-2]): row[-2] for row in rows}
 
 
 def wait_for(done: Callable[[], bool], seconds: float) -> None:

@@ -103,11 +103,6 @@ def test_a_wrong_one_is_named(old: str, new: str, said: str, tmp_path: Path) -> 
     assert said in str(error.value)
 
 
-def test_more_than_one_device_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"devices|then"):
-        Run(trial(), None, Hardware(devices=2))
-
-
 def test_the_report_shows_the_chain(tmp_path: Path) -> None:
     (tmp_path / "tiny.yaml").write_text(EXPERIMENT, "utf-8")
     ended = in_process.posenc("lab", "run", tmp_path / "tiny.yaml", "--out", tmp_path / "out", "--json", "--workers", "1")

@@ -60,7 +60,6 @@ TARGETS = {
         "tests/test_lab_control.py",
         "tests/test_lab_engines.py",
         "tests/test_lab_picture.py",
-        "tests/test_lab_slurm.py",
         "tests/test_lab_sweep.py",
         "tests/test_shipped_results.py",
     ],

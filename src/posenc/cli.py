@@ -61,7 +61,6 @@ EXTRAS = {
     "matplotlib": "plots",
     "safetensors": "convert",
     "ray": "ray",
-    "submitit": "slurm",
     "transformers": "transformers",
     **dict.fromkeys(("starlette", "uvicorn"), "explore"),
     "anywidget": "notebook",

@@ -20,7 +20,7 @@ from posenc.lab.trial import scoring
 from posenc.lab.trial.attention_profile import Profile, add_similarity
 from posenc.lab.trial.model import Transformer
 from posenc.lab.trial.optimiser import schedule
-from posenc.lab.trial.parallel import Part
+from posenc.lab.trial.placed import Placed
 from posenc.lab.trial.rope_rescaling import changed
 from posenc.lab.trial.training import plan
 from posenc.positions import Positions
@@ -116,10 +116,10 @@ def test_scores_of_items_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_head_is_computed_where_something_is_asked_only() -> None:
     hidden = torch.arange(24.0).view(2, 3, 4)
     targets = torch.tensor([[IGNORE, 1, IGNORE], [2, IGNORE, 0]])
-    part = Part(torch.zeros_like(targets), targets, Positions.arange(1, 3), torch.device("cpu"))
-    assert part.at_targets(hidden)[:, 0].tolist() == [4, 12, 20]
-    assert part.targets.tolist() == [1, 2, 0]
-    every = Part(targets, targets.clamp(min=0), Positions.arange(1, 3), torch.device("cpu"))
+    batch = Placed(torch.zeros_like(targets), targets, Positions.arange(1, 3), torch.device("cpu"))
+    assert batch.at_targets(hidden)[:, 0].tolist() == [4, 12, 20]
+    assert batch.targets.tolist() == [1, 2, 0]
+    every = Placed(targets, targets.clamp(min=0), Positions.arange(1, 3), torch.device("cpu"))
     assert torch.equal(every.at_targets(hidden), hidden.flatten(0, 1))
 
 

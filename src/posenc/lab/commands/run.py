@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -33,17 +32,11 @@ if TYPE_CHECKING:
 class EngineName(StrEnum):
     local = "local"
     ray = "ray"
-    slurm = "slurm"
 
 
 class Device(StrEnum):
     cpu = "cpu"
     cuda = "cuda"
-
-
-class Shard(StrEnum):
-    rows = "rows"
-    sequence = "sequence"
 
 
 class Logger(StrEnum):
@@ -76,7 +69,6 @@ class Wanted:
     engine: str = "local"
     address: str | None = None
     device: str = "cpu"
-    shard: str = "rows"
     command: str = ""
     named: str = ""
     as_json: bool = False
@@ -132,13 +124,6 @@ def command(
             help="Keep trained weights in OUT/weights. If only the scoring changes later, nothing is trained again.",
         ),
     ] = False,
-    shard: Annotated[
-        Shard | None,
-        typer.Option(
-            help="Under torchrun: split the rows of a batch (default) or the tokens of each row between processes.",
-            show_default=False,
-        ),
-    ] = None,
     logger: Annotated[
         Logger | None,
         typer.Option(
@@ -154,7 +139,8 @@ def command(
     Each finished trial is stored under a hash of all settings that determine it. The same command later trains only the
     missing trials, also after a failure or interruption, and the same experiment with more seeds or encodings only those.
     Several runs may share one folder. The report is in OUT/report: a page, pictures, CSV, Markdown.
-    torchrun --nproc-per-node 2 -m posenc lab run … splits each model between processes.
+    Several machines may share one folder: sbatch --array=1-64 --wrap "posenc lab run study --out /shared/study --workers 1"
+    starts as many runs, and each takes trials that no other has.
 
     `then:` in an experiment trains on after a change: examples/train_on.yaml (YaRN, and positions dropped).
 
@@ -180,7 +166,6 @@ def command(
             keep_weights=keep_weights,
             logger=logger.value if logger else "",
             device=device.value if device else wanted.device,
-            shard=shard.value if shard else wanted.shard,
         )
     )
 
@@ -210,7 +195,6 @@ def resumed(out: Path | None, argument: str = "--out") -> Wanted:
         Experiment.model_validate(manifest["experiment"]),
         out,
         device=option(manifest, "--device", "cpu"),
-        shard=option(manifest, "--shard", "rows"),
         command=manifest["command"],
     )
 
@@ -220,9 +204,6 @@ def carry_out(wanted: Wanted) -> None:
 
     Exit code 1 if a trial failed or diverged, 130 if interrupted.
     """
-    if int(os.environ.get("RANK", 0)) > 0:
-        swept(wanted, lambda update: None)
-        return
     with interruptible(f"finished trials are kept: {wanted.how_to_go_on}") as look:
         from rich.console import Console
 
@@ -402,8 +383,7 @@ def hardware_of(wanted: Wanted) -> Hardware:
 
     if wanted.device == "cuda" and wanted.engine == "local" and not torch.cuda.is_available():
         raise ValueError("--device: torch sees no CUDA device here; leave it out for the CPU")
-    world = int(os.environ.get("WORLD_SIZE", 1))
-    return Hardware(wanted.device, world, wanted.shard)  # type: ignore[arg-type]
+    return Hardware(wanted.device)
 
 
 def engine_of(wanted: Wanted) -> Engine:
@@ -417,7 +397,6 @@ def command_of(wanted: Wanted) -> str:
     words = ["posenc", "lab", "run", wanted.named]
     words += ["--text", wanted.text.resolve().name] if wanted.text else []
     words += ["--device", wanted.device] if wanted.device != "cpu" else []
-    words += ["--shard", wanted.shard] if wanted.shard != "rows" else []
     return shlex.join(words)
 
 

@@ -2,8 +2,6 @@
 
     local     processes of this machine
     ray       tasks of a Ray cluster, repeated on another node if a node is lost
-    slurm     a job array
-    together  all processes of torchrun on one trial after another
 
 Events carry the number of the trial in the given list. A trial claimed by another sweep yields no event.
 """
@@ -22,21 +20,15 @@ from posenc.lab.engines.workers import Event as Event
 if TYPE_CHECKING:
     from posenc.lab.engines.engine import Train as Train
 
-NAMES = ("local", "ray", "slurm")
+NAMES = ("local", "ray")
 NOT_INSTALLED = "ModuleNotFoundError: "  # the failure line of an encoding whose package is missing begins so
 
 
 def named(name: str, workers: int | None = None, address: str | None = None) -> Engine:
-    """The engine of that name. Under torchrun, "local" is all its processes together. `address` is that of a Ray cluster.
+    """The engine of that name. `address` is that of a Ray cluster.
 
     Raises ValueError for an unknown name, ModuleNotFoundError if the library that the engine needs is not installed.
     """
-    from posenc.lab.engines.torchrun import Together, started
-
-    if started():
-        if name != "local":
-            raise ValueError(f"--engine: under torchrun expected local, got {name!r}")
-        return Together()
     if name == "local":
         from posenc.lab.engines.local import Local
 
@@ -45,8 +37,4 @@ def named(name: str, workers: int | None = None, address: str | None = None) -> 
         from posenc.lab.engines.ray_ import Ray
 
         return Ray(workers, address)
-    if name == "slurm":
-        from posenc.lab.engines.slurm import Slurm
-
-        return Slurm(workers)
     raise ValueError(f"--engine: expected {', '.join(NAMES)}, got {name!r}")

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from posenc.lab.text.corpus import Corpus
     from posenc.lab.trial.training import Hardware
 
-    Train = Callable[[Trial, Corpus | None, Hardware, Callable[[float], None]], Record | None]
+    Train = Callable[[Trial, Corpus | None, Hardware, Callable[[float], None]], Record]
 
 
 MUST_AGREE = ("fingerprint", "torch", "device")  # on all machines of a sweep
@@ -48,11 +48,8 @@ class Engine(Protocol):
 
 def finish(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, report: Callable[[float], None]
-) -> bytes | None:
-    """Runs one trial here. Its record names this processor and what the kernels use of it.
-
-    Returns None on every process but the first of several that share the trial.
-    """
+) -> bytes:
+    """Runs one trial here. Its record names this processor and what the kernels use of it."""
     if train is None:
         from posenc.lab.trial.training import run_trial
 
@@ -61,15 +58,13 @@ def finish(
         record = train(trial, text, hardware, report)
     except SystemExit as end:  # of a user's encoding
         raise RuntimeError(f"it ends Python with sys.exit({end.code})") from None
-    if record is None:
-        return None
     machine = {**record.about["machine"], **surroundings.here()}
     return replace(record, about={**record.about, "machine": machine}).to_parquet()
 
 
 def finish_elsewhere(
     trial: Trial, text: Corpus | None, hardware: Hardware, train: Train | None, expected: Mapping[str, str]
-) -> bytes | None:
+) -> bytes:
     """Runs one trial on another machine, on one thread. Raises RuntimeError if its code, torch or device differs."""
     import torch
 

@@ -39,7 +39,7 @@ class Local:
         pass
 
 
-def _trial(shared: Shared, trial: Trial, report: Callable[[float], None]) -> bytes | None:
+def _trial(shared: Shared, trial: Trial, report: Callable[[float], None]) -> bytes:
     text, hardware, train = shared
     return finish(trial, text, hardware, train, report)
 

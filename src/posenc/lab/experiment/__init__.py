@@ -39,17 +39,7 @@ from posenc.lab.tasks.task import Task
 
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
-PRESETS = (
-    "compare",
-    "compare_text",
-    "quick",
-    "study",
-    "far_context",
-    "full",
-    "gpu",
-    "micro",
-    "words",
-)
+PRESETS = ("compare", "compare_text", "quick", "study", "far_context", "full", "gpu", "micro", "words")
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "then", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at

@@ -40,8 +40,7 @@ def environment(hardware: Hardware) -> dict[str, str]:
         device = f"{platform.machine()} {torch.backends.cpu.get_cpu_capability()}"
     else:
         device = torch.cuda.get_device_name(hardware.device)
-    shared = f", {hardware.devices} sharing {hardware.shard}" if hardware.devices > 1 else ""
-    return {"torch": torch.__version__, "device": device + shared}
+    return {"torch": torch.__version__, "device": device}
 
 
 @cache

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -104,21 +103,16 @@ def sweep(
     progress: Progress = lambda update: None,
     train: Train | None = None,
 ) -> Outcome:
-    """Runs the missing trials and returns the result. Under torchrun all processes call it; only the first one decides.
+    """Runs the missing trials and returns the result.
 
-    Raises as `read_corpus` does, ValueError if a process of torchrun has another text, and results.Unwritable if the
-    folder cannot be written; KeyboardInterrupt passes through. Trials finished by then are kept.
+    Raises as `read_corpus` does, and results.Unwritable if the folder cannot be written; KeyboardInterrupt passes through.
+    Trials finished by then are kept.
     """
     if hardware is None:
         from posenc.lab.trial.training import Hardware
 
         hardware = Hardware()
     texts = read_text(experiment, text)
-    if int(os.environ.get("RANK", 0)) > 0:
-        from posenc.lab.engines.torchrun import serve
-
-        serve(texts, hardware, train)
-        return Outcome(0, 0, (), (), 0, 0.0)
     try:
         experiment = with_steps(experiment, folder, engine, texts, hardware, progress)
         return _Sweep(experiment, folder, engine, texts, hardware, command, progress, train).whole()
@@ -137,9 +131,9 @@ def with_steps(
         return experiment
     if (before := budget.planned_before(experiment, folder.experiment())) is not None:
         return before
-    if not isinstance(engine, Local) or hardware.devices > 1:
+    if not isinstance(engine, Local):
         raise ValueError(
-            "budget: steps can be planned only for trials that run on this machine: use --engine local without torchrun, "
+            "budget: steps can be planned only for trials that run on this machine: use --engine local, "
             "or an experiment that has steps and no budget"
         )
     folder.prepare()

@@ -25,11 +25,9 @@ from posenc.encoding import PositionalEncoding
 from posenc.encodings.learned import Learned
 from posenc.lab.experiment.arm import Arm
 from posenc.positions import Positions
-from posenc.support.identity import label
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Size
-    from posenc.lab.trial.parallel import Shards
     from posenc.support.shapes import Float, Int
 
 EMBEDDING = 1.0  # standard deviation of the initial token embeddings
@@ -65,29 +63,16 @@ class Layer(nn.Module):
         self.up, self.down = nn.Linear(d, wide, bias=False), nn.Linear(wide, d, bias=False)
 
     def forward(
-        self,
-        x: Float[Tensor, "b t d"],
-        encoding: PositionalEncoding,
-        at: Positions,
-        shards: Shards | None,
-        watcher: Watcher | None,
+        self, x: Float[Tensor, "b t d"], encoding: PositionalEncoding, at: Positions, watcher: Watcher | None
     ) -> Float[Tensor, "b t d"]:
         x = encoding.embed(x, at)
         hidden = self.before_attention(x)
-        at = at_keys = encoding.read_hidden(hidden, at)
+        at = encoding.read_hidden(hidden, at)
         heads = self.qkv(hidden).unflatten(-1, (3, self.n_heads, -1))  # [b, t, 3, h, dh]
         q, k, v = heads.permute(2, 0, 3, 1, 4)
-        if shards is not None:
-            if at.states:
-                raise ValueError(
-                    f"{label(encoding)}: reads hidden states, which are not gathered over shards of a sequence"
-                )
-            k, v, at_keys = shards.gather(k), shards.gather(v), shards.at
         if watcher is not None:
             watcher(q, k, encoding, at)
-        x = x + self.out(
-            attend(q, k, v, encoding, at, at_keys, causal=self.causal, impl=self.impl).transpose(1, 2).flatten(-2)
-        )
+        x = x + self.out(attend(q, k, v, encoding, at, causal=self.causal, impl=self.impl).transpose(1, 2).flatten(-2))
         widened: Tensor = self.down(F.gelu(self.up(self.before_mlp(x))))
         return x + widened
 
@@ -133,13 +118,11 @@ class Transformer(nn.Module):
     def forward(self, tokens: Int[Tensor, "b t"], at: Positions) -> Float[Tensor, "b t v"]:
         return self.logits(self.hidden(tokens, at))
 
-    def hidden(
-        self, tokens: Int[Tensor, "b t"], at: Positions, shards: Shards | None = None, watcher: Watcher | None = None
-    ) -> Float[Tensor, "b t d"]:
-        """The residual stream after the last layer; `shards` if other processes hold the rest of each row."""
+    def hidden(self, tokens: Int[Tensor, "b t"], at: Positions, watcher: Watcher | None = None) -> Float[Tensor, "b t d"]:
+        """The residual stream after the last layer."""
         x: Tensor = self.embedding(tokens)
         for n, layer in enumerate(self.layers):
-            x = layer(x, self.encoding(n), at, shards, watcher)
+            x = layer(x, self.encoding(n), at, watcher)
         return x
 
     def logits(self, x: Float[Tensor, "*places d"]) -> Float[Tensor, "*places v"]:

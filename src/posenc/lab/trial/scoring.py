@@ -26,7 +26,7 @@ from posenc.lab.tasks.task import IGNORE, Batch, Task
 from posenc.lab.text.corpus import Corpus
 from posenc.lab.trial.limits import TABLE_ENDS
 from posenc.lab.trial.model import Transformer, seed_of
-from posenc.lab.trial.parallel import Part
+from posenc.lab.trial.placed import Placed
 from posenc.positions import Positions
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def scores(
     for begin in range(0, len(tokens), rows):
         chunk = slice(begin, begin + rows)
         at = shared if number is None else model.prepare(number(tokens[chunk].to(device)))
-        part = Part(tokens[chunk], targets[chunk], at, device)
+        part = Placed(tokens[chunk], targets[chunk], at, device)
         logits = model.logits(part.at_targets(model.hidden(part.tokens, at))).float()
         bits[chunk][counted[chunk]] = F.cross_entropy(logits, part.targets, reduction="none").cpu().double() / math.log(2)
         right[chunk][counted[chunk]] = (logits.argmax(dim=-1) == part.targets).cpu().double()

@@ -1,9 +1,9 @@
 """One trial: train a model on a task, score it at every length.
 
-    batch ─► this process's part ─► Σ loss / targets of the whole batch ─► gradients ─► clip ─► AdamW
+    batch ─► Σ loss / targets ─► gradients ─► clip ─► AdamW
 
 All arms of a seed see the same rows in the same order and start from the same shared weights. The learning rate warms up
-and decays linearly. Lightning Fabric handles precision and processes (`torchrun`).
+and decays linearly. Lightning Fabric handles precision and devices.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +33,11 @@ from posenc.lab.records import learning_curve
 from posenc.lab.records.record import SAME_TARGETS, Record, Rows
 from posenc.lab.tasks.task import IGNORE, Task
 from posenc.lab.text.corpus import Corpus
-from posenc.lab.trial import parallel
 from posenc.lab.trial.attention_profile import Profile
 from posenc.lab.trial.kept_weights import KeptWeights, rows_of
 from posenc.lab.trial.model import Transformer, seed_of
 from posenc.lab.trial.optimiser import groups, schedule
-from posenc.lab.trial.parallel import Part, part_of
+from posenc.lab.trial.placed import Placed
 from posenc.lab.trial.rope_rescaling import changed, wearing
 from posenc.lab.trial.scoring import add_items, items, loss_at, score_draws, score_lengths, scores
 
@@ -51,42 +50,25 @@ Report = Callable[[float], None]
 TRAINING = 0.9  # share of a trial's progress; the rest is scoring
 POINTS = 20  # points of the training curve
 FOLLOWED = 32  # held-out rows whose loss at the longest length is recorded during training
-SCORING_AT_MOST = timedelta(days=1)  # the other processes wait for the first
 CAUSAL_ONLY = "causal only"
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """The hardware of a trial. More than one device means that torchrun has started as many processes.
-
-    shard   what is divided among processes: the rows of a batch, or the tokens of every row
-    """
+    """The hardware of a trial: "cpu" or "cuda"."""
 
     device: str = "cpu"
-    devices: int = 1
-    shard: parallel.Shard = "rows"
 
     def fabric(self, precision: Precision) -> Fabric:
-        """Raises ValueError if the number of processes is not the number of devices."""
-        _, size = parallel.world()
-        if self.devices != size:
-            raise ValueError(
-                f"devices: {self.devices} need torchrun --nproc-per-node {self.devices}; this is one of {size} processes"
-            )
-        here = int(os.environ.get("LOCAL_WORLD_SIZE", 1))
         with warnings.catch_warnings():  # imported here, so that reading results does not wait for it
             warnings.simplefilter("ignore")
             from lightning_fabric import Fabric
             from lightning_fabric.plugins.environments.lightning import LightningEnvironment
-            from lightning_fabric.plugins.environments.torchelastic import TorchElasticEnvironment
-            from lightning_fabric.strategies.ddp import DDPStrategy
         fabric = Fabric(
             accelerator="cpu" if self.device == "cpu" else "cuda",
-            devices=here,
-            num_nodes=size // here,
+            devices=1,
             precision=precision,
-            strategy=DDPStrategy(timeout=SCORING_AT_MOST) if size > 1 else "auto",
-            plugins=[TorchElasticEnvironment() if size > 1 else LightningEnvironment()],  # SLURM and MPI are not detected
+            plugins=[LightningEnvironment()],  # SLURM, MPI and torchrun are not detected: a trial has one process
         )
         fabric.launch()
         return fabric
@@ -98,8 +80,8 @@ def ignore(_: float) -> None:
 
 def run_trial(
     trial: Trial, text: Corpus | None, hardware: Hardware = Hardware(), report: Report = ignore, weights: Path | None = None
-) -> Record | None:
-    """Runs the trial and returns its record; None on every process but the first. `report` takes the share done.
+) -> Record:
+    """Runs the trial and returns its record. `report` takes the share done.
 
     `weights` is a folder that keeps trained weights. A trial whose weights are there is scored and not trained again.
 
@@ -109,7 +91,7 @@ def run_trial(
     if trial.task.reads_text and text is None:
         raise ValueError(f"text: the task {trial.task.name} reads one, got None")
     kept = None
-    if weights is not None and hardware.devices == 1:
+    if weights is not None:
         digest = "" if text is None else text.sha256
         kept = KeptWeights.of(weights, trial.weights_key(digest), trial.key(digest))
     return Run(trial, text, hardware, report, kept).record()
@@ -126,7 +108,7 @@ class Run:
         report: Report = ignore,
         kept: KeptWeights | None = None,
     ) -> None:
-        self.trial, self.text, self.report, self.hardware, self.kept = trial, text, report, hardware, kept
+        self.trial, self.text, self.report, self.kept = trial, text, report, kept
         self.arm = trial.arm
         self.task, self.steps, self.rows_a_step = plan(trial)
         self.fabric = hardware.fabric(trial.precision)
@@ -135,20 +117,12 @@ class Run:
         for name in ("after", "then"):
             if getattr(trial, name) and type(self.model.encoding(0)) is not RoPE:
                 raise ValueError(f"{name}: only RoPE has frequencies to change, got {trial.encoding}")
-        if trial.then and hardware.devices > 1:
-            raise ValueError(f"then: expected one device, got {hardware.devices}; leave torchrun out")
         self.rows, self.profile = Rows(), Profile(task, text, self.steps) if task.shows_attention else None
         self.tokens, self.stepped, self.scored = 0, 0, 0.0
         self.trained_as = dict[str, str]()
         self.trained_on = dict[str, dict[str, Any]]()
 
-    def record(self) -> Record | None:
-        """Scores in the first process; the others wait, so that no process ends during communication."""
-        record = self.measured()
-        self.fabric.barrier()
-        return record
-
-    def measured(self) -> Record | None:
+    def record(self) -> Record:
         failed, cannot, begun = None, dict[str, str](), time.perf_counter()
         training, scoring = 0.0, begun
         if not self.task.causal and "causal_only" in self.model.encoding(0).traits:
@@ -162,14 +136,12 @@ class Run:
             else:
                 training, self.stepped = seconds, self.steps
             scoring = time.perf_counter()
-            if self.fabric.global_rank:
-                return None
             if failed is None:
                 with self.fabric.autocast():
                     cannot = self.score()
         self.report(1.0)
         times = {"training": training, "scoring": time.perf_counter() - scoring}
-        return Record(self.about(failed, cannot, times), self.rows.table()) if self.fabric.global_rank == 0 else None
+        return Record(self.about(failed, cannot, times), self.rows.table())
 
     def recall(self) -> float | None:
         """Loads kept weights and what was recorded in their training. Returns the seconds it took, None without weights."""
@@ -210,7 +182,7 @@ class Run:
     def follow(self, step: int) -> None:
         """Records the loss at the longest length in the last fifth of the steps."""
         length = max(self.task.lengths)
-        if not self.task.follows_far or self.fabric.global_rank or step < self.steps * (1 - learning_curve.LAST):
+        if not self.task.follows_far or step < self.steps * (1 - learning_curve.LAST):
             return
         with self.fabric.autocast():
             bits = loss_at(self.model, self.arm, self.task, length, self.text, FOLLOWED)
@@ -219,7 +191,7 @@ class Run:
         self.model.train()
 
     def watch(self, step: int) -> None:
-        if self.profile is not None and self.fabric.global_rank == 0 and step in self.profile.steps:
+        if self.profile is not None and step in self.profile.steps:
             with self.fabric.autocast():
                 self.profile.look(self.model, step, self.rows)
             self.model.train()
@@ -247,21 +219,14 @@ class Run:
             batch = task.training_batch(rows, data, self.text)
             at = self.arm.training_positions(task, batch.tokens, places)
             n_targets = max(1, int((batch.targets != IGNORE).sum()))
-            part = part_of(batch.tokens, batch.targets, at, self.hardware.shard, self.fabric.device)
-            loss = objective(part) * (self.fabric.world_size / n_targets)  # DDP averages over processes
+            loss = objective(Placed(batch.tokens, batch.targets, at, self.fabric.device)) * (1 / n_targets)
             optimizer.zero_grad()
             self.fabric.backward(loss)
             self.fabric.clip_gradients(objective, optimizer, max_norm=training.clip, error_if_nonfinite=False)
             optimizer.step()
             self.tokens += batch.tokens.numel()
             self.stepped += 1
-            yield self.mean(loss.detach()).item() / math.log(2)
-
-    def mean(self, loss: Tensor) -> Tensor:
-        """The sum over processes."""
-        reduced = self.fabric.all_reduce(loss, reduce_op="mean")
-        assert isinstance(reduced, Tensor)
-        return reduced
+            yield loss.item() / math.log(2)
 
     def score(self) -> dict[str, str]:
         def report(share: float) -> None:
@@ -350,17 +315,16 @@ class Run:
 
 
 class Objective(nn.Module):
-    """The sum of the losses of a part, in nats; a module, so that gradients are reduced over processes."""
+    """The sum of the losses of a batch, in nats; a module, as Lightning Fabric sets it up."""
 
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, part: Part) -> Tensor:
-        at = self.model.prepare(part.at)
-        shards = None if part.shards is None else parallel.Shards(self.model.prepare(part.shards.at))
-        logits = self.model.logits(part.at_targets(self.model.hidden(part.tokens, at, shards)))
-        return F.cross_entropy(logits.float(), part.targets, reduction="sum")
+    def forward(self, batch: Placed) -> Tensor:
+        hidden = self.model.hidden(batch.tokens, self.model.prepare(batch.at))
+        logits = self.model.logits(batch.at_targets(hidden))
+        return F.cross_entropy(logits.float(), batch.targets, reduction="sum")
 
 
 def new_model(trial: Trial) -> Transformer:

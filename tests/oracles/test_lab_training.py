@@ -166,7 +166,7 @@ def by_hand(model: Transformer, tokens: Tensor, layer: int, causal: bool, word: 
     x = model.embedding(tokens)
     at = model.prepare(Positions.arange(1, tokens.shape[1]))
     for n in range(layer):
-        x = model.layers[n](x, model.encoding(n), at, None, None)
+        x = model.layers[n](x, model.encoding(n), at, None)
     own = model.layers[layer]
     q, k, _ = own.qkv(own.before_attention(x)).unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4).double()
     rows, heads, tokens_, d = q.shape

@@ -135,8 +135,9 @@ def made_up_sweep(path: Path, **changed: Any) -> Outcome:
 # A sweep as a process --------------------------------------------------------------------------------------------------
 
 
-def start(path: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, __file__, str(path), *arguments]
+def start(path: Path, *arguments: str, host: Sequence[str] = ()) -> subprocess.Popen[str]:
+    """`host` is a command that runs the rest of its words, on another host."""
+    command = [*host, sys.executable, __file__, str(path), *arguments]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
 
 

@@ -509,23 +509,21 @@ def test_a_published_folder_installs_the_code_of_its_trials(recorded: str, comma
     assert told[-1].endswith(" -c FOLDER/requirements.txt")
 
 
-def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
-    out = tmp_path / "published"
-    ended = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy", "--author", "The Institute")
+def test_a_published_file_stands_alone(world: World, tmp_path: Path) -> None:
+    archive, out = tmp_path / "published.zip", tmp_path / "published"
+    ended = posenc(
+        "lab", "publish", world.folder, "--out", archive, "--author", "Noether, Emmy", "--author", "The Institute"
+    )
     assert ended.code == 0, ended.err
-    assert {"README.md", "README.zh-CN.md", "requirements.txt", "environment.json", "report"} <= set(os.listdir(out))
+    shutil.unpack_archive(archive, tmp_path)
+    assert {"README.md", "README.zh-CN.md", "requirements.txt", "report", "trials", "measurements"} <= set(os.listdir(out))
     assert {"table.tex", "figure.pdf", "report.md"} <= set(os.listdir(out / "report"))
-    commit = json.loads((out / "environment.json").read_text("utf-8"))["revision"].split(",")[0].removesuffix("-dirty")
+    about = json.loads(posenc("lab", "show", "language_model rope seed 0", "--in", out, "--json").out)
+    commit = about["provenance"]["revision"].removesuffix("-dirty")
     assert f"git checkout {commit} " in (out / "README.md").read_text("utf-8")
     cited = yaml.safe_load((out / "CITATION.cff").read_text("utf-8"))
     assert cited["authors"] == [{"family-names": "Noether", "given-names": "Emmy"}, {"name": "The Institute"}]
     assert (cited["cff-version"], cited["type"]) == ("1.2.0", "dataset")
-    rows = pq.read_table(out / "data.parquet").to_pylist()
-    shown = json.loads(posenc("lab", "show", "language_model rope seed 0", "--in", world.folder, "--json").out)
-    ours = [row for row in rows if (row["key"], row["measure"]) == (shown["key"], "bits")]
-    assert {(row["mode"], row["change"], row["length"]): row["score"] for row in ours} == pytest.approx(
-        {(one["mode"], one["change"], one["length"]): one["bits"] for one in shown["scores"]}
-    )
     from posenc.lab.experiment import Experiment, read_experiment
 
     kept = json.loads((out / "experiment.json").read_text("utf-8"))["experiment"]
@@ -535,8 +533,9 @@ def test_a_published_folder_stands_alone(world: World, tmp_path: Path) -> None:
     assert posenc(*printed[1].split(), "--in", out, "--text", world.text).code == 0
     for path, content in contents(out).items():
         assert path.suffix == ".parquet" or str(world.folder.parent).encode() not in content, path.name
-    again = posenc("lab", "publish", world.folder, "--out", out, "--author", "Noether, Emmy")
-    assert (again.code, "is not an empty folder" in flat(again.err)) == (1, True)
+    before = archive.read_bytes()
+    again = posenc("lab", "publish", world.folder, "--out", archive, "--author", "Noether, Emmy")
+    assert (again.code, "which exists" in flat(again.err), archive.read_bytes() == before) == (1, True, True)
 
 
 def test_a_damaged_file_is_named_by_every_command_and_not_published(world: World, tmp_path: Path) -> None:
@@ -544,13 +543,13 @@ def test_a_damaged_file_is_named_by_every_command_and_not_published(world: World
     (path,) = (out / "trials").glob("copy-rope-*")
     path.write_bytes(path.read_bytes()[:-100])
     why = "not a record of posenc lab, or not all of one; posenc lab run --resume --out"
-    for arguments in (["list", out], ["report", out], ["verify", out], ["show", *words], ["repeat", *words]):
+    for arguments in (["list", out], ["report", out], ["show", *words], ["repeat", *words]):
         ended = posenc("lab", *arguments)
         assert (ended.code, ended.err.count(why)) == (int(arguments[0] in ("show", "repeat")), 1), arguments
         assert path.name in ended.err
     assert "damaged" in posenc("lab", "list", out).out
-    ended = posenc("lab", "publish", out, "--out", tmp_path / "published", "--author", "Emmy")
-    assert (ended.code, why in ended.err, (tmp_path / "published").exists()) == (1, True, False)
+    ended = posenc("lab", "publish", out, "--out", tmp_path / "published.zip", "--author", "Emmy")
+    assert (ended.code, why in ended.err, (tmp_path / "published.zip").exists()) == (1, True, False)
 
 
 def test_a_lost_or_damaged_experiment_says_how_it_comes_back(world: World, tmp_path: Path) -> None:
@@ -575,9 +574,10 @@ def test_a_lost_or_damaged_experiment_says_how_it_comes_back(world: World, tmp_p
 def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     for out, author, message in (
-        (world.folder / "inside", "Emmy", "lies in"),
-        (tmp_path / "file" / "below", "Emmy", "cannot be made: Not a directory"),
-        (tmp_path / "out", " , ", "needs at least one name"),
+        (world.folder / "inside.zip", "Emmy", "lies in"),
+        (tmp_path / "file" / "below.zip", "Emmy", "Not a directory"),
+        (tmp_path / "out", "Emmy", "expected a new file NAME.zip"),
+        (tmp_path / "out.zip", " , ", "needs at least one name"),
     ):
         ended = posenc("lab", "publish", world.folder, "--out", out, "--author", author)
         assert (ended.code, message in flat(ended.err)) == (1, True), ended.err
@@ -586,8 +586,8 @@ def test_what_cannot_be_published_is_refused(world: World, tmp_path: Path, monke
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("posenc.lab.report.write", interrupted)
-    ended = posenc("lab", "publish", world.folder, "--out", tmp_path / "out", "--author", "Emmy")
+    monkeypatch.setattr("posenc.lab.report.publication.write", interrupted)
+    ended = posenc("lab", "publish", world.folder, "--out", tmp_path / "out.zip", "--author", "Emmy")
     assert (ended.code, "nothing was published" in ended.err) == (130, True)
     assert os.listdir(tmp_path) == ["file"]
 

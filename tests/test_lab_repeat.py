@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,11 +21,13 @@ from in_process import posenc
 from lab_sweeps import Here, experiment, made_up, made_up_sweep
 from posenc import kernels
 from posenc.kernels import processor
-from posenc.lab.records import provenance, surroundings, verified
+from posenc.lab.records import provenance
+from posenc.lab.records.fingerprint import SOURCES, fingerprint
 from posenc.lab.records.record import Record
 from posenc.lab.records.results import Folder
 from posenc.lab.records.surroundings import Surrounding, capability
-from posenc.lab.run import verify
+from posenc.lab.run import repeat as repeating
+from posenc.lab.trial.training import Hardware
 
 WORDS = ("lab", "repeat", "copy", "rope", "seed", "0")
 EVERY_AVX = frozenset({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl"})
@@ -45,17 +48,14 @@ def scores(**values: float) -> Callable[..., Record]:
 @pytest.fixture
 def repeat(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`repeat(exact=0.9)`: the command, where a new training gives that score; the stored one is .5."""
-    real = verify.run_again
+    real = repeating.run_again
 
     def repeat(
         *arguments: str, words: tuple[str, ...] = WORDS, width: str = "120", **values: float
     ) -> subprocess.CompletedProcess[str]:
-        def here(chosen: Any, results: Folder, engine: Any, *rest: Any) -> Any:
-            return real(chosen, results, Here(), *rest, scores(**values))
-
-        monkeypatch.setattr(verify, "run_again", here)
-        where = () if words[1] == "verify" else ("--in", str(folder))
-        return posenc(*words, *where, *arguments, COLUMNS=width)
+        monkeypatch.setattr(repeating, "Local", lambda workers: Here())
+        monkeypatch.setattr(repeating, "run_again", lambda *given: real(*given, scores(**values)))
+        return posenc(*words, "--in", str(folder), *arguments, COLUMNS=width)
 
     return repeat
 
@@ -129,16 +129,6 @@ def test_a_training_that_failed_elsewhere_is_not_called_a_fault(folder: Path, re
     assert "one of the two trainings failed. Not decided" in flat(done.stderr)
 
 
-def test_a_reference_of_this_machine_decides(folder: Path, repeat: Any) -> None:
-    """Made by known code on this processor: what differs from it is a fault, whatever made the record."""
-    reference = trial_of(folder)[1]
-    rewritten(folder, "machine", cpu_model=None)
-    assert repeat(exact=0.9).returncode == 3
-    verified.add_references(folder, [reference])
-    assert repeat(exact=0.9).returncode == 1
-    assert repeat(exact=0.5).returncode == 0
-
-
 @pytest.mark.parametrize("width", ["80", "120"])
 def test_the_table_says_what_is_stored_and_what_is_here(folder: Path, repeat: Any, width: str) -> None:
     rewritten(folder, "machine", cpu_model=None, kernels="avx1")
@@ -158,7 +148,6 @@ def test_the_table_says_what_is_stored_and_what_is_here(folder: Path, repeat: An
         ("x86_64 DEFAULT", "x86_64 AVX512", EVERY_AVX, "default"),
         ("x86_64 AVX512", "x86_64 AVX512", EVERY_AVX, None),
         ("aarch64 DEFAULT", "x86_64 AVX512", EVERY_AVX, None),
-        ("x86_64 AVX512, 2 sharing rows", "x86_64 AVX512", EVERY_AVX, None),
         ("NVIDIA H100", "x86_64 AVX512", EVERY_AVX, None),
         (None, "x86_64 AVX512", EVERY_AVX, None),
     ],
@@ -189,34 +178,35 @@ def test_the_command_that_decides(folder: Path, repeat: Any, monkeypatch: pytest
     assert f"ATEN_CPU_CAPABILITY=avx2 {again}" in flat(done.stderr)
 
 
-@pytest.mark.parametrize(("cpu", "code"), [("here", 1), ("Z80", 3), (None, 3)])
-def test_verify_tells_rounding_from_a_change_of_the_code(folder: Path, repeat: Any, cpu: str | None, code: int) -> None:
-    if cpu != "here":
-        for path in (folder / "trials").iterdir():
-            record = Record.from_parquet(path.read_bytes())
-            machine = {**record.about["machine"], "cpu_model": cpu}
-            about = {**record.about, "machine": {name: value for name, value in machine.items() if value is not None}}
-            path.write_bytes(Record(about, record.rows).to_parquet())
-    done = repeat("--all", "--workers", "1", "--json", words=("lab", "verify", str(folder)), exact=0.51)
-    found = json.loads(done.stdout)
-    assert done.returncode == code, done.stderr
-    assert not found["equal"]
-    assert all(one["surroundings"][2]["stored"] == (surroundings.here()["cpu_model"] if cpu == "here" else cpu)
-               for one in found["sample"])  # fmt: skip
-    assert ("may be rounding" in done.stderr) == (code == 3)
-    assert ("raise NUMERICS_VERSION" in done.stderr) == (code == 1)
-    assert not (folder / "verified.jsonl").exists()
+def test_one_bit_is_a_difference() -> None:
+    trial = experiment().trials()[0]
+    one, other = (made_up(trial, None, Hardware(), lambda _: None, bits=bits) for bits in (2.0, 2.0000002))
+    assert repeating.differences(one, one) == ()
+    assert len(repeating.differences(one, other)) == 1
+    longer = made_up(trial, None, Hardware(), lambda _: None, bits=2.0, exact=0.5)
+    assert repeating.differences(longer, one) == ("other rows: 2 instead of 1",)
+    failed = Record({**one.about, "failed": "the loss became NaN or infinite at step 3"}, one.rows)
+    assert repeating.differences(failed, one) == ("failed: 'the loss became NaN or infinite at step 3' instead of None",)
 
 
-def test_what_verify_records_names_the_processor(folder: Path, repeat: Any) -> None:
-    for path in (folder / "trials").iterdir():
-        record = Record.from_parquet(path.read_bytes())
-        origin = {**record.about["provenance"], "fingerprint": "0ld" * 5 + "0"}
-        path.write_bytes(Record({**record.about, "provenance": origin}, record.rows).to_parquet())
-    assert repeat("--workers", "1", words=("lab", "verify", str(folder)), exact=0.5).returncode == 0
-    (entry,) = verified.entries(folder)
-    assert entry["cpu_model"] == processor.identified()
-    assert entry["kernels"] == (kernels.instructions() or "plain torch")
+def test_other_code_of_the_lab_the_encoding_or_the_task_is_told_apart(tmp_path: Path) -> None:
+    """One more line in a file of the trial's changes the short hash, one in any other file does not."""
+    package = Path(shutil.copytree(SOURCES, tmp_path / "posenc", ignore=shutil.ignore_patterns("*.so", "__pycache__")))
+    rope = next(trial for trial in experiment().trials() if trial.encoding == "rope" and trial.task.name == "copy")
+    before = fingerprint(rope, package)
+    assert before == fingerprint(rope)
+    for name, counts in (
+        ("lab/trial/scoring.py", True),
+        ("encodings/rope.py", True),
+        ("lab/tasks/copy.py", True),
+        ("encodings/alibi.py", False),
+        ("lab/tasks/recall.py", False),
+        ("lab/report/page.py", False),
+    ):
+        text = (package / name).read_text("utf-8")
+        (package / name).write_text(f"{text}\nmore = 1\n", "utf-8")
+        assert (fingerprint(rope, package) != before) == counts, name
+        (package / name).write_text(text, "utf-8")
 
 
 @pytest.mark.skipif(not EVERY_AVX & processor.features(), reason="this processor has one instruction set")

@@ -8,7 +8,6 @@ import hashlib
 import io
 import itertools
 import json
-import math
 import random
 import re
 from html.parser import HTMLParser
@@ -18,7 +17,6 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from matplotlib.image import imread
 from rich.console import Console
 from scipy.stats import ttest_rel
 
@@ -108,14 +106,6 @@ def a_task(name: str, measure: str, length: int, lengths: list[int], *, causal: 
     }  # fmt: skip
 
 
-def attention(arms: list[str], distances: list[int], random: random.Random, layers: int = 2, heads: int = 4) -> list[Json]:
-    return [
-        {"arm": arm, "seed": 0, "step": step, "layer": layer, "head": head, "distance": distances,
-         "probability": [random.uniform(0.0002, 0.9) for _ in distances]}
-        for arm in arms for step in (0, 250, 500) for layer in range(layers) for head in range(heads)
-    ]  # fmt: skip
-
-
 def made_up() -> Json:
     """Everything that findings may hold: learnt, not learnt, cannot, failed, missing, a hostile name."""
     draw = random.Random(5)
@@ -139,9 +129,6 @@ def made_up() -> Json:
     language["after"] += [
         {"change": name, "cells": an_arm("rope", language, draw)["cells"]} for name in ("interpolation", "ntk", "yarn")
     ]
-    language["attention"] = attention(["rope", "alibi", HOSTILE], list(range(64)), draw)
-    matrices = [[[draw.uniform(-1, 1) for _ in range(8)] for _ in range(8)] for _ in range(3)]
-    language["similarity"] = {"arm": "learned", "steps": [0, 250, 500], "matrices": matrices}
     copy = a_task("copy", "exact", 16, [8, 16, 32, 64])
     copy["arms"] = [
         an_arm("rope", copy, draw), an_arm("alibi", copy, draw, learnt=False, state=NOT_LEARNT),
@@ -149,12 +136,6 @@ def made_up() -> Json:
     ]  # fmt: skip
     order = a_task("word_order", "exact", 10, [10], causal=False)
     order["arms"] = [an_arm("rope", order, draw), an_arm("nope", order, draw, learnt=False, state=NOT_LEARNT)]
-    order["attention"] = attention(["rope", "nope"], list(range(-9, 10)), draw)
-    order["links"] = [
-        {"arm": arm, "seed": 0, "step": step, "layer": 0, "head": head, "link": link, "probability": draw.uniform(0.1, 0.9),
-         "even": 0.125}
-        for arm in ("rope", "nope") for step in (0, 500) for head in range(4) for link in ("无聊→电影", "<b>精彩</b>→表演")
-    ]  # fmt: skip
     names = [arm["name"] for arm in language["arms"]] + ["nope"]
     kinds = ("training", "prefill", "decode")
     cost = {
@@ -607,89 +588,6 @@ def test_many_positions_are_averaged_in_groups(tmp_path: Path) -> None:
     assert "each point averages 22 positions" in shown.text()
 
 
-# Attention ------------------------------------------------------------------------------------------------------------
-
-
-def looks(page: Element, number: int) -> tuple[Element, Json]:
-    one = section(page, "attention").all("div", "looks")[number]
-    return one, json.loads(next(script for script in one.all("script")).inside[0])  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("number", [0, 2])
-def test_attention_travels_as_heights_that_give_the_probabilities_back(found: Json, page: Element, number: int) -> None:
-    task = found["tasks"][number]
-    _, data = looks(page, 0 if number == 0 else 1)
-    assert data["steps"] == [0, 250, 500]
-    assert data["arms"].keys() == {row["arm"] for row in task["attention"]}
-    for row in task["attention"]:
-        arm = data["arms"][row["arm"]]
-        heights = arm["y"][data["steps"].index(row["step"])][row["layer"] * 4 + row["head"]]
-        top, bottom = 240, 1080  # tenths: where 1 and 0.0001 stand
-        given = [10 ** (-4 * (y - top) / (bottom - top)) for y in heights]
-        assert given == pytest.approx(row["probability"][::-1], rel=0.012)
-        assert arm["x"] == sorted(arm["x"])  # back in the text is left
-        low, high = arm["x"][0], arm["x"][-1]
-        bent = [math.copysign(math.log2(1 + abs(d)), d) for d in reversed(row["distance"])]
-        assert arm["x"] == pytest.approx(
-            [low + (high - low) * (bent[0] - one) / (bent[0] - bent[-1]) for one in bent], abs=1
-        )
-
-
-def test_without_a_script_the_last_step_of_rope_is_seen(page: Element) -> None:
-    one, data = looks(page, 0)
-    panels = one.all("div", "heads")[0].all("svg")
-    assert len(panels) == 8
-    arm = data["arms"]["rope"]
-    for n, panel in enumerate(panels):
-        corners = (panel.all("path", "curve")[0].attributes["d"] or "").removeprefix("M").split(" L")
-        assert [float(part.split()[1]) for part in corners] == pytest.approx([y / 10 for y in arm["y"][-1][n]], abs=0.06)
-        assert panel.attributes["aria-label"] == f"layer {n // 4}, head {n % 4} 层 {n // 4}，头 {n % 4}"
-    controls = one.all("div", "controls")[0]
-    assert "hidden" in controls.attributes
-    assert [choice.attributes["value"] for choice in controls.all("option")] == ["rope", "alibi", HOSTILE]
-    assert controls.all("input")[0].attributes["max"] == "2"
-
-
-def test_the_learned_table_at_the_same_steps(found: Json, page: Element) -> None:
-    one, data = looks(page, 0)
-    given = found["tasks"][0]["similarity"]
-    assert data["similarity"]["steps"] == given["steps"]
-    assert one.all("img")[0].attributes["src"] == data["similarity"]["images"][-1]
-    for matrix, image in zip(given["matrices"], data["similarity"]["images"], strict=True):
-        pixels = imread(io.BytesIO(base64.b64decode(image.removeprefix("data:image/png;base64,"))))
-        assert pixels.shape[:2] == (8, 8)
-        red, blue = pixels[..., 0].flatten(), pixels[..., 2].flatten()
-        cosines = np.array(matrix).flatten()
-        assert (red[cosines > 0.1] > blue[cosines > 0.1]).all()
-        assert (red[cosines < -0.1] < blue[cosines < -0.1]).all()
-    shown = rows(one.all("figure", "similarity")[0].all("table")[0])
-    expected = [sum(matrix[n][n + 2] for n in range(6)) / 6 for matrix in given["matrices"]]
-    assert [cell.text() for cell in shown["2"]] == [f"{mean:+.2f}" for mean in expected]
-
-
-def test_the_head_that_looks_most(found: Json, page: Element) -> None:
-    table = section(page, "attention").all("table", "links")[0]
-    assert [one.text() for one in table.all("thead")[0].all("th")][1:] == ["无聊→电影", "<b>精彩</b>→表演"]
-    shown = rows(table)
-    for arm in ("rope", "nope"):
-        last = [
-            row for row in found["tasks"][2]["links"] if (row["arm"], row["step"], row["link"]) == (arm, 500, "无聊→电影")
-        ]
-        most = max(last, key=lambda row: row["probability"])
-        expected = f"{most['probability'] / 0.125:.2f}× {most['probability']:.3f}, layer 0, head {most['head']}"
-        assert shown[titled(arm)][0].text().replace(" ,", ",") == expected
-    assert shown["uniform attention"][0].text() == "0.125"
-
-
-def test_the_strongest_distance_is_said_in_words(found: Json, page: Element) -> None:
-    shown = rows(section(page, "attention").all("details")[-1].all("table")[0])
-    for row in found["tasks"][2]["attention"]:
-        if row["step"] == 500:
-            probability, distance = max(zip(row["probability"], row["distance"], strict=True))
-            where = "itself" if distance == 0 else f"{distance} back" if distance > 0 else f"{-distance} ahead"
-            assert shown[titled(row["arm"])][row["layer"] * 4 + row["head"]].text() == f"{probability:.3f} at {where}"
-
-
 # The page as a page ---------------------------------------------------------------------------------------------------
 
 
@@ -705,7 +603,6 @@ def test_sections_stand_in_their_order(page: Element) -> None:
         "cost",
         "pareto",
         "positions",
-        "attention",
         "published",
         "how",
     ]
@@ -920,11 +817,11 @@ def test_nobody_learnt_anything(state: str, lengths: list[int], tmp_path: Path) 
     page = read((tmp_path / "index.html").read_text("utf-8"))
     assert not section(page, "said").all("div", "card")
     assert not section(page, "curves").all("path", "curve") or state == NOT_LEARNT
-    assert not any(one.attributes["id"] in ("after", "pareto", "positions", "attention") for one in page.all("section"))
+    assert not any(one.attributes["id"] in ("after", "pareto", "positions") for one in page.all("section"))
 
 
 def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
-    """Seven tasks, twelve encodings, three seeds, three tasks with attention."""
+    """Seven tasks, twelve encodings, three seeds."""
     draw = random.Random(3)
     names = [*lookup.FOUNDATION, "rope+randomized"]
     tasks = []
@@ -933,24 +830,9 @@ def test_a_full_experiment_stays_small(tmp_path: Path) -> None:
             "language_model" if n == 0 else f"task_{n}", "bits" if n < 2 else "exact", 64, [64, 96, 128, 256, 512]
         )
         task["arms"] = [an_arm(name, task, draw) for name in names]
-        if n in (0, 1, 4):
-            task["attention"] = attention(names, list(range(-63 if n else 0, 64)), draw)
-            task["similarity"] = {"arm": "learned", "steps": [0, 250, 500], "matrices": [np.eye(64).tolist()] * 3}
         tasks.append(task)
     write(made_up() | with_tasks(tasks), tmp_path)
     assert (tmp_path / "index.html").stat().st_size < 3e6
-
-
-def test_much_attention_is_thinned_and_says_so(tmp_path: Path) -> None:
-    task = a_task("language_model", "bits", 64, [64])
-    task["arms"] = [an_arm("rope", task, random.Random(4))]
-    task["attention"] = attention(["rope"], list(range(512)), random.Random(4), layers=12, heads=12)
-    write(made_up() | with_tasks([task]), tmp_path)
-    page = read((tmp_path / "index.html").read_text("utf-8"))
-    one, data = looks(page, 0)
-    assert len(one.all("div", "heads")[0].all("svg")) == 4 * 8
-    assert "The panels show layers 0, 4, 7, 11 and heads 0, 1, 2, 3, 4, 5, 6, 7 at 64 of 512 distances" in one.text()
-    assert len(data["arms"]["rope"]["x"]) == 64
 
 
 def test_findings_of_another_format_are_refused(tmp_path: Path) -> None:

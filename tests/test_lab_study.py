@@ -16,7 +16,7 @@ from posenc.lab.experiment import Choice, Experiment, Trial, parse, read_experim
 from posenc.lab.experiment.arm import Arm
 from posenc.lab.records import learning_curve
 from posenc.lab.records.record import RANDOM_POSITIONS, Record, Rows
-from posenc.lab.run.verify import differences
+from posenc.lab.run.repeat import differences
 from posenc.lab.text import corpus, prose
 from posenc.lab.trial import scoring
 from posenc.lab.trial.training import Run, run_trial

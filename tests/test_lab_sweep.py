@@ -165,6 +165,21 @@ def test_two_sweeps_in_one_folder_run_each_trial_once(tmp_path: Path, unbroken: 
     assert same_table(tmp_path, unbroken)
 
 
+HOST = ("unshare", "--uts", "--pid", "--fork", "--mount-proc", "sh", "-c", 'hostname "$0" && exec "$@"')
+
+
+@pytest.mark.acceptance
+def test_runs_on_two_hosts_that_share_a_folder_run_each_trial_once(tmp_path: Path, unbroken: Path) -> None:
+    """Two hosts have other names and the same numbers of processes: only the locks of the files tell them apart."""
+    if shutil.which("unshare") is None or subprocess.run([*HOST, "a", "true"], capture_output=True).returncode:
+        pytest.skip("unshare makes no host here; it needs root")
+    both = [start(tmp_path, "--workers", "1", host=(*HOST, name)) for name in ("first", "second")]
+    ends = [process.communicate()[0].splitlines()[-1].split() for process in both]
+    assert sum(int(end[1]) for end in ends) == TRIALS
+    assert all(int(end[1]) > 0 for end in ends)
+    assert same_table(tmp_path, unbroken)
+
+
 @pytest.mark.acceptance
 def test_what_another_sweep_holds_is_awaited_and_taken_over_when_that_dies(tmp_path: Path) -> None:
     made_up_sweep(tmp_path)

@@ -36,22 +36,6 @@ def test_the_report_is_what_the_records_say(found: dict[str, Any], of_tasks: dic
             assert (folder / "report" / name).read_bytes().decode().replace("\r\n", "\n") == text.replace("\r\n", "\n")
 
 
-def test_the_board_has_the_scores_of_the_study(found: dict[str, Any]) -> None:
-    """Where this fails: the first lines of docs/board.md have the command that writes it."""
-    lines = [line.split(" | ") for line in (RESULTS.parent / "docs" / "board.md").read_text("utf-8").splitlines()]
-    (task,) = found["tasks"]
-    rows = {cells[0].removeprefix("| "): cells[2:5] for cells in lines if cells[1:2] == [task["title"]["en"]]}
-    assert rows.keys() == {arm["name"] for arm in task["arms"]}
-    for arm in task["arms"]:
-        told = [
-            f"{length}: {arm['cells'][length]['mean']:.2f} bits"
-            for length in ("128", "2048")
-            if arm["cells"][length]["mean"]
-        ]
-        assert rows[arm["name"]][: len(told)] == told
-        assert rows[arm["name"]][2] == str(len(arm["cells"]["128"]["seeds"]))
-
-
 def test_every_trial_of_the_tasks_is_there(of_tasks: dict[str, Any]) -> None:
     manifest, experiment = Folder(TASKS).experiment(), read_experiment(str(RESULTS / "stage3" / "tasks.yaml"))
     assert manifest is not None

@@ -18,7 +18,6 @@ from posenc.configs import headers, read_config
 from posenc.configs.convert.source import look
 from posenc.explorer import table_files, views
 from posenc.lab.experiment import read_experiment, strict_yaml
-from posenc.lab.records import verified
 from posenc.lab.records.results import Folder
 from posenc.support import strict_json
 
@@ -129,11 +128,6 @@ def experiment(folder: Path, text: bytes) -> None:
     Folder(folder, "DIR")
 
 
-def verification(folder: Path, text: bytes) -> None:
-    (folder / "verified.jsonl").write_bytes(text + b"\n")
-    verified.entries(folder)
-
-
 def table(folder: Path, text: bytes) -> None:
     table_files.read_table(b"[" + text if text[:1] not in (b"[", b"{") else text)
 
@@ -154,7 +148,6 @@ READERS: dict[str, Callable[[Path, bytes], None]] = {
     "safetensors": safetensors,
     "index of a checkpoint": index,
     "experiment.json": experiment,
-    "verified.jsonl": verification,
     "a table for the explorer": table,
     "a configuration for the extrapolation view": shown_configuration("extrapolation"),
     "a configuration for the wavelengths view": shown_configuration("wavelengths"),
@@ -215,7 +208,7 @@ def test_the_lab_says_what_is_wrong_with_experiment_json(case: str, results: Pat
     change, said = WRONG[case]
     change(manifest := json.loads((out / "experiment.json").read_bytes()))
     (out / "experiment.json").write_text(json.dumps(manifest))
-    for arguments in (["report", out], ["list", out], ["verify", out], ["show", "rope", "--in", out]):
+    for arguments in (["report", out], ["list", out], ["show", "rope", "--in", out]):
         done = in_process.posenc("lab", *arguments)
         assert (done.returncode, done.stdout) == (1, ""), done.stdout
         (line,) = done.stderr.splitlines()
@@ -242,13 +235,6 @@ def test_a_measurement_of_another_shape_is_reported_as_damaged(
     done = in_process.posenc("lab", "report", out)
     assert done.returncode == 0
     assert "cost-c057c057c057c057.json: not a record of posenc lab" in done.stderr
-
-
-@pytest.mark.parametrize("line", ["{}", "[]", "3", '{"equal": 3}', '{"equal": [["a"]]}', '{"equal": [["a", 3]]}'])
-def test_a_verification_of_another_shape_is_named(line: str, tmp_path: Path) -> None:
-    (tmp_path / "verified.jsonl").write_text(line + "\n")
-    with pytest.raises(ValueError, match=r"verified\.jsonl: expected a line of JSON for each verification"):
-        verified.pairs(tmp_path)
 
 
 # YAML -----------------------------------------------------------------------------------------------------------------

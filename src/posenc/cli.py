@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from posenc.terminal.replaced import replacement
+
 COMMANDS = {
     "compare": "Train encodings at one length, score them at longer ones, rank them on one screen and write a report.",
     "lab": "Experiments: train on short sequences, test on long ones, and report with every seed.",
@@ -48,13 +50,10 @@ LAB = {
     "report": "Write the report of a folder again, from its results.",
     "list": "List the presets and tasks; with a folder, its trials and their scores.",
     "show": "Show one trial: settings, scores, training curve, times, versions.",
-    "verify": "Run a sample of stored results again and check that the current code gives the same.",
     "repeat": "Run one trial again and compare every score with the stored one.",
     "add": "Add your own encoding to a comparison, after it passes the laws it declares.",
     "score": "Score a trained model on longer and longer windows of a text, as it is and with its positions changed.",
-    "publish": "Write one folder with report, data, configuration and citation, for an archive or a paper.",
-    "submit": "Write one folder to contribute an encoding: its file, laws, trials and a signed-off record.",
-    "board": "Write one page of the scores in folders of results, contributed ones after a check of every file.",
+    "publish": "Write one zip file with report, results, configuration and citation, for an archive or a paper.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
 EXTRAS = {
@@ -87,6 +86,8 @@ class LazyGroup(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]
+        if ctx.parent is None and (line := replacement(args)) is not None:
+            ctx.fail(line)
         if name not in self.lines:
             return super().resolve_command(ctx, args)
         if name == "lab":

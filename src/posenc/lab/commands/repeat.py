@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,8 +14,12 @@ from posenc.lab.commands.trial import TrialFolder, TrialWords, other_seeds, stor
 from posenc.terminal.interruption import interruptible
 
 if TYPE_CHECKING:
-    from posenc.lab.run.repeat import Score, Verdict
-    from posenc.lab.run.verify import Rerun
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from posenc.lab.records.record import Record
+    from posenc.lab.records.results import Folder
+    from posenc.lab.run.repeat import Rerun, Score, Verdict
 
 WHAT_ROUNDS = "torch, the instruction set and the processor"
 
@@ -40,48 +45,41 @@ def command(
     The exit code is 0 if every score is within the tolerance. If not, it is 1 if torch, the instruction set and the
     processor are those of the record: that is a fault. It is 3 if one of them is another or was not recorded: then the
     difference may be rounding, which training amplifies, most where a model has broken (there the tolerance is the
-    difference between the seeds), and the command that decides is printed. A reference of posenc lab verify
-    --keep-references counts like the record. ATEN_CPU_CAPABILITY=avx2 makes torch use narrower instructions.
+    difference between the seeds), and the command that decides is printed.
+    ATEN_CPU_CAPABILITY=avx2 makes torch use narrower instructions.
 
     Examples:  posenc lab repeat language_model rope seed 0 --in lab-quick   ·
-    posenc lab repeat 3fa09c --in results/standard --tolerance 0
+    posenc lab repeat 3fa09c --in results/study --tolerance 0
     """
     if tolerance is not None and not (math.isfinite(tolerance) and tolerance >= 0):
         raise typer.BadParameter(f"expected a finite number of 0 or more, got {tolerance}", param_hint="--tolerance")
     with interruptible("nothing was written; the same command starts anew"):
-        from posenc.lab.experiment import Trial
-        from posenc.lab.records import verified
-        from posenc.lab.records.fingerprint import fingerprint
+        from posenc.lab import tasks
         from posenc.lab.run.repeat import EXIT_CODES, as_the_seeds_differ, judged, paired_scores, the_same_everywhere
-        from posenc.lab.run.verify import Kept
 
         results, line, record = stored(trial, folder)
-        repeated = Trial.model_validate(record.about["trial"])
-        kept = Kept(repeated, record, fingerprint(repeated))
-        rerun = run_again(results.path, kept, text)
-        if rerun.record is None:
-            raise RuntimeError(f"{line}: {'; '.join(rerun.differences)}")
-        measure = repeated.task.measure
+        rerun = run_again(results, record, text)
+        measure = tasks.class_of(record.about["trial"]["task"]).measure
         if tolerance is None:
             allowed = as_the_seeds_differ([record, *other_seeds(results, line)], measure)
         else:
             allowed = the_same_everywhere(tolerance)
-        scores = paired_scores(record, rerun.record, measure, allowed)
-        ended_alike = record.about["failed"] == rerun.record.about["failed"]
+        scores = paired_scores(record, rerun.again, measure, allowed)
+        ended_alike = record.about["failed"] == rerun.again.about["failed"]
         verdict = judged(rerun, ended_alike and all(score.within for score in scores))
-        same_code = verified.stands(record.about, kept.today, verified.pairs(results.path))
-    again = f"posenc lab repeat {kept.key[:9]} --in {results.path}"
+    key = record.about["key"]
+    again = f"posenc lab repeat {key[:9]} --in {results.path}"
     again += f" --text {text}" * (text is not None) + f" --tolerance {tolerance}" * (tolerance is not None)
-    remedy = how_to_decide(rerun, same_code, again) if verdict == "undecided" else None
+    remedy = how_to_decide(rerun, again) if verdict == "undecided" else None
     if as_json:
         described = [{**score._asdict(), "within": rerun.equal or score.within} for score in scores]
         report = {
-            "key": kept.key,
+            "key": key,
             "measure": measure,
             "verdict": verdict,
             "bit_for_bit": rerun.equal,
             "same": verdict in ("same bits", "within tolerance"),
-            "same_code": same_code,
+            "same_code": rerun.same_code,
             "surroundings": [surrounding._asdict() for surrounding in rerun.around],
             "to_decide": remedy,
         }
@@ -89,50 +87,58 @@ def command(
         typer.echo(json.dumps(finite, indent=1, allow_nan=False))
     else:
         show(str(line), scores, measure)
-        show_surroundings(rerun, same_code)
-    typer.echo(f"posenc: {line}: {verdict_line(verdict, scores, measure, rerun, same_code)}", err=True)
+        show_surroundings(rerun)
+    typer.echo(f"posenc: {line}: {verdict_line(verdict, scores, measure, rerun)}", err=True)
     if remedy is not None:
         typer.echo(f"posenc: to decide, {remedy}", err=True)
     raise typer.Exit(EXIT_CODES[verdict])
 
 
-def run_again(path: Path, kept: Any, text: Path | None) -> Rerun:
+def run_again(results: Folder, record: Record, text: Path | None) -> Rerun:
     """One worker runs the trial, with the device of the sweep. Raises ValueError if the text is another one."""
     from dataclasses import replace
 
     from rich.console import Console
 
-    from posenc.lab import engines
+    from posenc.lab import tasks
+    from posenc.lab.commands.folder import option
     from posenc.lab.commands.run import enter, resumed
-    from posenc.lab.commands.verify import bar, hardware
-    from posenc.lab.records.results import Folder
-    from posenc.lab.run import verify
+    from posenc.lab.run import repeat
     from posenc.lab.run.sweep import read_text
+    from posenc.lab.trial.training import Hardware
 
-    folder, corpus = Folder(path), None
-    if kept.trial.task.reads_text:  # the text of another task may not be here
-        before = replace(resumed(path), text=text)
+    corpus = None
+    if tasks.class_of(record.about["trial"]["task"]).reads_text:  # the text of another task may not be here
+        before = replace(resumed(results.path), text=text)
         enter(before)
         corpus = read_text(before.experiment, text)
+    hardware = Hardware(option(results.experiment() or {}, "--device", "cpu"))
     with bar(Console(stderr=True, highlight=False, emoji=False)) as progress:
-        number = None if progress is None else progress.add_task(str(kept.trial), total=1.0)
+        number = None if progress is None else progress.add_task("", total=1.0)
 
-        def share(kept_trial: Any, done: float) -> None:
+        def share(done: float) -> None:
             if progress is not None and number is not None:
                 progress.update(number, completed=done)
 
-        device = hardware(folder.experiment() or {})
-        (rerun,) = verify.run_again([kept], folder, engines.named("local", 1), corpus, device, share, lambda _: None)
-    return rerun
+        return repeat.run_again(record, results.path, corpus, hardware, share)
 
 
-def verdict_line(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun, same_code: bool) -> str:
+def bar(console: Console) -> AbstractContextManager[Progress | None]:
+    """A progress bar in a terminal."""
+    if not console.is_terminal:
+        return nullcontext()
+    from rich.progress import BarColumn, Progress, TimeElapsedColumn
+
+    return Progress(BarColumn(), TimeElapsedColumn(), console=console, transient=True)
+
+
+def verdict_line(verdict: Verdict, scores: list[Score], measure: str, rerun: Rerun) -> str:
     """The verdict in one line, with its reason."""
     if verdict == "same bits":
-        return "equal bit for bit to the record, or to a reference of this folder"
+        return "equal bit for bit to the record"
     other = "; ".join(str(surrounding) for surrounding in rerun.around if surrounding.rounds)
     rounding = f"may be rounding: {other}" if other else f"is no rounding: {WHAT_ROUNDS} are those of the record"
-    code = "" if same_code else "; the code has changed since"
+    code = "" if rerun.same_code else "; the code has changed since"
     if verdict == "within tolerance":
         most = largest(scores, measure) or "both trainings failed in the same way"
         return f"the same to the tolerance: {most}. That the bits differ {rounding}{code}"
@@ -153,18 +159,18 @@ def largest(scores: list[Score], measure: str) -> str:
     return f"the largest difference is {size}" if score.within else f"differs by {size}"
 
 
-def how_to_decide(rerun: Rerun, same_code: bool, again: str) -> str:
+def how_to_decide(rerun: Rerun, again: str) -> str:
     """A command that tells rounding from a fault. `again` is the command that was given."""
     from posenc.lab.records.surroundings import capability
 
     if (wanted := capability(rerun.around)) is not None:
         return f"run it with the record's instruction set: ATEN_CPU_CAPABILITY={wanted} {again}"
-    if same_code:
+    if rerun.same_code:
         return (
             f"run it without posenc's kernels, which change no bit: POSENC_WITHOUT_KERNELS=1 {again}. "
             "The same scores as now: torch rounds differently here; others: a fault of the kernels"
         )
-    about = rerun.kept.record.about
+    about = rerun.stored.about
     revision = about["provenance"].get("revision", "").removesuffix("-dirty")
     source = f"git checkout {revision}" if revision else f"pip install posenc=={about['machine'].get('posenc')}"
     return (
@@ -192,16 +198,15 @@ def show(name: str, scores: list[Score], measure: str) -> None:
     console.print(table)
 
 
-def show_surroundings(rerun: Rerun, same_code: bool) -> None:
+def show_surroundings(rerun: Rerun) -> None:
     """What besides the trial decides the bits, stored and here."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
 
-    code, today = rerun.kept.old, rerun.kept.today
-    today += " (the same numbers)" * (same_code and code != today)
+    code, today = (record.about["provenance"]["fingerprint"] for record in (rerun.stored, rerun.again))
     rows = [(s.name, s.stored or "not recorded", s.here or "", s.stored is None or s.alike) for s in rerun.around]
-    rows.append(("code", code, today, same_code))
+    rows.append(("code", code, today, rerun.same_code))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for heading in ("decides the bits", "stored", "here"):
         table.add_column(heading)

@@ -410,10 +410,10 @@ def say_end(outcome: Outcome, out: Path, console: Console, called: str) -> None:
         soft_wrap=True,
         markup=False,
     )
-    if outcome.unverified:
+    if outcome.other_code:
         console.print(
-            f"{called}: {outcome.unverified} of the trials found were made by other code and are not run again; "
-            f"posenc lab verify {out} checks a sample of them",
+            f"{called}: {outcome.other_code} of the trials found were made by other code and are not run again; "
+            f"posenc lab repeat TRIAL --in {out} trains one again and compares its scores",
             soft_wrap=True,
             markup=False,
         )

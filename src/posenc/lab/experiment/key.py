@@ -4,7 +4,7 @@
 
 The version of torch, the device and the revision of the code are provenance (`posenc.lab.records.provenance`): they are
 kept with the record, and they are not part of the key. A comment, a rename or a faster kernel therefore leaves every result
-where it is. `posenc lab verify` checks by a sample that results of other code are still what this code computes.
+where it is. `posenc lab repeat` checks that a trial of other code is still what this code computes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 # Raise this number when training or scoring is meant to give other numbers: every trial then runs again. Add a line below.
 #
 # version | date       | what changed
-# 1       | 2026-11-22 | the first; results of posenc 0.1 were carried over, see results/standard/README.md
+# 1       | 2026-11-22 | the first; results of posenc 0.1 were carried over
 NUMERICS_VERSION = 1
 
 

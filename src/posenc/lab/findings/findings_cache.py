@@ -2,8 +2,7 @@
 
     DIR/findings.json    {"of": fingerprint, "findings": …}, written after the report
 
-The fingerprint covers the sweep, the name, size and time of every result, and the bytes of every source file that makes
-findings and report, including sentences, their translations and catalogue entries.
+The fingerprint covers the sweep, the name, size and time of every result, and the size and time of every file of posenc.
 """
 
 from __future__ import annotations
@@ -14,12 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from posenc.lab.records import files
-from posenc.lab.records.import_closure import SOURCES, closure, file_of
+from posenc.lab.records.fingerprint import SOURCES
 from posenc.support import strict_json
 
 NAME = "findings.json"
-FINDINGS, VIEWS = "posenc.lab.findings.assemble", "posenc.lab.report"
-SUFFIXES = (".py", ".po", ".css", ".js")
+SUFFIXES = (".py", ".po", ".toml", ".css", ".js", ".md")
 
 
 def recall(folder: Path) -> dict[str, Any] | None:
@@ -43,13 +41,7 @@ def _fingerprint(folder: Path) -> str:
         about = path.stat()
         digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     digest.update((folder / "experiment.json").read_bytes())
-    for path in made_with():
-        digest.update(path.read_bytes())
+    for path in sorted(path for path in SOURCES.rglob("*") if path.suffix in SUFFIXES):
+        about = path.stat()
+        digest.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode())
     return digest.hexdigest()
-
-
-def made_with(sources: Path = SOURCES) -> list[Path]:
-    """The files of the lab, the modules that findings and report import, and the encodings with their entries."""
-    imported = {file_of(name, sources) for name in closure([FINDINGS, VIEWS], sources)}
-    lab = (path for path in (sources / "lab").rglob("*") if path.suffix in SUFFIXES)
-    return sorted({*imported, *lab, *(sources / "encodings").glob("*.py")})

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from posenc.lab.records.fingerprint import fingerprint
-from posenc.lab.records.import_closure import SOURCES
+from posenc.lab.records.fingerprint import SOURCES, fingerprint
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial

@@ -1,7 +1,6 @@
 """A folder of results, which sweeps may share. Each trial is one file, named by the hash of everything that decides it.
 
     DIR/experiment.json                                  the last sweep: its experiment and the keys of its trials
-    DIR/verified.jsonl                                   code whose results are known to be the same (verified.py)
     DIR/trials/TASK-ENCODING-sSEED[-oracle]-KEY16.parquet    one finished trial
     DIR/measurements/NAME-KEY16.json                     one finished measurement
     DIR/weights/KEY16.pt                                 trained weights, if they are kept (kept_weights.py)
@@ -40,7 +39,7 @@ MANIFEST, TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS = "experiment.json", "trials", "
 FORMAT = 2  # 1 had keys that depended on the code
 LOCK = ".lock"
 OURS = (TRIALS, MEASUREMENTS, CLAIMS, WEIGHTS)
-BESIDE_TRIALS = ("report", "references", "verified.jsonl", "findings.json")
+BESIDE_TRIALS = ("report", "findings.json")
 OF_A_TRIAL = re.compile(r".+-([0-9a-f]{16})\.parquet")
 DAMAGED = "not a record of posenc lab, or not all of one"
 

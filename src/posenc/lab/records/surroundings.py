@@ -12,13 +12,10 @@ Needs no torch.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from posenc import kernels
 from posenc.kernels import processor
-
-if TYPE_CHECKING:
-    from posenc.lab.records.record import Record
 
 NAMES, ROUNDING = ("torch", "device", "cpu_model", "kernels"), ("torch", "device", "cpu_model")
 # What ATEN_CPU_CAPABILITY may be on x86-64, and the features without which torch does not use it.
@@ -58,12 +55,6 @@ def compared(stored: Mapping[str, Any], again: Mapping[str, Any]) -> tuple[Surro
     """Of two records: what each says about NAMES."""
     before, after = ({**about["machine"], **about["provenance"]} for about in (stored, again))
     return tuple(Surrounding(name, before.get(name), after.get(name)) for name in NAMES)
-
-
-def nearest(sources: Sequence[Record], again: Record) -> tuple[Surrounding, ...]:
-    """Against the one of several records of a trial whose surroundings are most like those of the repeated one."""
-    each = (compared(source.about, again.about) for source in sources)
-    return min(each, key=lambda around: sum(surrounding.rounds for surrounding in around))
 
 
 def capability(around: Sequence[Surrounding]) -> str | None:

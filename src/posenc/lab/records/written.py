@@ -3,7 +3,6 @@
     experiment.json      Manifest       the last sweep
     measurements/*.json  Cost, Properties
     trials/*.parquet     About          the description in a record
-    verified.jsonl       Verification   a line for each
 
 More names than these may stand there. `posenc.support.strict_json` reads the files first: each name once, finite
 numbers.
@@ -158,12 +157,6 @@ class About(Written):
     trained_tokens: int
     parameters: int
     encoding_parameters: int
-
-
-class Verification(Written):
-    """Fingerprints of code, in pairs, that gave the same numbers."""
-
-    equal: list[Annotated[tuple[str, str], Strict(False)]]
 
 
 class Context(Written):

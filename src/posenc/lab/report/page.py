@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
-use of far context ─ what the text holds ─ by position ─ depth ─ attention ─ properties ─ tuning ─ published ─ how
+use of far context ─ what the text holds ─ by position ─ depth ─ properties ─ tuning ─ published ─ how
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from posenc.lab.findings.criteria import ENOUGH
 from posenc.lab.findings.titles import main_task, title
 from posenc.lab.findings.wording import counted_seeds, seeds_to_rank
 from posenc.lab.report import ceiling, charts, depth, floor, svg, tuning
-from posenc.lab.report.attention import attention
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import Block
 from posenc.lab.report.cells import (
@@ -67,7 +66,6 @@ PARTS = (
     "ceiling",
     "positions",
     "depth",
-    "attention",
     "properties",
     "tuning",
     "published",
@@ -91,7 +89,6 @@ def page(findings: Findings) -> str:
         "ceiling": _blocks(ceiling.blocks),
         "positions": _by_position,
         "depth": _blocks(depth.blocks),
-        "attention": attention,
         "properties": properties,
         "tuning": _blocks(tuning.blocks),
         "published": _published,

@@ -1,23 +1,20 @@
-"""One self-contained folder of an experiment, for an archive or a paper's supplement.
+"""One zip file of an experiment, for an archive or a paper's supplement. It unpacks to one folder:
 
-README.md, README.zh-CN.md   what this is, and how to repeat any cell
+README.md, README.zh-CN.md   what this is, and how to repeat any trial
 CITATION.cff                 how to cite it (citation-file-format.github.io, 1.2.0)
-data.parquet                 every mean score of every trial, one row each
 experiment.yaml              the configuration, in the form that posenc lab run reads; users' encodings beside it
-environment.json, requirements.txt   what ran the trials, and the packages of the machine that published them
-experiment.json, trials/, measurements/, references/, verified.jsonl   the results, which posenc lab reads as they are
+requirements.txt             the packages of the machine that published it
+experiment.json, trials/, measurements/   the results, which posenc lab reads as they are
 report/                      the report in both languages, and the table and picture for a paper
 """
 
 from __future__ import annotations
 
-import json
+import io
 import re
-import secrets
-import shutil
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from importlib import metadata, resources
 from pathlib import Path
 from typing import Any
@@ -26,41 +23,35 @@ import yaml
 
 from posenc.lab.experiment import Experiment, strict_yaml
 from posenc.lab.records import files
-from posenc.lab.records.mean_score import EACH
 from posenc.lab.records.results import MANIFEST, MEASUREMENTS, TRIALS, Folder
-from posenc.lab.records.verified import NAME as VERIFIED
-from posenc.lab.records.verified import REFERENCES, entries, references
 from posenc.lab.records.written import MEASUREMENTS as MEASURED
+from posenc.lab.report import write
 from posenc.lab.report.cells import Findings
+from posenc.lab.report.paper import write_paper
 from posenc.lab.report.words import same
 from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
 
 EXTRAS = ("lab", "plots")  # of posenc, whose packages requirements.txt names
-DATA = f"""
-SELECT key, task, encoding, seed, oracle, learning_rate, mode, change, length, measure,
-       sum(value * each) / sum(each) AS score, count(*) AS items, sum(weight) AS targets
-FROM (SELECT * REPLACE (coalesce(change, '') AS change), kind AS measure,
-             {EACH} AS each
-      FROM rows JOIN (SELECT key, learning_rate FROM trials) USING (key) WHERE kind IN ('bits', 'right', 'exact'))
-GROUP BY ALL ORDER BY ALL
-"""
 
 
-def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str]) -> list[str]:
-    """Writes into the folder `out`, which exists. Returns the names of what stands in it.
+def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str]) -> None:
+    """Writes the zip file completely or not at all.
 
-    Raises ValueError without an author, for a damaged file, and for users' encodings of one file name and different texts.
+    Raises ValueError for an `out` that exists, does not end in .zip or lies in the folder, without an author, for a damaged
+    file, and for users' encodings of one file name and different texts.
     """
     manifest = folder.experiment()
     assert manifest is not None
+    if out.suffix != ".zip" or out.exists():
+        raise ValueError(f"--out: expected a new file NAME.zip, got {out}{' which exists' * out.exists()}")
+    if out.resolve().is_relative_to(folder.path.resolve()):
+        raise ValueError(f"--out: {out} lies in {folder.path}, which is published; choose a place outside it")
     if not authors or not all(name.replace(",", " ").strip() for name in authors):
         raise ValueError(f"--author: CITATION.cff needs at least one name, got {list(authors)}")
     if damage := folder.damage():
         raise ValueError(f"{folder.argument}: {damage}; publish afterwards")
-    for read in (references, entries):
-        read(folder.path)
     experiment = Experiment.model_validate(manifest["experiment"])
     contents: dict[str, str | bytes] = dict(own_encodings(experiment))
     contents |= {
@@ -68,60 +59,31 @@ def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str
         "README.zh-CN.md": readme(findings, "zh"),
         "CITATION.cff": citation(findings, authors, last_day(folder, manifest)),
         "experiment.yaml": configuration(experiment),
-        "environment.json": json.dumps(environment(findings), indent=1, ensure_ascii=False) + "\n",
         "requirements.txt": requirements(),
-        "data.parquet": data(folder),
     }
-    copy_results(folder, manifest, out)
-    for name, content in contents.items():
-        files.write(out / name, content)
-    return sorted(path.name for path in out.iterdir())
+    contents |= dict(results(folder, manifest))
+    with tempfile.TemporaryDirectory() as scratch:
+        report = Path(scratch)
+        write(findings, report)
+        write_paper(findings, next(reversed(experiment.sources), None), report)
+        contents |= {f"report/{path.name}": path.read_bytes() for path in sorted(report.iterdir())}
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in contents.items():
+            archive.writestr(f"{out.stem}/{name}", content)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    files.write(out, packed.getvalue())
 
 
-@contextmanager
-def new_folder(out: Path, source: Path) -> Iterator[Path]:
-    """A folder whose content moves to `out` once it is whole; nothing is left of it if that fails or is interrupted.
-
-    Raises ValueError for an `out` that holds something, that lies in `source`, or that cannot be made.
-    """
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise ValueError(f"--out: {out} is not an empty folder; choose a new one")
-    if out.resolve().is_relative_to(source.resolve()):
-        raise ValueError(f"--out: {out} lies in {source}, which is published; choose a folder outside it")
-    place = out.resolve().with_name(f".{out.resolve().name}.{secrets.token_hex(4)}{files.TEMPORARY}")
-    try:
-        place.mkdir(parents=True)
-    except OSError as error:
-        raise ValueError(f"--out: {out} cannot be made: {error.strerror}; choose another place") from None
-    try:
-        yield place
-        out.mkdir(exist_ok=True)
-        for path in place.iterdir():
-            path.rename(out / path.name)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
-
-
-def copy_results(folder: Folder, manifest: Mapping[str, Any], out: Path) -> None:
-    """The manifest, and the trials, measurements and references that belong to it."""
+def results(folder: Folder, manifest: Mapping[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """The manifest, and the trials and measurements that belong to it."""
+    yield MANIFEST, (folder.path / MANIFEST).read_bytes()
     keys = {key[:16] for key in (*manifest["keys"], *manifest["tuning"])}
-    shutil.copyfile(folder.path / MANIFEST, out / MANIFEST)
-    if (folder.path / VERIFIED).exists():
-        shutil.copyfile(folder.path / VERIFIED, out / VERIFIED)
     measured = {manifest[name][:16] for name in MEASURED if manifest.get(name)}
-    for name, endings in ((TRIALS, keys), (MEASUREMENTS, measured), (REFERENCES, keys)):
+    for name, endings in ((TRIALS, keys), (MEASUREMENTS, measured)):
         for path in sorted((folder.path / name).glob("*")):
             if any(f"-{ending}" in path.name for ending in endings):
-                (out / name).mkdir(exist_ok=True)
-                shutil.copyfile(path, out / name / path.name)
-
-
-def data(folder: Folder) -> bytes:
-    """Parquet: a row for each trial, mode, change, length and measure."""
-    with folder.connect() as database, tempfile.TemporaryDirectory() as scratch:
-        path = Path(scratch) / "data.parquet"
-        database.sql(DATA).write_parquet(str(path), compression="zstd")
-        return path.read_bytes()
+                yield f"{name}/{path.name}", path.read_bytes()
 
 
 def own_encodings(experiment: Experiment) -> Iterator[tuple[str, str]]:
@@ -138,11 +100,6 @@ def configuration(experiment: Experiment) -> str:
     """YAML that posenc lab run reads. The texts of users' encodings are files beside it."""
     settings = {name: value for name, value in experiment.model_dump(mode="json").items() if name != "sources"}
     return strict_yaml.dumps(settings)
-
-
-def environment(findings: Findings) -> dict[str, Any]:
-    """What ran the trials: each name with all values that occur."""
-    return {**findings["machine"], **findings["provenance"], "posenc": findings["posenc"], "command": findings["command"]}
 
 
 def requirements() -> str:

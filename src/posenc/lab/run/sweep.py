@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from posenc.lab.engines import NOT_INSTALLED, Context, Engine, Event
 from posenc.lab.engines.local import Local
 from posenc.lab.experiment import Choice, Experiment, Trial
-from posenc.lab.records import learning_curve, verified
+from posenc.lab.records import learning_curve
 from posenc.lab.records.fingerprint import fingerprint
 from posenc.lab.records.mean_score import NO_SCORE, Order, order_of
 from posenc.lab.records.provenance import provenance
@@ -76,7 +76,7 @@ class Outcome(NamedTuple):
     missing   not run, because the models that choose their learning rate failed
     diverged  with a record that says why the training stopped, such as a loss that became NaN; not run again
     others       files in the folder with other settings, another text or another version of the numerics
-    unverified   reused trials made by code that is not known to give the same numbers as the present code
+    other_code   reused trials made by other code (`records.fingerprint`)
     """
 
     ran: int
@@ -85,7 +85,7 @@ class Outcome(NamedTuple):
     missing: tuple[Problem, ...]
     others: int
     seconds: float
-    unverified: int = 0
+    other_code: int = 0
     diverged: tuple[Problem, ...] = ()
 
 
@@ -174,7 +174,7 @@ class _Sweep:
         self.time_left = TimeLeft(engine.workers)
         self.total = len(experiment.tuning()) + len(experiment.trials())
         self.ran, self.reused, self.failed = 0, 0, dict[str, Problem]()
-        self.unverified, self.known = 0, verified.pairs(folder.path)
+        self.other_code = 0
         self.held: dict[str, Reservation] = {}
         self.written = False  # whether this sweep has written the manifest, or found it as it would write it
         self.manifest: dict[str, Any] = {
@@ -221,7 +221,7 @@ class _Sweep:
             missing,
             self.folder.others(),
             time.monotonic() - self.begun,
-            self.unverified,
+            self.other_code,
             tuple(Problem(expected[key], why) for key, why in stops.items() if why is not None),
         )
 
@@ -336,7 +336,7 @@ class _Sweep:
 
     def find(self, key: str, trial: Trial, keep: Callable[[Trial, Record], Any], record: Record) -> Any:
         self.reused += 1
-        self.unverified += not verified.stands(record.about, fingerprint(trial), self.known)
+        self.other_code += record.about["provenance"]["fingerprint"] != fingerprint(trial)
         self.ended(key, trial, record)
         self.say("found", trial)
         return keep(trial, record)

@@ -60,9 +60,9 @@ def is_from_file(name: str) -> bool:
     return CLASS in name or name.endswith(LINES)
 
 
-def module_of(name: str) -> str | None:
-    """The module of posenc that defines a task, None for a user's own class."""
-    return None if CLASS in name else f"posenc.lab.tasks.{EXAMPLES if name.endswith(LINES) else name}"
+def file_of(name: str) -> str:
+    """The name of the file of this folder that defines a task; that of lines of prompts and answers for FILE.jsonl."""
+    return EXAMPLES if name.endswith(LINES) else name
 
 
 def _of_file(name: str, source: str) -> type[Task]:

@@ -4,7 +4,7 @@
 # make acceptance the long tests, in targets that can be resumed; make acceptance-lab runs one, --list of tools/acceptance.py names them
 # make explore    posenc explore, in the browser
 # make lab        posenc lab run quick, about six minutes
-# make bench      posenc bench with every peer: an hour or more
+# make bench      the repository's benchmarks with every peer: an hour or more
 # make gpu        measures on the GPU of this machine with the installed torch, no network; bench/RESULTS-gpu.md
 # make wheels     sdist and wheels for Linux, macOS and Windows in dist, built on this machine and checked
 # make release    the same for a committed, dated version; prints what to upload
@@ -75,7 +75,7 @@ acceptance-%: $(VENV)/.dev
 	$(BIN)/python tools/acceptance.py $*
 
 bench: $(VENV)/.bench
-	$(BIN)/posenc bench
+	$(BIN)/python -m bench
 
 # Whatever torch is installed, in the environment of the project where there is one; nothing is installed.
 gpu:

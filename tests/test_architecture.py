@@ -178,7 +178,7 @@ def test_the_core_is_named_in_reading_order():
     core = named["CONTRIBUTING.md"]
     assert len(core) >= 20
     assert not [path for path in core if not (SRC / "posenc" / path).exists()]
-    rooms = {"lab", "configs", "checking", "pictures", "explorer", "bench", "learn", "transformers"}
+    rooms = {"lab", "configs", "checking", "pictures", "explorer", "learn", "transformers"}
     modules = {"posenc." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for path in core}
     assert not [(module, target) for module in modules for target, _ in arrows()[module] if room(target) in rooms]
 

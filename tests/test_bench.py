@@ -1,4 +1,4 @@
-"""posenc bench: the gate comes before any speed, ratios are taken within rounds, nothing is left out or written over."""
+"""The benchmarks: the gate comes before any speed, ratios are taken within rounds, nothing is left out or written over."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ import sys
 import pytest
 import torch
 import typer
+from bench import __main__ as bench_
+from bench import bars, contenders, gate, peers, plan, report, runner, timing, visible, worker
+from bench.cpu_contention import Contention
+from bench.timing import Measured, Round
 
-from posenc.bench import bars, contenders, gate, plan, report, runner, timing, visible, worker
-from posenc.bench.commands import bench as bench_
-from posenc.bench.cpu_contention import Contention
-from posenc.bench.timing import Measured, Round
-from posenc.kernels import machine, peers
+import in_process
+from posenc.catalogue.choose import costs as choose_costs
+from posenc.kernels import machine
+from posenc.pictures import costs
 from sampling import one_in
 
 NO_PEERS = dict.fromkeys(peers.PEERS, "not asked for")
@@ -226,7 +229,7 @@ def test_a_red_gate_shows_no_speed_of_ours(monkeypatch, benchmark, name, path):
     monkeypatch.setattr(owner, attribute, off_by_a_little(getattr(owner, attribute)))
     if benchmark == "step":  # where both sides would be broken alike, the fp64 side keeps the right one
         right = compare_truth(case_of(benchmark, name), monkeypatch, owner, attribute)
-        monkeypatch.setattr("posenc.bench.step.steps", lambda case, device: right)
+        monkeypatch.setattr("bench.step.steps", lambda case, device: right)
     result = compare(case_of(benchmark, name))
     assert result["gate"] == "red"
     assert any(row["status"] == "wrong" for row in result["rows"])
@@ -262,7 +265,7 @@ def test_one_wrong_way_of_ours_hides_them_all(monkeypatch):
 
 def compare_truth(case, monkeypatch, owner, attribute):
     """The contest of a training step whose exact results were taken before rotate was broken."""
-    from posenc.bench import step
+    from bench import step
 
     broken = getattr(owner, attribute)
     monkeypatch.undo()
@@ -404,7 +407,7 @@ def test_a_peer_that_breaks_is_said_so(monkeypatch):
         raise RuntimeError("no such kernel\nand more")
 
     case = case_of("table", "sinusoidal table")
-    monkeypatch.setattr("posenc.bench.table._speech_t5", broken)
+    monkeypatch.setattr("bench.table._speech_t5", broken)
     result = compare(case, peers={**NO_PEERS, "transformers": "5.23.0"})
     row = next(row for row in result["rows"] if row["name"] == "transformers, SpeechT5")
     assert row["status"] == "failed: RuntimeError: no such kernel"
@@ -575,7 +578,7 @@ def test_wrong_use_is_refused_before_anything_runs(words, about):
 
 
 def test_the_plan_needs_no_torch():
-    code = "import sys, posenc.bench.runner, posenc.bench.report; print('torch' in sys.modules)"
+    code = "import sys, bench.runner, bench.report; print('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
@@ -657,3 +660,30 @@ def test_costs_grow_in_a_sweep():
     first, *others = runner.jobs(runner.Request(threads=(1, 2), sweep=True, benchmarks=("rope",), memory=False))
     assert [job.threads for job in (first, *others)] == [1, 2, 1]
     assert len(first.cases) == len(others[0].cases) > len(others[1].cases)  # the last one: glibc's own settings
+
+
+# posenc bench ---------------------------------------------------------------------------------------------------------
+
+
+def test_what_encodings_cost_here(monkeypatch):
+    monkeypatch.setattr(costs, "SECONDS", 0.0)
+    monkeypatch.setattr(costs, "FEWEST", 2)
+    done = in_process.posenc("bench", "rope", "lappe", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found["entries"]) == ["rope", "lappe"]
+    assert found["conditions"]["sizes"]["d_model"] == costs.D_MODEL
+    for row in found["entries"].values():
+        assert row.keys() == {"memory", *choose_costs.MEASURES}
+        assert all(one.keys() == {"why"} or 0 < one["low"] <= one["median"] <= one["high"] for name, one in row.items()
+                   if name != "memory")  # fmt: skip
+    shown = in_process.posenc("bench", "nope", "--lang", "zh").stdout
+    assert "超出 NoPE 的内存" in " ".join(shown.split())
+    assert re.search(r"^ *nope +\d", shown, re.MULTILINE)
+
+
+def test_a_name_that_is_no_encoding_is_refused_before_anything_is_measured():
+    done = in_process.posenc("bench", "rope", "alibee")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "unknown encoding 'alibee'" in " ".join(done.stderr.split())
+    assert "1/" not in done.stderr

@@ -132,7 +132,7 @@ def test_formulas_are_well_formed(entry):
 
 @pytest.mark.acceptance
 def test_every_entry_has_measured_costs():
-    """python -m posenc.bench.costs measures what is missing."""
+    """python -m posenc.pictures.costs measures what is missing."""
     assert set(costs.measured()) == {entry.name for entry in posenc.catalogue.ENTRIES}
 
 

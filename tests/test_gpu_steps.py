@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-
-from posenc.bench.gpu import correctness, long_attention, rotation
+from bench.gpu import correctness, long_attention, rotation
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tools"))
@@ -100,7 +99,7 @@ def test_kernels_compile_without_spilling_and_move_little_more_than_they_must():
 RESOURCES = f"""
 import sys, torch
 sys.path.insert(0, {str(ROOT / "src")!r})
-from posenc.bench.gpu.compiled_kernels import resources
+from bench.gpu.compiled_kernels import resources
 found = resources(90, torch.bfloat16, True)
 print(found.registers, found.stack, found.moved / found.floor)
 """

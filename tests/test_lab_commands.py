@@ -30,6 +30,7 @@ from posenc.lab.commands.folder import Line
 from posenc.lab.commands.run import differences
 from posenc.lab.commands.trial import chosen
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.replaced import REPLACED, replacement
 from sampling import one_in
 
 ROOT = Path(__file__).parent.parent
@@ -868,6 +869,23 @@ def test_interrupted_it_keeps_what_is_finished_and_says_how_to_go_on(world: Worl
 
 
 # Used wrongly ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("old", REPLACED)
+def test_whoever_has_an_old_command_is_told_what_took_its_place(old: str) -> None:
+    """And what is named is there: each `posenc …` of the line is a command that has help."""
+    ended = posenc(*old.replace(" …", "").split(), "more")
+    told = flat(ended.err)
+    assert (ended.code, ended.out) == (2, "")
+    assert flat(f"posenc {old.replace(' …', '')} is gone: {REPLACED[old]}") in told
+    for named in re.findall(r"posenc (lab \w+|[a-z]\w+)", REPLACED[old]):
+        assert posenc(*named.split(), "--help").code == 0, named
+
+
+def test_a_command_that_is_not_gone_is_not_named(tmp_path: Path) -> None:
+    assert replacement(["lab", "run", "quick", "--engine", "ray"]) is None
+    assert replacement(["lab", "run", "standards.yaml"]) is None
+    assert replacement(["bench", "table_of_mine"]) is None
 
 
 @pytest.mark.parametrize(

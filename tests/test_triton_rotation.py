@@ -27,9 +27,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from bench.gpu.compiled_kernels import NoGPU
 
 import posenc
-from posenc.bench.gpu.compiled_kernels import NoGPU
 from posenc.kernels.rotation.triton_rotation import TILE_PAIRS, available, rotate, tile, why_not
 from sampling import first_only
 

@@ -41,8 +41,8 @@ class Step:
     verbatim: bool = False  # the output is no Markdown
 
 
-GPU = "posenc.bench.gpu"
-BENCH = ("-m", "posenc", "bench")
+GPU = "bench.gpu"
+BENCH = ("-m", "bench")
 ON_DEVICE = ("--device", "cuda", "--threads", "1", "--no-memory", "--markdown")
 ON_CPU = (
     "--scale",

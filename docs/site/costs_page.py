@@ -54,7 +54,7 @@ def conditions(language: Language) -> str:
     width, heads, layers = sizes["d_model"], sizes["n_heads"], sizes["layers_of_presets"]
     short, long, before = sizes["tokens"], sizes["tokens_long"], sizes["tokens"] - 1
     where = f"{machine['cpu']}, torch {machine['torch']}, {machine['kernels']}, {machine['date'][:10]}"
-    again = "`python -m posenc.bench.costs --all`"
+    again = "`python -m posenc.pictures.costs --all`"
     if language == "zh":
         return f"""CPU 时间与无位置编码（NoPE）之比，越小越好：各轮比值的中位数，括号内为四分位数。
 每一轮中两者轮流运行，每项 {low} 到 {high} 轮。测量时机器还在做别的事（平均负载最高 {load}），因此测的是本进程的 CPU 时间；

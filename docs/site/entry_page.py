@@ -32,7 +32,8 @@ SETTING = Words(
 )
 MORE = Words("More", "更多")
 NOT_MEASURED = Words(
-    "Not measured yet: `python -m posenc.bench.costs` measures it.", "尚未测量：`python -m posenc.bench.costs` 会测量它。"
+    "Not measured yet: `python -m posenc.pictures.costs` measures it.",
+    "尚未测量：`python -m posenc.pictures.costs` 会测量它。",
 )
 
 

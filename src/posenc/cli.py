@@ -16,7 +16,7 @@ from posenc.terminal.replaced import replacement
 COMMANDS = {
     "compare": "Train encodings at one length, score them at longer ones, rank them on one screen and write a report.",
     "lab": "Experiments: train on short sequences, test on long ones, and report with every seed.",
-    "bench": "Check results against fp64, then measure speed and memory against a lower bound and other libraries.",
+    "bench": "Measure what encodings cost on this machine: time relative to no encoding, and memory.",
     "explore": "Open the interactive views of every encoding in a browser; offline, English and Chinese.",
     "list": "List the encodings: where each acts, its properties, the models that use it.",
     "choose": "Choose an encoding from a few answers; each with its reasons, measured or cited.",
@@ -31,7 +31,7 @@ COMMANDS = {
 }
 ROOMS = {
     "compare": "lab",
-    "bench": "bench",
+    "bench": "pictures",
     "explore": "explorer",
     "list": "catalogue",
     "choose": "catalogue",

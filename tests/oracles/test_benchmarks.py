@@ -6,10 +6,9 @@ from fractions import Fraction
 
 import pytest
 import torch
-
-from posenc.bench import bars, gate, plan, timing, truth
-from posenc.bench.cpu_contention import Contention
-from posenc.bench.timing import Measured, Round
+from bench import bars, gate, plan, timing, truth
+from bench.cpu_contention import Contention
+from bench.timing import Measured, Round
 
 
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
@@ -122,7 +121,7 @@ def test_limits_of_bars():
 
 
 def test_what_is_moved():
-    from posenc.bench.rope import build
+    from bench.rope import build
 
     case = next(case for case in plan.rope() if case.name == "forward")
     assert build(case).moved == 2 * 4 * (32 + 8) * 2048 * 128  # read and written

@@ -12,12 +12,12 @@ import torch
 
 import posenc
 from posenc import Positions, attend, create, names
-from posenc.bench import costs
 from posenc.catalogue import lookup
 from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import BY_NAME
 from posenc.catalogue.methods import groups
 from posenc.combined import one_layer
+from posenc.pictures import costs
 from posenc.pictures.plots.effect import effect
 
 FOUNDATION = ["nope", "sinusoidal", "learned", "floater", "shaw", "transformer_xl", "t5", "alibi", "rope", "xpos", "cope"]

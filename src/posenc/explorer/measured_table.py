@@ -1,7 +1,7 @@
 """What was measured of each encoding: bits at 1, 2 and 8 times the trained length, use of far context, cost, parameters.
 
 Bits and parameters are those of the shipped study on text (`measured`), far context those of random Markov chains, costs
-those that `posenc.bench.costs` wrote.
+those that `posenc.pictures.costs` wrote.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def table(chosen: Iterable[str]) -> dict[str, Any]:
 
 
 def cost_of(name: str) -> dict[str, Any]:
-    """What `posenc.bench.costs` measured of an encoding, by measure; empty for one that it did not."""
+    """What `posenc.pictures.costs` measured of an encoding, by measure; empty for one that it did not."""
     entry: dict[str, Any] = _costs()["entries"].get(name, {})
     return entry
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import importlib.metadata
 import os
 import platform
 from pathlib import Path
@@ -10,7 +11,6 @@ from typing import Any
 
 from posenc import __version__
 from posenc.kernels import processor
-from posenc.kernels.peers import version
 
 
 def facts() -> dict[str, Any]:
@@ -30,6 +30,14 @@ def facts() -> dict[str, Any]:
         "kernels": f"C++ ({instructions()})" if why_not is None else "plain torch",
         "why_no_kernels": why_not,
     }
+
+
+def version(distribution: str) -> str | None:
+    """Of an installed package, by the name of its distribution; None if it is not installed."""
+    try:
+        return importlib.metadata.version(distribution)
+    except importlib.metadata.PackageNotFoundError:
+        return None
 
 
 def kernels() -> str | None:

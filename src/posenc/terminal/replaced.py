@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+BENCHMARKS = ("bias", "visible", "call", "table", "layer", "model", "attached", "step")
+BENCH_OPTIONS = ("--peers", "--threads", "--seconds", "--sweep", "--device", "--out", "--strict")
+IN_THE_REPOSITORY = "in the repository, make bench; posenc bench NAME measures what an encoding costs on this machine"
 REPLACED = {
     "lab verify": "posenc lab repeat TRIAL --in DIR trains one trial again and compares every score",
     "lab submit": "posenc lab publish DIR --out NAME.zip writes report, trials and configuration as one file",
@@ -13,6 +16,8 @@ REPLACED = {
     "lab run … --engine slurm": "start posenc lab run with the same --out on every machine, for example by sbatch --array; "
     "runs share a folder",
     "lab run … --shard": "models of the lab are trained in one process; posenc lab run --workers N trains N at a time",
+    **dict.fromkeys((f"bench {name}" for name in BENCHMARKS), IN_THE_REPOSITORY),
+    **dict.fromkeys((f"bench … {option}" for option in BENCH_OPTIONS), IN_THE_REPOSITORY),
 }
 
 

@@ -1,4 +1,4 @@
-"""The measured cost of every entry, relative to no encoding. `python -m posenc.bench.costs` measures and writes them.
+"""The measured cost of every entry, relative to no encoding. `python -m posenc.pictures.costs` measures and writes them.
 
 prefill        512 tokens          prefill_long   2048 tokens
 decode         a token after 511   training       forward and backward of 512 tokens
@@ -65,7 +65,7 @@ class Cost(NamedTuple):
 @cache
 def measured() -> dict[str, Cost]:
     """The committed measurement of every entry, by name."""
-    return {name: _cost(row) for name, row in _file()["entries"].items()}
+    return {name: cost_of(row) for name, row in _file()["entries"].items()}
 
 
 @cache
@@ -81,7 +81,8 @@ def _file() -> dict[str, Any]:
     return data
 
 
-def _cost(row: dict[str, Any]) -> Cost:
+def cost_of(row: dict[str, Any]) -> Cost:
+    """The costs of an entry from a row of the file, or of `posenc.pictures.costs.cost_of`."""
     ratios: dict[str, Ratio | str] = {
         name: row[name].get("why") or Ratio(row[name]["median"], row[name]["low"], row[name]["high"]) for name in MEASURES
     }

@@ -1,4 +1,4 @@
-"""One process of `posenc bench`: reads a request as JSON, writes one line of JSON for every case that is finished.
+"""One process of `python -m bench`: reads a request as JSON, writes one line of JSON for every case that is finished.
 
     {"benchmark", "cases", "device", "threads", "allocator", "peers", "seconds", "most"}
     {"kind": "memory", "case", "contender"}     peak memory of one contender, alone in its process
@@ -19,12 +19,12 @@ from typing import Any, TextIO
 
 import torch
 
-from posenc.bench import gate
-from posenc.bench.contenders import build, take_part
-from posenc.bench.contest import Contender, Unavailable
-from posenc.bench.memory import peaks
-from posenc.bench.plan import Case
-from posenc.bench.timing import FEWEST, LONG, MOST, take_turns
+from bench import gate
+from bench.contenders import build, take_part
+from bench.contest import Contender, Unavailable
+from bench.memory import peaks
+from bench.plan import Case
+from bench.timing import FEWEST, LONG, MOST, take_turns
 
 
 def main() -> None:

@@ -2,9 +2,9 @@
 
     goal    90 % of the bandwidth of the copy: at most 1.11 × its time
 
-    python -m posenc.bench.gpu.rotation --device cuda
+    python -m bench.gpu.rotation --device cuda
 
-`posenc bench rope --device cuda` compares with other libraries.
+`python -m bench rope --device cuda` compares with other libraries.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import torch
 
-from posenc.bench.timing import take_turns
+from bench.timing import take_turns
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
 from posenc.positions import Positions

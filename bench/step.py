@@ -14,9 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.bench.contest import Contender, Contest, Entry
-from posenc.bench.gate import limits
-from posenc.bench.plan import Case
+from bench.contest import Contender, Contest, Entry
+from bench.gate import limits
+from bench.plan import Case
 
 IMPORTS = {
     "import torch": "import torch",

@@ -7,15 +7,13 @@ Slow contenders skip rounds once their time is used; the contenders that others 
 
 from __future__ import annotations
 
-import gc
 import random
-import statistics
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from posenc.bench.cpu_contention import TICK, Contention
+from bench.cpu_contention import TICK, Contention
+from posenc.pictures.process import Spread, no_garbage_collection, spread
 
 FEWEST, MOST = 5, 400  # rounds of a contender
 LONG, FEWEST_LONG = 3.0, 2  # if one turn takes this many seconds, fewer rounds are enough
@@ -26,14 +24,6 @@ PATIENCE = 3  # on a busy machine a contender gets up to this many times its sec
 class Round:
     seconds: dict[str, float] = field(default_factory=dict)
     undisturbed: bool = True
-
-
-@dataclass(frozen=True)
-class Spread:
-    median: float
-    low: float
-    high: float
-    count: int
 
 
 @dataclass(frozen=True)
@@ -50,15 +40,6 @@ class Measured:
     def ratio(self, name: str, base: str) -> Spread | None:
         """Round by round; not the quotient of two medians."""
         return spread(r.seconds[name] / r.seconds[base] for r in self.rounds if {name, base} <= r.seconds.keys())
-
-
-def spread(values: Iterable[float]) -> Spread | None:
-    """Median and quartiles; None for nothing."""
-    ordered = sorted(values)
-    if len(ordered) < 2:
-        return Spread(ordered[0], ordered[0], ordered[0], 1) if ordered else None
-    low, median, high = statistics.quantiles(ordered, n=4, method="inclusive")
-    return Spread(median, low, high, len(ordered))
 
 
 def take_turns(
@@ -130,15 +111,3 @@ def take_turns(
     undisturbed = [r for r in rounds if r.undisturbed]
     enough = all(undisturbed_turns[name] >= least(name) for name in calls)
     return Measured(undisturbed if enough else rounds, len(rounds) - len(undisturbed), kept=not enough)
-
-
-@contextmanager
-def no_garbage_collection() -> Iterator[None]:
-    collecting = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.bench.contest import Contender, Contest, Entry, from_call
-from posenc.bench.gate import limits
-from posenc.bench.plan import Case
+from bench.contest import Contender, Contest, Entry, from_call
+from bench.gate import limits
+from bench.plan import Case
 
 VOCABULARY = 4096  # of 49 152: the head is no part of what is compared
 

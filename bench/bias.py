@@ -16,10 +16,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.bench import truth
-from posenc.bench.contest import Contender, Contest, Entry, Unavailable
-from posenc.bench.gate import limits
-from posenc.bench.plan import Case
+from bench import truth
+from bench.contest import Contender, Contest, Entry, Unavailable
+from bench.gate import limits
+from bench.plan import Case
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 Term = Callable[[int, Tensor, Tensor], Tensor]  # (head, scaled logits, rows i) -> logits with the term of the encoding

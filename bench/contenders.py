@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib
 
-from posenc.bench.contest import Contest, Entry, Unavailable
-from posenc.bench.plan import Case
+from bench.contest import Contest, Entry, Unavailable
+from bench.peers import NOT_ASKED, PEERS, takes_part
+from bench.plan import Case
 from posenc.kernels import machine
-from posenc.kernels.peers import NOT_ASKED, PEERS, takes_part
 
 FLOAT = 4  # bytes
 SHARE = 0.6  # of the free memory that a contender may need
@@ -15,7 +15,7 @@ SHARE = 0.6  # of the free memory that a contender may need
 
 def build(case: Case, device: str) -> Contest:
     """The floor and the contenders of a case, from the module that its benchmark names."""
-    contest: Contest = importlib.import_module(f"posenc.bench.{case.benchmark}").build(case, device)
+    contest: Contest = importlib.import_module(f"bench.{case.benchmark}").build(case, device)
     return contest
 
 

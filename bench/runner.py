@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from posenc.bench.bars import verdicts
-from posenc.bench.plan import ALLOCATORS, BENCHMARKS, cases_of, memory_cases
+from bench.bars import verdicts
+from bench.plan import ALLOCATORS, BENCHMARKS, ROOT, cases_of, memory_cases
 from posenc.kernels import machine
 
 Progress = Callable[[str, float, float], None]
@@ -111,11 +111,12 @@ def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
     }
     with tempfile.TemporaryFile("w+") as errors:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "posenc.bench.worker"],
+            [sys.executable, "-m", "bench.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
+            cwd=ROOT,
             env=environment(job),
             start_new_session=True,
         )

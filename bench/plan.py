@@ -1,4 +1,4 @@
-"""Which comparisons each benchmark makes, as data. Needs no torch, so that `posenc bench` starts at once.
+"""Which comparisons each benchmark makes, as data. Needs no torch, so that `python -m bench` starts at once.
 
 Legend: heads query heads, kv_heads key heads, length tokens, width channels of a head (of a table: of a row).
 """
@@ -6,8 +6,10 @@ Legend: heads query heads, kv_heads key heads, length tokens, width channels of 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[1]  # of the repository: workers are started there
 BENCHMARKS = ("rope", "bias", "visible", "call", "table", "layer", "model", "attached", "step")
 DTYPES = ("float32", "bfloat16")
 ALLOCATORS: dict[str, dict[str, str]] = {

@@ -1,4 +1,4 @@
-"""`posenc bench`: checks correctness, then measures time relative to a floor and to every installed peer.
+"""`python -m bench`: checks correctness, then measures time relative to a floor and to every installed peer.
 
     plan      which comparisons there are, as data; needs no torch
     contest   one comparison: its floor, its contenders, the exact result

@@ -1,6 +1,6 @@
 """The laws on a device: every encoding with every backend that can express it, in fp32 and bf16.
 
-python -m posenc.bench.gpu.correctness --device cuda --seconds 240
+python -m bench.gpu.correctness --device cuda --seconds 240
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`posenc bench`: correctness, then speed compared with a lower bound and the installed peer libraries."""
+"""`python -m bench`: correctness, then speed compared with a lower bound and the installed peer libraries."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from posenc.terminal.progress import WORDS, clock, in_lines
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from posenc.bench.runner import Progress
+    from bench.runner import Progress
 
 
 Form = Literal["terminal", "json", "markdown"]
@@ -71,9 +71,9 @@ def command(
 
     Also prints whether posenc's C++ kernels run. If interrupted, it shows and writes the finished results.
 
-    Examples:  posenc bench rope   ·   posenc bench bias --peers none --threads 1   ·   posenc bench --out results --strict
+    Examples:  python -m bench rope   ·   python -m bench bias --peers none   ·   python -m bench --out results --strict
     """
-    from posenc.bench.runner import run
+    from bench.runner import run
     from posenc.kernels import machine
 
     request = checked_request(benchmarks or [], device, peers, threads, seconds, rounds, sweep, scale, memory)
@@ -81,7 +81,7 @@ def command(
     from rich.console import Console
 
     quiet, loud = Console(stderr=True, highlight=False, emoji=False), Console(highlight=False, emoji=False)
-    quiet.print(f"posenc bench: {machine.running()}", soft_wrap=True, markup=False)
+    quiet.print(f"bench: {machine.running()}", soft_wrap=True, markup=False)
     done: dict[str, Any] = {}
     with interruptible("finished results are shown" + (f" and written to {folder}" if folder else "")):
         try:
@@ -104,9 +104,9 @@ def checked_request(
     memory: bool,
 ) -> Any:
     """The benchmark request made from the options. Raises BadParameter for invalid ones."""
-    from posenc.bench.plan import BENCHMARKS
-    from posenc.bench.runner import Request
-    from posenc.kernels.peers import chosen
+    from bench.peers import chosen
+    from bench.plan import BENCHMARKS
+    from bench.runner import Request
 
     for name in benchmarks:
         if name not in BENCHMARKS:
@@ -153,7 +153,7 @@ def fresh(out: Path) -> Path:
 
 def finish(done: dict[str, Any], folder: Path | None, form: Form, loud: Console) -> None:
     """Prints the results and writes them to the folder, if there is one."""
-    from posenc.bench.report import markdown, show, write
+    from bench.report import markdown, show, write
 
     if not done.get("results"):
         return
@@ -197,3 +197,7 @@ def shown(console: Console) -> Iterator[Progress]:
             bar.update(task, description=what, completed=so_far, left=f"about {duration}" if duration else "")
 
         yield update
+
+
+if __name__ == "__main__":
+    typer.run(command)

@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.bench import truth
-from posenc.bench.contest import Contender, Contest, Entry, from_call
-from posenc.bench.gate import rounding
-from posenc.bench.plan import Case
+from bench import truth
+from bench.contest import Contender, Contest, Entry, from_call
+from bench.gate import rounding
+from bench.plan import Case
 
 Pair = tuple[Tensor, Tensor]
 Rotate = Callable[[Tensor, Tensor], Pair]

@@ -4,7 +4,7 @@ registers, stack, shared   what ptxas gives a thread or a program; a stack would
 bytes / floor              what the programs of one call read and write, against reading x, cos and sin once and
                            writing x once. cos and sin are read again by every program that turns other heads
 
-python -m posenc.bench.gpu.compiled_kernels        needs triton with its ptxas and cuobjdump, no GPU
+python -m bench.gpu.compiled_kernels        needs triton with its ptxas and cuobjdump, no GPU
 """
 
 from __future__ import annotations

@@ -20,9 +20,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from posenc.bench.contest import Contender, Contest, Entry
-from posenc.bench.gate import limits
-from posenc.bench.plan import Case
+from bench.contest import Contender, Contest, Entry
+from bench.gate import limits
+from bench.plan import Case
 
 ENCODINGS = ("rope", "sinusoidal", "xpos", "shaw", "transformer_xl", "cope", "floater")
 CHECKED = 8  # new tokens whose output is compared with the exact one, the last ones

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from posenc.bench.plan import PATTERNS, visible
+from bench.plan import PATTERNS, visible
 
 LARGE = "large"
 MiB = 2**20

@@ -11,14 +11,14 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from posenc.bench.contenders import build, take_part
-from posenc.bench.contest import Unavailable
-from posenc.bench.plan import Case
+from bench.contenders import build, take_part
+from bench.contest import Unavailable
+from bench.plan import ROOT, Case
+from posenc.pictures.process import forget_peak, resident
 
 SMALL = 40  # tokens of a call that loads code before the measurement
 
@@ -53,7 +53,7 @@ def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) 
 def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
     message = json.dumps({"case": case.as_json(), "number": number, "threads": request["threads"]})
     done = subprocess.run(
-        [sys.executable, "-m", "posenc.bench.memory"], input=message, capture_output=True, text=True, check=False
+        [sys.executable, "-m", "bench.memory"], input=message, capture_output=True, text=True, check=False, cwd=ROOT
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
@@ -74,17 +74,6 @@ def main() -> None:
             contender = contest.entries[message["number"] - 1].make()
         contender.call()
     print(json.dumps(max(resident("VmHWM") - before, 0)))
-
-
-def resident(field: str) -> int:
-    """Resident bytes. VmRSS: now; VmHWM: the peak since it was reset. Raises OSError if the system does not report them."""
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
-
-
-def forget_peak() -> None:
-    with open("/proc/self/clear_refs", "w") as file:  # 5: the peak becomes what is resident now
-        file.write("5")
 
 
 if __name__ == "__main__":

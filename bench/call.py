@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.bench import truth
-from posenc.bench.bias import Inputs, explicit
-from posenc.bench.contest import Contender, Contest, Entry, from_call
-from posenc.bench.gate import rounding
-from posenc.bench.plan import Case
+from bench import truth
+from bench.bias import Inputs, explicit
+from bench.contest import Contender, Contest, Entry, from_call
+from bench.gate import rounding
+from bench.plan import Case
 
 METHODS = ("NoPE", "RoPE", "ALiBi", "T5", "Shaw")
 CALLS = 200  # in a turn: one takes some ten microseconds

@@ -18,10 +18,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.bench import truth
-from posenc.bench.contest import Contender, Contest, Entry, from_call
-from posenc.bench.gate import rounding
-from posenc.bench.plan import PATTERNS, Case, Pattern
+from bench import truth
+from bench.contest import Contender, Contest, Entry, from_call
+from bench.gate import rounding
+from bench.plan import PATTERNS, Case, Pattern
 
 SOFT_CAP = 5.0  # small, so that it shows
 CHECKED = 64  # queries that are compared with the exact result

@@ -7,9 +7,9 @@ preset and of FLOATER, which has a path for each, with as many layers of NoPE be
 measured with RoPE, which reads what they number.
 Training is forward and backward. Memory is what a forward pass holds at most beyond what NoPE's holds.
 
-    python -m posenc.bench.costs             measures the entries that costs.json lacks
-    python -m posenc.bench.costs rope fire   measures these again
-    python -m posenc.bench.costs --all       measures all again
+    python -m posenc.pictures.costs             measures the entries that costs.json lacks
+    python -m posenc.pictures.costs rope fire   measures these again
+    python -m posenc.pictures.costs --all       measures all again
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
 
 from posenc import kernels
 from posenc.attention.module import Attention
-from posenc.bench.memory import forget_peak, resident
-from posenc.bench.timing import no_garbage_collection, spread
 from posenc.catalogue import lookup
 from posenc.catalogue.choose.costs import FILE
 from posenc.catalogue.description import positions_of, written
@@ -39,6 +38,7 @@ from posenc.catalogue.entry import Entry
 from posenc.combined import one_layer
 from posenc.encoding import PositionalEncoding
 from posenc.kernels import machine
+from posenc.pictures.process import forget_peak, no_garbage_collection, resident, spread
 from posenc.positions import Positions
 
 D_MODEL, N_HEADS = 512, 8
@@ -155,6 +155,8 @@ def compared(entry: Entry, make: Callable[[Layers], Call], length: int) -> dict[
 
 def memory(entry: Entry) -> dict[str, Any]:
     """Peak bytes of a forward pass of LONG tokens, and of half as many, beyond NoPE's. Each runs in its own process."""
+    if not Path("/proc/self/clear_refs").exists():
+        return {"why": "only Linux says how much memory a call held at most"}
     try:
         model = Layers(entry, TINY)
     except (ValueError, NotImplementedError) as error:

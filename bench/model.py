@@ -14,10 +14,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from posenc.bench.contest import Contender, Contest, Entry
-from posenc.bench.gate import limits
-from posenc.bench.layer import drawn_cache
-from posenc.bench.plan import Case
+from bench.contest import Contender, Contest, Entry
+from bench.gate import limits
+from bench.layer import drawn_cache
+from bench.plan import Case
 
 ENCODINGS = ("rope", "alibi", "t5", "sinusoidal", "xpos", "shaw", "transformer_xl", "cope")
 

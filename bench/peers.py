@@ -5,7 +5,7 @@ rope.py, bias.py and table.py call them through their public names.
 
 from __future__ import annotations
 
-import importlib.metadata
+from posenc.kernels.machine import version
 
 PEERS = {
     "transformers": "cpu",
@@ -19,13 +19,6 @@ PEERS = {
 }
 """The first device they run on; those for cuda have no CPU code."""
 NOT_ASKED = "not asked for"
-
-
-def version(distribution: str) -> str | None:
-    try:
-        return importlib.metadata.version(distribution)
-    except importlib.metadata.PackageNotFoundError:
-        return None
 
 
 def chosen(words: str, device: str) -> dict[str, str]:

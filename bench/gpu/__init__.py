@@ -2,7 +2,7 @@
 
     correctness       the laws, with every backend and dtype
     long_attention    biases and windows against attention without one, at growing lengths
-    rotation          rotation of a part of the channels, beside `posenc bench rope`
+    rotation          rotation of a part of the channels, beside `python -m bench rope`
     compiled_kernels  registers, memory and traffic of the Triton kernels; needs no GPU
 
 All but the last take any device, so that their logic is tested on the CPU.

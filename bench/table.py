@@ -12,9 +12,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from posenc.bench import truth
-from posenc.bench.contest import Contender, Contest, Entry
-from posenc.bench.plan import Case
+from bench import truth
+from bench.contest import Contender, Contest, Entry
+from bench.plan import Case
 
 BASE = 10000.0
 LAST = (None, 131_071, 1_000_000)  # None: the table that begins at 0

@@ -4,7 +4,7 @@
     goals   1.10 × the floor forward, 1.15 × with backward; memory of O(heads · keys). A window is compared with its share
             of the pairs, and may take 1.2 × that
 
-    python -m posenc.bench.gpu.long_attention --device cuda --lengths 4096 16384 65536
+    python -m bench.gpu.long_attention --device cuda --lengths 4096 16384 65536
 
 Legend: n tokens.
 """
@@ -21,8 +21,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bench.timing import take_turns
 from posenc import attend
-from posenc.bench.timing import take_turns
 from posenc.catalogue import lookup
 from posenc.positions import Positions
 

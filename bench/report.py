@@ -12,12 +12,12 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import TYPE_CHECKING, Any
 
-from posenc.kernels.peers import NOT_ASKED
+from bench.peers import NOT_ASKED
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from posenc.bench.figure import Curves, Panel
+    from bench.figure import Curves, Panel
 
 Result = dict[str, Any]
 NOTHING = "–"
@@ -247,7 +247,7 @@ def cell(text: str) -> str:
 
 def curves(done: dict[str, Any]) -> list[Curves]:
     """How costs grow, for the figure: milliseconds over sizes."""
-    from posenc.bench.figure import Curves
+    from bench.figure import Curves
 
     all_curves = []
     for title, members in growths(done["results"]):
@@ -263,7 +263,7 @@ def curves(done: dict[str, Any]) -> list[Curves]:
 
 def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
     """What the figure of one benchmark shows: the first setting of every comparison."""
-    from posenc.bench.figure import Panel
+    from bench.figure import Panel
 
     shown = []
     for title, kind, members in grouped(done["results"]):
@@ -281,7 +281,7 @@ def panels(done: dict[str, Any], benchmark: str) -> list[Panel]:
 
 def write(done: dict[str, Any], folder: Path) -> list[str]:
     """results.json, results.md and a picture of each benchmark as PNG and SVG; each file whole or absent."""
-    from posenc.bench.figure import draw, draw_curves
+    from bench.figure import draw, draw_curves
     from posenc.lab.records.files import write as whole
 
     whole(folder / "results.json", json.dumps(done, indent=1, ensure_ascii=False))

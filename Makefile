@@ -59,7 +59,7 @@ WING_check    := tests/conformance $(addprefix tests/test_,$(addsuffix .py,confo
 WING_lab      := $(wildcard tests/test_lab_*.py tests/test_shipped_*.py) tests/test_compare.py
 WING_explorer := tests/explorer tests/test_explore_command.py
 WING_house    := $(addprefix tests/test_,$(addsuffix .py,architecture base_install bench choose claims contributing docs from_the_notes \
-                 examples gpu_steps list page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
+                 examples gpu_steps list output_encodings page_measures pages plots readme recipes show site site_search translations walk wheels finding_words))
 
 test-%: $(VENV)/.dev
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n 2 --dist worksteal -m "not acceptance" $(or $(WING_$*),$(error there is no wing $*))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.output import echo, echo_json, print_any_text
 from posenc.terminal.progress import WORDS, clock, in_lines
 
 if TYPE_CHECKING:
@@ -158,9 +158,9 @@ def finish(done: dict[str, Any], folder: Path | None, form: Form, loud: Console)
     if not done.get("results"):
         return
     if form == "json":
-        typer.echo(json.dumps(done, indent=1, ensure_ascii=False))
+        echo_json(done, indent=1)
     elif form == "markdown":
-        typer.echo(markdown(done))
+        echo(markdown(done))
     else:
         show(done, loud)
     if folder is not None:
@@ -200,4 +200,5 @@ def shown(console: Console) -> Iterator[Progress]:
 
 
 if __name__ == "__main__":
+    print_any_text()
     typer.run(command)

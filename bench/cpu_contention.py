@@ -19,7 +19,7 @@ Reading = tuple[float, float, float]  # seconds: wall clock, busy over all cores
 def cpu_times() -> Reading | None:
     """The times, or None if the system does not report them."""
     try:
-        first = Path("/proc/stat").read_text().split("\n", 1)[0].split()
+        first = Path("/proc/stat").read_text(encoding="utf-8").split("\n", 1)[0].split()
         user, nice, system, _idle, _wait, irq, soft = (int(word) for word in first[1:8])
     except (OSError, ValueError):
         return None

@@ -53,7 +53,7 @@ def peaks(case: Case, request: dict[str, Any], report: Callable[[float], None]) 
 def _alone(case: Case, number: int, request: dict[str, Any]) -> dict[str, Any]:
     message = json.dumps({"case": case.as_json(), "number": number, "threads": request["threads"]})
     done = subprocess.run(
-        [sys.executable, "-m", "bench.memory"], input=message, capture_output=True, text=True, check=False, cwd=ROOT
+        [sys.executable, "-m", "bench.memory"], input=message, capture_output=True, encoding="utf-8", check=False, cwd=ROOT
     )
     if done.returncode:
         last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]

@@ -6,6 +6,7 @@ rope.py, bias.py and table.py call them through their public names.
 from __future__ import annotations
 
 from posenc.kernels.machine import version
+from posenc.support.extras import install
 
 PEERS = {
     "transformers": "cpu",
@@ -33,9 +34,7 @@ def chosen(words: str, device: str) -> dict[str, str]:
     if words == "none":
         return dict.fromkeys(PEERS, NOT_ASKED)
     if words != "auto" and (missing := [name for name in names if not takes_part(standings[name])]):
-        raise ValueError(
-            f"{missing[0]}: {standings[missing[0]]}; pip install 'posenc[peers]' installs the peers for the CPU"
-        )
+        raise ValueError(f"{missing[0]}: {standings[missing[0]]}; {install('peers')} installs the peers for the CPU")
     return standings
 
 

@@ -109,13 +109,14 @@ def events(job: Job, request: Request) -> Iterator[dict[str, Any]]:
         "seconds": request.seconds,
         "most": request.most,
     }
-    with tempfile.TemporaryFile("w+") as errors:
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
         worker = subprocess.Popen(
             [sys.executable, "-m", "bench.worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             cwd=ROOT,
             env=environment(job),
             start_new_session=True,

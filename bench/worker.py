@@ -28,7 +28,7 @@ from bench.timing import FEWEST, LONG, MOST, take_turns
 
 
 def main() -> None:
-    lines = os.fdopen(os.dup(1), "w")
+    lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # output of packages goes to the error stream
     request = json.loads(sys.stdin.read())
     if request["device"] == "cuda" and not torch.cuda.is_available():

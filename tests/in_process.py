@@ -13,11 +13,20 @@ from unittest import mock
 from posenc import cli
 
 
-def posenc(*arguments: str | Path, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What the command prints to its two outputs, and its exit code. Signal handlers and folder are as before."""
+def posenc(
+    *arguments: str | Path, cwd: Path | None = None, encoding: str = "", **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What the command prints to its two outputs, and its exit code. Signal handlers and folder are as before.
+
+    encoding   of the two outputs, as PYTHONIOENCODING sets it; a command that changes it is read in what it changed to
+    """
     handlers = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
     given = [str(argument) for argument in arguments]
-    out, err = io.StringIO(), io.StringIO()
+    out, err = (
+        (io.TextIOWrapper(io.BytesIO(), encoding, "strict"), io.TextIOWrapper(io.BytesIO(), encoding, "backslashreplace"))
+        if encoding
+        else (io.StringIO(), io.StringIO())
+    )
     code: object = 0
     with (
         contextlib.ExitStack() as stack,
@@ -35,4 +44,11 @@ def posenc(*arguments: str | Path, cwd: Path | None = None, **environment: str) 
         finally:
             for one, handler in handlers.items():
                 signal.signal(one, handler)
-    return subprocess.CompletedProcess(["posenc", *given], int(str(code)), out.getvalue(), err.getvalue())
+    return subprocess.CompletedProcess(["posenc", *given], int(str(code)), _printed(out), _printed(err))
+
+
+def _printed(output: io.StringIO | io.TextIOWrapper) -> str:
+    if isinstance(output, io.StringIO):
+        return output.getvalue()
+    output.flush()
+    return output.buffer.getvalue().decode(output.encoding)  # type: ignore[attr-defined]

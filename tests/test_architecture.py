@@ -194,3 +194,37 @@ def test_every_file_of_tests_belongs_to_one_wing():
     tests = ROOT / "tests"
     folders = {path.parent for path in tests.rglob("test_*.py")} - {tests}
     assert named == sorted(str(path.relative_to(ROOT)) for path in (*tests.glob("test_*.py"), *folders))
+
+
+def test_no_text_is_read_or_written_in_the_encoding_of_the_system():
+    """It is not UTF-8 on Windows below Python 3.15. typer.echo writes UTF-8 where an output is in ASCII."""
+
+    def depends(call: ast.Call) -> bool:
+        whole, name = ast.unparse(call.func), ast.unparse(call.func).rpartition(".")[2]
+        given = {keyword.arg for keyword in call.keywords if ast.unparse(keyword.value) != "False"}
+        modes = {
+            str(one.value)
+            for one in ast.walk(call)
+            if isinstance(one, ast.Constant) and re.fullmatch("[rwax][bt+]*", str(one.value))
+        }
+        if "encoding" in given or "b" in "".join(modes) or whole in ("os.open", "tarfile.open", "Image.open"):
+            return False
+        if name in ("read_text", "write_text"):
+            return len(call.args) == (name == "write_text")
+        opens = name in ("open", "fdopen") or ("TemporaryFile" in name and bool(modes))
+        return (
+            opens
+            or whole == "typer.echo"
+            or (whole == "print" and "ensure_ascii=False" in ast.unparse(call))
+            or (whole.startswith("subprocess.") and bool({"text", "universal_newlines"} & given))
+        )
+
+    files = [path for folder in ("src", "tools", "docs", "bench", "examples") for path in (ROOT / folder).rglob("*.py")]
+    wrong = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in files
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and depends(node)
+    ]
+    assert len(files) > 500
+    assert not wrong, "\n".join(wrong)

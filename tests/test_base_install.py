@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from posenc.cli import EXTRAS
+from posenc.support.extras import EXTRAS, explained, install
 
 ROOT = Path(__file__).parent.parent
 ROPE = """
@@ -78,7 +81,7 @@ def test_each_command_runs_or_names_its_extra(tmp_path: Path) -> None:
     for line, extra in OF_AN_EXTRA.items():
         code, said = ended[line]
         assert code == 1, line
-        assert f"pip install 'posenc[{extra}]'" in said, (line, said)
+        assert install(extra) in said, (line, said)
 
 
 def test_the_command_line_is_no_extra() -> None:
@@ -86,3 +89,62 @@ def test_the_command_line_is_no_extra() -> None:
     base = {name.partition(">")[0] for name in project["dependencies"]}
     assert base == {"torch", "numpy", "rapidfuzz", "typer", "rich", "babel"}
     assert set(EXTRAS.values()) < set(project["optional-dependencies"])
+
+
+BASE = {"torch", "numpy", "rapidfuzz", "typer", "rich", "babel"}
+ELSEWHERE = {
+    "peers, which posenc bench finds": ("torchtune", "rotary_embedding_torch", "x_transformers", "positional_encodings"),
+    "peers on a GPU": ("flash_attn", "liger_kernel", "transformer_engine"),
+    "libraries whose model or server calls posenc": ("diffusers", "timm", "vllm", "pytest"),
+    "what a package of an extra needs": ("h11", "traitlets"),
+    "what torch brings": ("triton", "typing_extensions"),
+    "read by transformers alone, with a hint of its own": ("gguf",),
+}
+
+
+def imported() -> set[str]:
+    """The packages that any module of posenc imports, other than Python's and those of every installation."""
+    found: set[str] = set()
+    for path in (ROOT / "src" / "posenc").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                found.add(str(node.module).split(".")[0])
+    return found - BASE - {"posenc"} - set(sys.stdlib_module_names)
+
+
+def packages(extra: str) -> set[str]:
+    """What an extra of pyproject.toml installs, with the extras that it names."""
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"]
+    names: set[str] = set()
+    for line in listed[extra]:
+        others = re.match(r"posenc\[(.*)\]", line)
+        names |= set().union(*map(packages, others[1].split(","))) if others else {re.split("[<>=;]", line)[0].strip()}
+    return names
+
+
+def test_every_package_is_named_as_pip_calls_it_with_an_extra_that_holds_it() -> None:
+    elsewhere = {name for names in ELSEWHERE.values() for name in names}
+    assert imported() - elsewhere == set(EXTRAS)
+    called = packages_distributions()
+    for module in EXTRAS:
+        for name in (module, f"{module}.part"):
+            said = re.fullmatch(r"this needs (\S+): pip install '\.\[(\w+)\]' in the folder of posenc's sources",
+                                str(explained(ModuleNotFoundError(f"No module named {name!r}", name=name))))  # fmt: skip
+            assert said is not None
+            assert said[1] in {one.lower() for one in called[module]}
+            assert said[1] in packages(said[2])
+
+
+def test_no_hint_asks_pip_for_posenc_by_name() -> None:
+    """No version has been published, so pip finds none, or another project's."""
+    files = [path for folder in ("src", "docs", "web/src", "tools", "bench") for path in (ROOT / folder).rglob("*")]
+    read = [
+        ROOT / "README.md",
+        ROOT / "README.zh-CN.md",
+        *(path for path in files if path.suffix in (".py", ".md", ".po", ".ts")),
+    ]
+    asks = re.compile(r"pip install [^\n`]*posenc\b(?![/.'’ ])|posenc\[(?:lab|plots|all|explore|transformers)\]")
+    assert len(read) > 1000
+    assert [path.relative_to(ROOT).as_posix() for path in read if asks.search(path.read_text("utf-8"))] == []

@@ -275,4 +275,4 @@ def test_without_its_packages_it_says_what_to_install(missing):
     code = f"import sys; sys.modules[{missing!r}] = None; from posenc.__main__ import main; main()"
     done = subprocess.run([sys.executable, "-c", code, "explore", "--no-browser"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"posenc: this needs {missing}: pip install 'posenc[explore]'\n"
+    assert done.stderr == f"posenc: this needs {missing}: pip install '.[explore]' in the folder of posenc's sources\n"

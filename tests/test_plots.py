@@ -394,7 +394,10 @@ except ModuleNotFoundError as error:
     print(error)
 """
     lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.splitlines()
-    assert lines == ["True", "pictures as files are drawn with matplotlib: pip install 'posenc[plots]'"]
+    assert lines == [
+        "True",
+        "a picture in a file needs matplotlib: pip install '.[plots]' in the folder of posenc's sources",
+    ]
 
 
 # In the terminal

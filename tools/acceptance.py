@@ -112,9 +112,9 @@ def environment(target: str) -> Path:
     complete = folder / "complete"
     if not complete.exists():
         venv.create(folder, clear=True)
-        own = subprocess.run([python, "-c", PACKAGES], capture_output=True, text=True, check=True).stdout.strip()
+        own = subprocess.run([python, "-c", PACKAGES], capture_output=True, encoding="utf-8", check=True).stdout.strip()
         rest = f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n"
-        (Path(own) / "zz_rest.pth").write_text(rest)  # pip sees what is there, and installs what differs
+        (Path(own) / "zz_rest.pth").write_text(rest, "utf-8")  # pip sees what is there, and installs what differs
     if not complete.exists() or not all("==" in one for one in packages):
         pip = [sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check"]
         subprocess.run([*pip, "install", "--quiet", "--upgrade", *packages], check=True)
@@ -137,7 +137,7 @@ def state() -> str:
 def recorded(target: str) -> dict[str, Any]:
     """The state of the repository in which the target last passed and the seconds it took; empty if it never did."""
     record = RECORDS / f"{target}.json"
-    known: dict[str, Any] = json.loads(record.read_text()) if record.exists() else {}
+    known: dict[str, Any] = json.loads(record.read_text("utf-8")) if record.exists() else {}
     return known
 
 
@@ -168,7 +168,7 @@ def run(target: str, now: str) -> float | None:
     seconds = time.monotonic() - begin
     if state() == now:  # otherwise it is not known which state the tests saw
         RECORDS.mkdir(exist_ok=True)
-        record.write_text(json.dumps({"state": now, "seconds": seconds}))
+        record.write_text(json.dumps({"state": now, "seconds": seconds}), "utf-8")
     return seconds
 
 

@@ -20,7 +20,7 @@ from wheels import ANY, PLATFORMS, ROOT, build_all
 def problems_before_building(out: Path) -> list[str]:
     """What prevents a release, as far as it can be seen before anything is built."""
     found = []
-    if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=True).stdout:
+    if subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, encoding="utf-8", check=True).stdout:
         found.append("there are uncommitted changes: commit or remove them")
     heading = re.search(r"^## (.*)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     if heading is None or heading[1].split(",")[0] != version() or "unreleased" in heading[1]:

@@ -45,7 +45,7 @@ def architectures() -> dict[str, str]:
 
 @functools.cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def registry(program: str, models: Path) -> dict[str, tuple[Path, str]]:
@@ -213,14 +213,14 @@ def llama_cpp(root: Path) -> dict[str, str]:
             for call in registered if said else ():
                 arch = ast.unparse(said[0]).rpartition(".")[2]
                 written |= {one.value: arch for one in call.args if isinstance(one, ast.Constant)}
-    text = (root / "gguf-py/gguf/constants.py").read_text()
+    text = (root / "gguf-py/gguf/constants.py").read_text("utf-8")
     names = dict(re.findall(r"MODEL_ARCH\.(\w+):\s+\"([^\"]+)\"", text))
     found = {}
     for family, architecture in sorted(architectures().items()):
         arch = names.get(written.get(architecture, ""))
         source = root / "src/models" / f"{arch}.cpp"
         if arch and source.exists():
-            rotations = re.findall(r"ggml_rope_(?:ext|multi)\((.*?)\);", source.read_text(), re.DOTALL)
+            rotations = re.findall(r"ggml_rope_(?:ext|multi)\((.*?)\);", source.read_text("utf-8"), re.DOTALL)
             if rotations and all("freq_base" in one and "freq_scale" in one for one in rotations):
                 found[family] = arch
     return found
@@ -251,4 +251,4 @@ def table(folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Writes servers.json from unpacked releases.")
     parser.add_argument("folder", type=Path)
-    TABLE.write_text(json.dumps(table(parser.parse_args().folder), indent=1) + "\n")
+    TABLE.write_text(json.dumps(table(parser.parse_args().folder), indent=1) + "\n", "utf-8")

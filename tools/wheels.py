@@ -70,7 +70,7 @@ def _hatchling(sources: Path, kind: str, out: Path, **environment: str) -> None:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("POSENC_") and name != "CXX"}
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(out.resolve())]
     done = subprocess.run(
-        command, cwd=sources, env={**inherited, **environment}, capture_output=True, text=True, check=False
+        command, cwd=sources, env={**inherited, **environment}, capture_output=True, encoding="utf-8", check=False
     )
     if done.returncode:
         raise SystemExit(f"the {kind} was not built\n{done.stdout}{done.stderr}")

@@ -22,9 +22,13 @@ COLOURS = {"✗": "#f38ba8", "$": "#a6e3a1", "is:": "#89dceb", "·": "#7f849c"}
 def output() -> list[str]:
     """What the command prints, without the laws that say nothing here, wrapped."""
     with tempfile.TemporaryDirectory() as folder:
-        (Path(folder) / "rope.py").write_text(FILE)
+        (Path(folder) / "rope.py").write_text(FILE, "utf-8")
         done = subprocess.run(
-            [sys.executable, "-m", "posenc", "check", "rope.py"], cwd=folder, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "posenc", "check", "rope.py"],
+            cwd=folder,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
     if done.returncode != 1:
         raise RuntimeError(f"expected a failed law, got exit code {done.returncode}: {done.stderr[-500:]}")

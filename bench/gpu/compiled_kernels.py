@@ -89,7 +89,9 @@ def _usage(cubin: bytes) -> tuple[int, int, int]:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()
-        dump = subprocess.run([tool, "--dump-resource-usage", file.name], capture_output=True, text=True, check=True).stdout
+        dump = subprocess.run(
+            [tool, "--dump-resource-usage", file.name], capture_output=True, encoding="ascii", check=True
+        ).stdout
     counts = {name: int(count) for name, count in re.findall(r"\b(REG|STACK|SHARED):(\d+)", dump)}
     return counts["REG"], counts["STACK"], counts["SHARED"]
 

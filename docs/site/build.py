@@ -5,7 +5,7 @@
 
 Pages are copied to pages/en and pages/zh; those of the catalogue are made by the package. Links are rewritten: to a page's
 copy, from a Python file to the page of its module, from any other file of the repository to its text under files/.
-Needs posenc[site], and npm for KaTeX's files.
+Needs the extra site, and npm for KaTeX's files.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from posenc.support.extras import explained
+from posenc.terminal.output import echo, print_any_text
 from posenc.terminal.replaced import replacement
 
 COMMANDS = {
@@ -56,15 +58,6 @@ LAB = {
     "publish": "Write one zip file with report, results, configuration and citation, for an archive or a paper.",
 }
 HELP = {"help_option_names": ["-h", "--help"]}
-EXTRAS = {
-    "matplotlib": "plots",
-    "safetensors": "convert",
-    "ray": "ray",
-    "transformers": "transformers",
-    **dict.fromkeys(("starlette", "uvicorn"), "explore"),
-    "anywidget": "notebook",
-    **dict.fromkeys(("pydantic", "yaml", "lightning_fabric", "pyarrow", "duckdb", "scipy", "PIL"), "lab"),
-}
 EPILOG = "Examples:  posenc compare --budget 2m   ·   posenc show rope --what decay --out rope.png   ·   posenc list --json"
 
 LAB_EPILOG = "Examples:  posenc lab run quick   ·   posenc lab list   ·   posenc lab add mine.py:Mine --to lab-quick"
@@ -135,7 +128,7 @@ def _top(version: Annotated[bool, typer.Option("--version", help="Print the vers
     if version:
         from posenc import __version__
 
-        typer.echo(__version__)
+        echo(__version__)
         raise typer.Exit
 
 
@@ -157,6 +150,7 @@ def _lab() -> None:
 
 def run() -> None:
     """Runs the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted. Errors print one line."""
+    print_any_text()
     try:
         app()
     except KeyboardInterrupt:
@@ -165,8 +159,7 @@ def run() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
     except ModuleNotFoundError as error:
-        extra = EXTRAS.get((error.name or "").split(".")[0])
-        sys.exit(_say(f"this needs {error.name}: pip install 'posenc[{extra}]'" if extra else str(error), 1))
+        sys.exit(_say(str(explained(error)), 1))
     except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
         if os.environ.get("POSENC_TRACEBACK"):
             raise
@@ -174,5 +167,5 @@ def run() -> None:
 
 
 def _say(message: str, code: int) -> int:
-    print(f"posenc: {message}", file=sys.stderr)
+    echo(f"posenc: {message}", err=True)
     return code

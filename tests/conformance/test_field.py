@@ -24,7 +24,7 @@ def needs(package, version):
     try:
         installed = importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
-        pytest.skip(f"{package} is not installed: pip install 'posenc[field]'")
+        pytest.skip(f"{package} is not installed: pip install '.[field]'")
     if installed != version:
         pytest.skip(f"{package} is {installed}, the table is of {version}")
 

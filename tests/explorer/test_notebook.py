@@ -17,6 +17,7 @@ import pytest
 from posenc.explorer import views
 from posenc.explorer.notebook import Frame, show
 from posenc.explorer.page_file import script
+from posenc.support.extras import install
 
 widget = pytest.importorskip("posenc.explorer.widget", reason="anywidget is not installed", exc_type=ModuleNotFoundError)
 
@@ -233,7 +234,7 @@ def test_without_its_packages_it_says_what_to_install():
     code = "import sys; sys.modules['pydantic'] = None; from posenc.explorer.notebook import show; show()"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     said = done.stderr.splitlines()[-1]
-    assert said == "ModuleNotFoundError: the explorer needs pydantic: pip install 'posenc[explore]'"
+    assert said == f"ModuleNotFoundError: the explorer needs pydantic: {install('explore')}"
 
 
 # In a frame

@@ -20,7 +20,7 @@ def show(address: str = "", language: Language | None = None) -> Any:
         page.value               # {"view": "table", "length": 50, …, "p": 2}: what the page shows now
         page.address             # "/table?p=7": a link to it; setting it moves the page
 
-    With anywidget (pip install 'posenc[notebook]') numbers come from this kernel; without it, the exported page is shown
+    With anywidget (the extra notebook) numbers come from this kernel; without it, the exported page is shown
     in a frame, with the numbers it contains and without `value`. Raises ValueError for an unknown view.
     """
     spoken = language or default_language()

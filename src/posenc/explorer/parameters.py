@@ -9,10 +9,12 @@ import reprlib
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
+from posenc.support.extras import missing
+
 try:
     from pydantic import BaseModel, ConfigDict, Field, ValidationError
 except ModuleNotFoundError as error:
-    raise ModuleNotFoundError(f"the explorer needs {error.name}: pip install 'posenc[explore]'", name=error.name) from None
+    raise missing(error.name or "pydantic", "explore", "the explorer") from None
 
 from posenc.catalogue import lookup
 from posenc.catalogue.entry import Entry

@@ -321,7 +321,7 @@ def stars() -> Figures:
 
 
 def attention_by_distance() -> Figures:
-    from posenc.explorer import trained_words  # needs posenc[explore], as what its reader types is checked
+    from posenc.explorer import trained_words  # needs the extra explore, as what its reader types is checked
 
     record, rows = trained_words.record(), []
     for name, name_shown in (("nope", say("without positions")), ("rope", Words("RoPE"))):

@@ -1,7 +1,7 @@
 """Two models of the lab's study, to be stretched: trained at 128 bytes, they continue texts of up to 1024.
 
     posenc lab run study                     trains and scores them with sixty-eight others (results/study)
-    python -m posenc.explorer.train_stretch  trains these two alone and writes stretch.npz; needs posenc[lab]
+    python -m posenc.explorer.train_stretch  trains these two alone and writes stretch.npz; needs the extra lab
 
     ENCODING.parameter …   float16   the weights after training; the lab's names
     tale.LANGUAGE          uint8     the start of a held-out text

@@ -1,6 +1,6 @@
 """Trains the two models of `stretch`, which are two of the lab's study, and writes stretch.npz.
 
-python -m posenc.explorer.train_stretch    needs posenc[lab]; about half an hour on two cores
+python -m posenc.explorer.train_stretch    needs the extra lab; about half an hour on two cores
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Trains the models of `trained_words` as the lab's preset `words` says, and writes trained_words.npz.
 
-python -m posenc.explorer.train_words            needs posenc[lab]; two minutes on one core
+python -m posenc.explorer.train_words            needs the extra lab; two minutes on one core
 python -m posenc.explorer.train_words reviews    the models of this task; the others stay as they are
 """
 

@@ -8,7 +8,7 @@
     …first        [snapshot, layer, head]              mean probability of the row's first token, from position 8 on
     …bits         [snapshot]                           training loss, mean since the snapshot before
 
-Only this command needs posenc[lab]; reading needs only the library.
+Only this command needs the extra lab; reading needs only the library.
 """
 
 from __future__ import annotations

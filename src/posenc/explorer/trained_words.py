@@ -13,7 +13,7 @@
     ….right        [snapshot]                          share of held-out sentences whose words are all right
     TASK.uniform   [link]                              the same probability if attention were uniform
 
-The command needs posenc[lab]; reading needs only the library.
+The command needs the extra lab; reading needs only the library.
 """
 
 from __future__ import annotations

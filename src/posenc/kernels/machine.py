@@ -80,7 +80,7 @@ def memory_gib() -> float | None:
 def free_bytes() -> float:
     """Memory that a process may still allocate; infinite if the system does not report it."""
     try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
+        lines = Path("/proc/meminfo").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) * 1024.0 for line in lines if line.startswith("MemAvailable"))
     except (OSError, StopIteration, ValueError):
         return float("inf")

@@ -28,7 +28,7 @@ def features() -> frozenset[str]:
 def fields() -> Mapping[str, str]:
     """The lines of /proc/cpuinfo about one core; empty where there is no such file."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
         return {}
     return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}

@@ -190,7 +190,7 @@ def _peak(entry: Entry, length: int, n_layers: int) -> int:
         finally:
             os._exit(0)
     os.close(writing)
-    with open(reading) as pipe:
+    with open(reading, encoding="utf-8") as pipe:
         peak = pipe.read()
     os.waitpid(child, 0)
     if not peak:

@@ -41,11 +41,11 @@ def no_garbage_collection() -> Iterator[None]:
 
 def resident(field: str) -> int:
     """Resident bytes. VmRSS: now; VmHWM: the peak since it was reset. Raises OSError if the system does not report them."""
-    lines = Path("/proc/self/status").read_text().splitlines()
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field)) * 1024
 
 
 def forget_peak() -> None:
     """Raises OSError if the system cannot."""
-    with open("/proc/self/clear_refs", "w") as file:  # 5: the peak becomes what is resident now
+    with open("/proc/self/clear_refs", "w", encoding="utf-8") as file:  # 5: the peak becomes what is resident now
         file.write("5")

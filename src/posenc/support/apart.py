@@ -110,6 +110,7 @@ def serve() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides
     request, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # as that of the standard error
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
 
     def answer(kind: Kind, value: Any = None) -> None:

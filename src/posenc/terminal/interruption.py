@@ -8,6 +8,8 @@ from contextlib import contextmanager
 
 import typer
 
+from posenc.terminal.output import echo
+
 
 @contextmanager
 def interruptible(left: str) -> Iterator[Callable[[], None]]:
@@ -34,5 +36,5 @@ def interruptible(left: str) -> Iterator[Callable[[], None]]:
         yield look
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        typer.echo(f"posenc: interrupted; {left}", err=True)
+        echo(f"posenc: interrupted; {left}", err=True)
         raise typer.Exit(130) from None

@@ -22,7 +22,7 @@ from posenc.support import strict_json
 
 FILE = "modeling_posenc"
 USUAL = ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")  # of several names, such as AutoModelForPreTraining, the card's
-SOURCE = '''"""Loads this folder with the positional encoding that is attached to it. Needs posenc: pip install posenc"""
+SOURCE = '''"""Loads this folder with the positional encoding that is attached to it. Needs posenc."""
 
 from posenc.transformers.auto_classes import config_class, model_class
 
@@ -33,14 +33,14 @@ SECTION = re.compile(r"<!-- posenc -->.*?<!-- /posenc -->\n?", re.DOTALL)
 CARD = """<!-- posenc -->
 ## Positional encoding
 
-{model} with another positional encoding, attached by [posenc](https://pypi.org/project/posenc/):
+{model} with another positional encoding, attached by posenc:
 
 {rows}
 
 ```python
 from transformers import {auto}
 
-model = {auto}.from_pretrained(FOLDER, trust_remote_code=True)  # needs pip install posenc
+model = {auto}.from_pretrained(FOLDER, trust_remote_code=True)  # needs posenc
 ```
 <!-- /posenc -->
 """

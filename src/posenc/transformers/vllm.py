@@ -1,6 +1,6 @@
 """A plug-in of vLLM: it serves a saved folder whose layers have a rotation of posenc, or no positions.
 
-    pip install posenc        in vLLM's environment; its entry point vllm.general_plugins is `register`
+    install posenc            in vLLM's environment; its entry point vllm.general_plugins is `register`
     vllm serve FOLDER         "architectures": ["PosencLlamaForCausalLM"] of the folder chooses the class that is made here
 
 The model is vLLM's own: its kernel turns queries and keys by the cos and sin of the encoding, and only these differ.

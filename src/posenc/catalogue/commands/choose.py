@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -84,10 +84,10 @@ def command(
     if not as_json and sys.stdin.isatty() and sys.stdout.isatty():
         answers = prompted(answers_given, language)
     if (match := matched(answers.of)) and match.guess:
-        typer.echo(guess(answers.of, match).in_language(language), err=True)
+        echo(guess(answers.of, match).in_language(language), err=True)
     advice = recommend(answers)
     if as_json:
-        typer.echo(json.dumps(as_data(answers, advice), ensure_ascii=False, indent=1))
+        echo_json(as_data(answers, advice), indent=1)
         return
     from rich.console import Console
 

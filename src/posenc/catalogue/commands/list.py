@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +14,7 @@ from posenc.catalogue.index import USERS
 from posenc.catalogue.say import say
 from posenc.support.languages import Language, Words, joined
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -74,7 +74,7 @@ def command(
         chosen = [matches[0].entry]
         _print_how(Console(stderr=as_json, highlight=False, emoji=False), word, matches, language)
     if as_json:
-        typer.echo(json.dumps([describe(entry) for entry in chosen], ensure_ascii=False, indent=1))
+        echo_json([describe(entry) for entry in chosen], indent=1)
         return
 
     console = Console(highlight=False, emoji=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,6 +12,8 @@ import typer
 from posenc.support import strict_json
 from posenc.support.apart import LIMIT, NoVerdict, told
 from posenc.support.languages import default_language
+from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from posenc.checking import Report
@@ -29,7 +32,7 @@ def _list_laws(wanted: bool) -> None:
     from posenc.checking.table import rows
 
     for name, kinds, sentence in rows():
-        typer.echo(f"{name} ({', '.join(kinds)})\n    {sentence.in_language(default_language())}")
+        echo(f"{name} ({', '.join(kinds)})\n    {sentence.in_language(chosen_language(''))}")
     raise typer.Exit
 
 
@@ -84,7 +87,11 @@ def command(
     except ValueError as error:  # Unusable is one: not even the plainest call works
         hint = None if str(error).startswith("--") else "FILE.py[:NAME]"
         raise typer.BadParameter(str(error), param_hint=hint) from error
-    typer.echo(text)
+    if as_json:
+        echo_json(json.loads(text))
+    else:
+        chosen_language("")
+        echo(text)
     raise typer.Exit(0 if verdict == "passed" or (verdict == "unusual" and not strict) else 1)
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
+
+from posenc.terminal.output import echo, echo_json
 
 
 def command(
@@ -37,10 +38,10 @@ def command(
         report = {
             name: [asdict(d) for d in listed] for name, listed in (("differences", differing), ("not_in_effect", unfelt))
         }
-        typer.echo(json.dumps({"same": not differing, **report}, ensure_ascii=False))
+        echo_json({"same": not differing, **report})
         raise typer.Exit(1 if differing else 0)
     if not differing:
-        typer.echo("the same: all layers have the same positions")
+        echo("the same: all layers have the same positions")
     from rich.console import Console
     from rich.table import Table
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.output import echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -93,7 +93,7 @@ def command(
                 trailing=trailing,
             )
     if as_json:
-        typer.echo(json.dumps(done, ensure_ascii=False, indent=1))
+        echo_json(done, indent=1)
     else:
         report(done, loud)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -79,10 +80,10 @@ def command(
     except (TypeError, ValueError, IndexError) as error:
         raise typer.BadParameter(str(error)) from error
     path = write_tables(tables, Path(f"{name}{SUFFIXES[form]}") if out is None else out, form, replace=force)  # type: ignore[arg-type, index]
-    typer.echo(f"wrote {path}", err=as_json)
+    echo(f"wrote {path}", err=as_json)
     if as_json:
         shapes = {key: list(array.shape) for key, array in tables.arrays.items()}
-        typer.echo(json.dumps({"file": str(path), "shapes": shapes, **tables.metadata}, ensure_ascii=False))
+        echo_json({"file": str(path), "shapes": shapes, **tables.metadata})
 
 
 def _named(name: str, length: int, arguments: dict[str, Any]) -> PositionalEncoding:

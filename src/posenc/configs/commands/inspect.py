@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from posenc.configs import PositionSpec
@@ -121,11 +121,11 @@ def command(
         from posenc.configs.report.folder import write
 
         write(out, data, extensions, language)
-        typer.echo(f"wrote {out}", err=as_json)
+        echo(f"wrote {out}", err=as_json)
     if picture is not None:
         _draw(picture, data, length, extensions)
     if as_json:
-        typer.echo(json.dumps(data, ensure_ascii=False, allow_nan=False))
+        echo_json(data)
     else:
         from rich.console import Console
 
@@ -148,7 +148,7 @@ def each(names: list[str], read: Callable[[str], T]) -> list[T | str]:
         try:
             results.append(read(name))
         except (ValueError, OSError) as error:
-            typer.echo(f"posenc: {error}", err=True)
+            echo(f"posenc: {error}", err=True)
             results.append(str(error))
     return results
 
@@ -172,7 +172,7 @@ def _draw(path: Path, data: dict[str, Any], length: int | None, extensions: list
     if drawn is None:
         raise ValueError(f"--picture {path}: {data['family']} has no rotary frequencies to draw")
     save(drawn, path)
-    typer.echo(f"wrote {path}", err=True)
+    echo(f"wrote {path}", err=True)
 
 
 def _named(path: Path) -> str:
@@ -211,7 +211,7 @@ def _several(
     reports = {config: data for config, data in results if not isinstance(data, str)}
     if as_json:
         listed = [{"config": config, "error": data} if isinstance(data, str) else data for config, data in results]
-        typer.echo(json.dumps(listed, ensure_ascii=False, allow_nan=False))
+        echo_json(listed)
     elif reports:
         from rich.console import Console
 
@@ -225,9 +225,11 @@ def _print_families(as_json: bool) -> None:
     from posenc.configs.family import reader_paths
 
     paths = reader_paths()
-    width = max(map(len, paths))
-    text = json.dumps(paths, indent=1) if as_json else "\n".join(f"{name:{width}}  {path}" for name, path in paths.items())
-    typer.echo(text)
+    if as_json:
+        echo_json(paths, indent=1)
+    else:
+        width = max(map(len, paths))
+        echo("\n".join(f"{name:{width}}  {path}" for name, path in paths.items()))
 
 
 def _extensions(

@@ -13,6 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
+from posenc.terminal.output import echo
+
 PORT = 8421
 
 
@@ -70,16 +72,10 @@ def command(
         )
     if export is None and force:
         raise typer.BadParameter("is for --export", param_hint="--force")
-    try:
-        if export is not None:
-            _export(export, force, _address(view, position))
-        else:
-            _serve(port, no_browser, _address(view, position))
-    except ModuleNotFoundError as error:
-        missing = (error.name or "").split(".")[0]
-        if missing not in ("pydantic", "starlette", "uvicorn"):
-            raise
-        raise RuntimeError(f"this needs {missing}: pip install 'posenc[explore]'") from None
+    if export is not None:
+        _export(export, force, _address(view, position))
+    else:
+        _serve(port, no_browser, _address(view, position))
 
 
 def _address(view: str, position: int | None) -> str:
@@ -116,7 +112,7 @@ def _export(path: Path, force: bool, at: str) -> None:
         except Refused as error:
             raise typer.BadParameter(str(error), param_hint="VIEW") from None
     write(path, text)
-    typer.echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
+    echo(f"wrote {path}, {len(text.encode()) / 1e6:.1f} MB: open it in any browser")
 
 
 def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:
@@ -130,7 +126,7 @@ def _serve(wanted_port: int | None, no_browser: bool, at: str = "") -> None:
     class Server(uvicorn.Server):
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
-            typer.echo(f"{address}   ·   Ctrl-C stops it")
+            echo(f"{address}   ·   Ctrl-C stops it")
             if not no_browser:  # in a thread: a browser that runs in the terminal blocks its caller
                 threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +9,7 @@ import typer
 from posenc.explorer.say import say
 from posenc.support.languages import Language
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo_json, print_chinese
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -61,12 +61,13 @@ def command(
         from posenc.learn.printed import as_data
 
         content = {"rows": [_row_as_data(row) for row in rows], "examples": [as_data(example) for example in examples]}
-        typer.echo(json.dumps(content, ensure_ascii=False, indent=1))
+        echo_json(content, indent=1)
         return
     from rich.console import Console
 
     from posenc.learn.printed import rendered
 
+    print_chinese()  # the words of the notes, in both languages
     console = Console(highlight=False, emoji=False)
     if not what:
         parts = _listed(rows, language)

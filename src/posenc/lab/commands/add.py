@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -14,6 +13,7 @@ import typer
 from posenc.checking.commands.check import Timeout
 from posenc.support.apart import LIMIT, NoVerdict, told
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from posenc.checking import Result
@@ -123,7 +123,7 @@ def for_a_paper(folder: Path, word: str, as_json: bool) -> None:
     report = folder / "report"
     table = write_paper(findings_cache.recall(folder) or findings(folder), word, report)
     if not as_json:
-        typer.echo(f"\n{table}\n{report / TABLE}, {report / FIGURE}")
+        echo(f"\n{table}\n{report / TABLE}, {report / FIGURE}")
 
 
 def usual_folder(command: str) -> str:
@@ -229,7 +229,7 @@ def join(wanted: Wanted, to: Path, added: str, run: bool) -> None:
         carry_out(wanted)
     else:
         enter(wanted)
-        typer.echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
+        echo(f"posenc: added to {to}; posenc lab run --resume --out {to} trains it", err=True)
 
 
 def lengths_and_steps(settings: dict[str, Any], steps: int | None) -> dict[str, str]:
@@ -271,7 +271,7 @@ def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bo
     def tell(result: Result, err: bool = False) -> None:
         repeated = not result.held and result.detail in seen
         seen.add(result.detail)
-        typer.echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
+        echo(f"✗ {result.law}: the same error" if repeated else line(result), err=err)
 
     for result in judged(word, results_of, timeout, "It is not added"):
         results.append(result)
@@ -279,11 +279,11 @@ def check(kind: str, word: str, results_of: Results, *, quiet: bool, as_json: bo
             tell(result)
     if as_json:
         about = {kind: word, "findings": [as_data(result) for result in results]}
-        typer.echo(json.dumps(about, ensure_ascii=False, indent=1))
+        echo_json(about, indent=1)
     if broken := [result for result in results if not result.held]:
         for result in broken if quiet else ():
             tell(result, err=True)
-        typer.echo(f"posenc: {word} breaks {counted(broken, results)}. It is not added. {REMEDY[kind]}", err=True)
+        echo(f"posenc: {word} breaks {counted(broken, results)}. It is not added. {REMEDY[kind]}", err=True)
         raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import typer
+from posenc.terminal.output import echo
 
 if TYPE_CHECKING:
     from posenc.lab.records.results import Folder
@@ -70,7 +70,7 @@ def option(manifest: dict[str, Any], name: str, default: str) -> str:
 def warn_of_damage(folder: Folder) -> None:
     """Prints one line if files of the experiment are damaged, because they would otherwise only be missing."""
     if damage := folder.damage():
-        typer.echo(f"posenc: {damage}", err=True)
+        echo(f"posenc: {damage}", err=True)
 
 
 SCORES = """

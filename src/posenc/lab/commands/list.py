@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from posenc.lab.say import say
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,7 +50,7 @@ def command(
         described = {"trials": trials(folder)}
         show = _show_trials
     if as_json:
-        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        echo_json(described, indent=1)
         return
     from rich.console import Console
 

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.output import echo
 
 
 def command(
@@ -33,4 +34,4 @@ def command(
         results, _ = opened(folder, "DIR")
         data = findings(folder)
         publish(results, data, out, author)
-    typer.echo(f"{out}: unzip it, then posenc lab repeat {first_trial(data)} --in {out.stem}")
+    echo(f"{out}: unzip it, then posenc lab repeat {first_trial(data)} --in {out.stem}")

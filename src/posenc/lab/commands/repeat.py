@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from posenc.lab.commands.trial import TrialFolder, TrialWords, other_seeds, stored
 from posenc.terminal.interruption import interruptible
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -83,14 +83,13 @@ def command(
             "surroundings": [surrounding._asdict() for surrounding in rerun.around],
             "to_decide": remedy,
         }
-        finite = json.loads(json.dumps({**report, "scores": described}), parse_constant=lambda _: None)
-        typer.echo(json.dumps(finite, indent=1, allow_nan=False))
+        echo_json({**report, "scores": described}, indent=1)
     else:
         show(str(line), scores, measure)
         show_surroundings(rerun)
-    typer.echo(f"posenc: {line}: {verdict_line(verdict, scores, measure, rerun)}", err=True)
+    echo(f"posenc: {line}: {verdict_line(verdict, scores, measure, rerun)}", err=True)
     if remedy is not None:
-        typer.echo(f"posenc: to decide, {remedy}", err=True)
+        echo(f"posenc: to decide, {remedy}", err=True)
     raise typer.Exit(EXIT_CODES[verdict])
 
 
@@ -172,7 +171,7 @@ def how_to_decide(rerun: Rerun, again: str) -> str:
         )
     about = rerun.stored.about
     revision = about["provenance"].get("revision", "").removesuffix("-dirty")
-    source = f"git checkout {revision}" if revision else f"pip install posenc=={about['machine'].get('posenc')}"
+    source = f"git checkout {revision}" if revision else f"install posenc {about['machine'].get('posenc')} from its sources"
     return (
         f"run the code of the record on this machine: {source}, then {again} --json. "
         'The same scores as now in "again": rounding; others: the code has changed them'

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +10,7 @@ import typer
 
 from posenc.lab.say import say
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,8 +62,7 @@ def conclude(
         if out.parent == folder.path:
             findings_cache.remember(folder.path, data)
     if as_json:
-        json.dump(data, sys.stdout, indent=1, ensure_ascii=False, allow_nan=False)
-        print()
+        echo_json(data, indent=1)
     else:
         console = Console(highlight=False, emoji=False)
         (show or table.show)(data, console, language)
@@ -72,7 +70,7 @@ def conclude(
         console.print(f"{page} {others.in_language(language)}", style="bold", soft_wrap=True, markup=False)
     absent = list(table.missing(data, language))
     if absent:
-        typer.echo(f"posenc: {len(absent)} of {data['trials']['expected']} trials gave no result:", err=True)
+        echo(f"posenc: {len(absent)} of {data['trials']['expected']} trials gave no result:", err=True)
         for line in [*absent[:MOST_LISTED], *["…"] * (len(absent) > MOST_LISTED)]:
-            typer.echo(f"  {line}", err=True)
+            echo(f"  {line}", err=True)
     return data

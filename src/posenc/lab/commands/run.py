@@ -14,6 +14,7 @@ import typer
 from posenc.lab.commands.report import conclude
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -225,10 +226,10 @@ def carry_out(wanted: Wanted) -> None:
         conclude(folder.path, wanted.out / "report", wanted.as_json, wanted.language, outcome.ran > 0, wanted.show)
     if broken := [problem.trial for problem in outcome.failed if not problem.not_installed]:
         names = ", ".join(dict.fromkeys(trial.encoding for trial in broken))
-        typer.echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
+        echo(f"posenc: {number(len(broken), 'trial')} failed ({names}); the same command tries again", err=True)
     not_run = any(not problem.not_installed for problem in outcome.missing)  # `conclude` has listed them, with the reason
     for problem in outcome.diverged:
-        typer.echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
+        echo(f"posenc: {problem.trial} diverged: {problem.line}", err=True)
     if broken or not_run or outcome.diverged:
         raise typer.Exit(1)
 
@@ -260,7 +261,7 @@ def logging_of(wanted: Wanted, folder: Folder) -> Callable[[Update], None]:
                 failed = True
                 why = " ".join(str(error).split()) or type(error).__name__
                 rest = "training goes on without it; every trial is in the folder of results"
-                typer.echo(f"posenc: --logger {wanted.logger} failed: {why}; {rest}", err=True)
+                echo(f"posenc: --logger {wanted.logger} failed: {why}; {rest}", err=True)
 
     return log
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from posenc.lab.commands.trial import TrialFolder, TrialWords, stored
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,12 +44,12 @@ def command(
         "last_fifth": last_fifth(record.about["trial"], points),
     }
     if as_json:
-        typer.echo(json.dumps(described, ensure_ascii=False, indent=1, allow_nan=False))
+        echo_json(described, indent=1)
         return
     from rich.console import Console
 
     _show(line, described, Console(highlight=False, emoji=False))
-    typer.echo(f"posenc lab repeat {key[:9]} --in {results.path}  # trains it again and compares its scores")
+    echo(f"posenc lab repeat {key[:9]} --in {results.path}  # trains it again and compares its scores")
 
 
 def scores(rows: Any) -> list[dict[str, Any]]:

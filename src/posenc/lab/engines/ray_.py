@@ -12,6 +12,7 @@ from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from posenc.lab.engines.engine import Context, Event, finish_elsewhere, line
+from posenc.support.extras import missing
 
 if TYPE_CHECKING:
     from posenc.lab.experiment import Trial
@@ -28,7 +29,7 @@ class Ray:
         try:
             import ray
         except ModuleNotFoundError:
-            raise ModuleNotFoundError("--engine ray needs Ray: pip install 'posenc[ray]'") from None
+            raise missing("ray", what="--engine ray") from None
         self._ray: Any = ray
         self._asked, self._kind, self._mine = workers, "CPU", not ray.is_initialized()
         if self._mine:

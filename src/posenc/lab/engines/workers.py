@@ -22,6 +22,8 @@ from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from posenc.terminal.output import print_any_text
+
 REPORT_EVERY = 0.2  # seconds
 MOST_WORKERS = 64
 
@@ -153,7 +155,7 @@ def cores() -> int:
     """The number of cores this process may use, by its affinity and by the quota of its control group, if there is one."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
-        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text(encoding="utf-8").split()
         count = min(count, math.ceil(int(quota) / int(period)))
     except (OSError, ValueError):
         pass  # no control group, or "max"
@@ -163,6 +165,7 @@ def cores() -> int:
 def _serve(connection: Connection, shared: Any) -> None:
     import torch
 
+    print_any_text()  # of a user's encoding, too
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # for systems where it could not be blocked at the start
     torch.set_num_threads(1)
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):

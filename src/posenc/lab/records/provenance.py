@@ -58,7 +58,7 @@ def revision() -> str:
 
 def _git(*arguments: str) -> str:
     command = ["git", "-C", str(SOURCES), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout.strip()
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True, timeout=PATIENCE).stdout.strip()
 
 
 def summary(records: Iterable[Mapping[str, Any]]) -> dict[str, str]:

@@ -28,7 +28,6 @@ from posenc.lab.records.written import MEASUREMENTS as MEASURED
 from posenc.lab.report import write
 from posenc.lab.report.cells import Findings
 from posenc.lab.report.paper import write_paper
-from posenc.lab.report.words import same
 from posenc.lab.run.repeat import TOLERANCE
 from posenc.lab.say import say
 from posenc.support.languages import Language, Words
@@ -103,7 +102,7 @@ def configuration(experiment: Experiment) -> str:
 
 
 def requirements() -> str:
-    """The packages that posenc[lab] asks for, with the versions that are installed here."""
+    """The packages that the extra lab asks for, with the versions that are installed here."""
     pinned = dict[str, str]()
     for line in metadata.requires("posenc") or ():
         wanted, _, marker = line.partition(";")
@@ -168,13 +167,13 @@ def readme(findings: Findings, language: Language) -> str:
 
 
 def install(findings: Findings) -> Words:
-    """The commands that install the code that most trials ran through: a commit, or a release where none is recorded."""
+    """The commands that install the code that most trials ran through: a commit, or a version where none is recorded."""
     commits: str = findings["provenance"].get("revision", "")
+    then = "pip install '.[lab]' -c FOLDER/requirements.txt"
     if commit := commits.split(",")[0].removesuffix("-dirty").strip():
-        then = "pip install '.[lab]' -c FOLDER/requirements.txt"
         checkout = f"git checkout {commit}             "
         return say("{checkout}# in the sources of posenc\n{then}", checkout=checkout, then=then)
-    return same(f"pip install 'posenc[lab]=={findings['posenc']}' -c FOLDER/requirements.txt")
+    return say("# in the sources of posenc {version}\n{then}", version=findings["posenc"], then=then)
 
 
 def text_read(text: Mapping[str, Any] | None) -> Words:

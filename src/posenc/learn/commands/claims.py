@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ from posenc.learn import notes
 from posenc.learn.say import say
 from posenc.support.languages import Language, joined
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo_json, print_chinese
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,12 +53,13 @@ def command(
     checked = [(claim, claim.check()) for claim in chosen]
     checked = [(claim, finding) for claim, finding in checked if verdict in ("", finding.verdict)]
     if as_json:
-        typer.echo(json.dumps(as_data(checked), ensure_ascii=False, indent=1))
+        echo_json(as_data(checked), indent=1)
         return
     from rich.console import Console
 
     from posenc.terminal.wrapped import Wrapped
 
+    print_chinese()  # some claims quote sentences, in both languages
     console = Console(highlight=False, emoji=False)
     if checked:
         console.print(table(checked, language))

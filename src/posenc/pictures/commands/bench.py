@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,6 +10,7 @@ import typer
 from posenc.support.languages import Words
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo_json
 
 if TYPE_CHECKING:
     from posenc.support.languages import Language
@@ -60,11 +60,7 @@ def command(
                 costs[entry.name] = cost_of(entry)
         finally:
             if as_json:
-                print(
-                    json.dumps(
-                        {"conditions": conditions(os.getloadavg()[0]), "entries": costs}, indent=1, ensure_ascii=False
-                    )
-                )
+                echo_json({"conditions": conditions(os.getloadavg()[0]), "entries": costs}, indent=1)
             elif costs:
                 show(costs, language)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import tempfile
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from posenc.terminal.output import echo, echo_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,10 +83,10 @@ def command(
         return
     if out is not None:
         _write(picture, out)
-        typer.echo(f"wrote {out}", err=as_json)
+        echo(f"wrote {out}", err=as_json)
     if as_json:
         about = {"method": method, "what": what, "length": sizes.length, "d_model": sizes.d_model, "n_heads": sizes.n_heads}
-        typer.echo(json.dumps(about | picture.data(), ensure_ascii=False, allow_nan=False))
+        echo_json(about | picture.data())
     elif out is None:
         _print(picture)
 

@@ -13,6 +13,7 @@ import torch
 from posenc.pictures.plots.picture import Bars, Clocks, Curves, Line, Matrices, Path, Picture, number, rounded
 from posenc.pictures.plots.style import CYCLIC, DIVERGING, GRID, INK, LINES, MUTED, NOTHING, PAIRED, SEQUENCE, line_colour
 from posenc.support.checked import checked
+from posenc.support.extras import missing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -289,7 +290,7 @@ def _canvas(picture: Picture, wide: float, tall: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ModuleNotFoundError as error:
-        raise ModuleNotFoundError("pictures as files are drawn with matplotlib: pip install 'posenc[plots]'") from error
+        raise missing("matplotlib", what="a picture in a file") from error
     title = textwrap.wrap(picture.title, int(wide * 10.5))
     idea = [line for sentence in picture.idea for line in textwrap.wrap(sentence, int(wide * 15.5))]
     header = 0.34 + 0.2 * len(title) + 0.165 * len(idea)  # inches

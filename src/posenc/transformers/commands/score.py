@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from enum import StrEnum
@@ -15,6 +14,7 @@ import typer
 from posenc.support import strict_json
 from posenc.terminal.interruption import interruptible
 from posenc.terminal.language import chosen_language
+from posenc.terminal.output import echo, echo_json
 from posenc.terminal.progress import WORDS, clock, in_lines
 from posenc.transformers.say import say
 
@@ -166,10 +166,10 @@ def command(
     page = markdown(tables, heading, language)
     (out / PAGE).write_text(page, encoding="utf-8")
     if as_json:
-        typer.echo(json.dumps({**about, "task": task.value, "scores": [vars(row) for row in rows]}, allow_nan=False))
+        echo_json({**about, "task": task.value, "scores": [vars(row) for row in rows]})
     else:
-        typer.echo(page)
-        typer.echo(f"posenc: {out / SCORES}, {out / PAGE}", err=True)
+        echo(page)
+        echo(f"posenc: {out / SCORES}, {out / PAGE}", err=True)
 
 
 def _lengths(words: str) -> list[int]:

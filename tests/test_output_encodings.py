@@ -92,7 +92,6 @@ SLOW = (
     "explore --export OUT.html",
     "claims --json",
     "inspect config.json --out OUT",
-    "bench nope",
 )
 
 

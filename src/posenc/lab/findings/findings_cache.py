@@ -41,7 +41,12 @@ def _fingerprint(folder: Path) -> str:
         about = path.stat()
         digest.update(f"{path.name} {about.st_size} {about.st_mtime_ns}\n".encode())
     digest.update((folder / "experiment.json").read_bytes())
-    for path in sorted(path for path in SOURCES.rglob("*") if path.suffix in SUFFIXES):
+    for path in made_with():
         about = path.stat()
         digest.update(f"{path} {about.st_size} {about.st_mtime_ns}\n".encode())
     return digest.hexdigest()
+
+
+def made_with() -> list[Path]:
+    """Every file of posenc that computes or says something."""
+    return sorted(path for path in SOURCES.rglob("*") if path.suffix in SUFFIXES)

@@ -4,6 +4,7 @@ Each is compared with the formula, and with the formula broken on purpose, which
 """
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -195,6 +196,30 @@ def test_the_rotation_is_the_papers(name):
 def test_a_wrong_formula_is_noticed(name):
     with pytest.raises(AssertionError):
         agrees(name, TURNS[name][1])
+
+
+@pytest.mark.parametrize("name", ["yarn", "ntk_by_parts"])
+def test_the_ramp_of_yarn_s_paper_is_the_one_that_the_page_names(name):
+    """Equation 18 is linear in turns, the ramp of the authors' code in pairs."""
+    s, length, base, d = 16.0, 64, 10.0, 16
+    by_turns, by_pairs = [], []
+    low, high = (d * math.log(length / (2 * math.pi * beta)) / (2 * math.log(base)) for beta in (32, 1))
+    low, high = max(math.floor(low), 0), min(math.ceil(high), d - 1)
+    for i in range(d // 2):
+        w = omega(i, d, base)
+        kept = min(max((length * w / (2 * math.pi) - 1) / 31, 0.0), 1.0)
+        by_turns.append((1 - kept) * w / s + kept * w)
+        slow = min(max((i - low) / (high - low), 0.0), 1.0)
+        by_pairs.append((1 - slow) * w + slow * w / s)
+    sizes = {"d_head": d, "factor": s, "trained_length": length, "base": base}
+    close(np.array(posenc.create(name, **sizes).frequencies.values), np.array(by_pairs), atol=1e-15)
+    for text in (page := posenc.catalogue.BY_NAME[name].page).differs.en, page.differs.zh:
+        (python,) = re.findall(r"`(frequencies\.\w+\(.*\))`", text)
+        named = eval(python, {"frequencies": posenc.frequencies, **sizes})
+        close(np.array(named.values), np.array(by_turns), atol=1e-15)
+    assert "gamma_i" in page.latex, "the formula says what the ramp runs over"
+    sums = [sum(2 * math.cos(7 * w) for w in ramp) for ramp in (by_turns, by_pairs)]
+    assert abs(sums[0] - sums[1]) > 1
 
 
 def test_lengths_within_the_training_are_computed_as_trained():

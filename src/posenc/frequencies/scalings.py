@@ -73,11 +73,12 @@ def yarn(
 ) -> Frequencies:
     """Keeps fast pairs, divides slow pairs by `factor`, interpolates between; sets a magnitude of cos and sin.
 
-        ω' = ω·(1-γ) + ω/factor·γ,   γ_i = clip((i - low)/(high - low), 0, 1),   low, high from `yarn_range`
+        ω_i' = ω_i·(1-γ_i) + ω_i/factor·γ_i,   γ_i = clip((i - low)/(high - low), 0, 1),   low, high from `yarn_range`
 
     cos_sin_scale is attention_factor if given; else mscale_of(factor, mscale)/mscale_of(factor, mscale_all_dim) if both
     are given; else mscale_of(factor) = 1 + 0.1·ln factor. The softmax scale does not change; DeepSeek's models change
-    it too, see `softmax_mscale`. Peng et al. 2023, YaRN, definitions 2 and 3; equation 22.
+    it too, see `softmax_mscale`. Peng et al. 2023, YaRN, definition 3 and equation 22, with the ramp of the authors' code.
+    The paper's, equation 18, is linear in turns: llama3(f, factor, 1.0, 32.0, trained_length) has its frequencies.
     Raises ValueError if f is not plain rotary frequencies of an even width and a base above 1, and if only one of mscale
     and mscale_all_dim is given.
     """

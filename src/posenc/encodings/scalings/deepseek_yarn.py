@@ -51,7 +51,7 @@ ENTRY = Entry(
     title="YaRN of DeepSeek",
     kind="scaled",
     published="2024-05",
-    formula="ω' = (1-γ)ω + γω/s, q·k (0.1 m ln s + 1)²/√d",
+    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s, q·k (0.1 m ln s + 1)²/√d",
     also_called=("softmax_mscale", "yarn_mscale", "mscale_all_dim", "mscale"),
     used_by=("DeepSeek-V2", "DeepSeek-V3", "Kimi K2"),
 )

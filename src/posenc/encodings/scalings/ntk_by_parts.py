@@ -1,8 +1,10 @@
 """NTK by parts: YaRN's frequencies without its magnitude.
 
-    ω' = ω·(1-γ) + ω/s·γ,   γ rises from 0 to 1 between the pairs that turn 32 times and once in the trained length
+    ω_i' = ω_i·(1-γ_i) + ω_i/s·γ_i,   γ_i rises from 0 to 1, linearly in i, between the pairs that turn 32 times and once
+    in the trained length
 
-Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models", section 3.2, definition 2.
+Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models", section 3.2, with the ramp of
+their code: in definition 2 γ is linear in turns, as in `frequencies.llama3`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ ENTRY = Entry(
     title="NTK by parts",
     kind="scaled",
     published="2023-08",
-    formula="ω' = (1-γ)ω + γω/s",
+    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s",
     also_called=("ntk-by-parts interpolation", "by_parts"),
     used_by=("the first half of YaRN",),
 )

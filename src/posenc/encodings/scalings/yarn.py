@@ -1,9 +1,10 @@
 """YaRN: fast pairs keep their frequency, slow pairs are interpolated, a ramp joins them, and attention is sharpened.
 
-    ω' = ω·(1-γ) + ω/s·γ,   γ rises from 0 to 1 between the pairs that turn 32 times and once in the trained length
-    cos and sin are multiplied by 0.1·ln s + 1
+    ω_i' = ω_i·(1-γ_i) + ω_i/s·γ_i,   γ_i rises from 0 to 1, linearly in i, between the pairs that turn 32 times and once
+    in the trained length; cos and sin are multiplied by 0.1·ln s + 1
 
-Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models", sections 3.2 to 3.4.
+Peng et al. 2023, "YaRN: Efficient Context Window Extension of Large Language Models", sections 3.2 to 3.4, with the
+ramp of their code: the paper's γ, equation 18, is linear in turns.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ ENTRY = Entry(
     title="YaRN",
     kind="scaled",
     published="2023-08",
-    formula="ω' = (1-γ)ω + γω/s, cos and sin × (0.1 ln s + 1)",
+    formula="ω_i' = (1-γ_i)ω_i + γ_i ω_i/s, cos and sin × (0.1 ln s + 1)",
     also_called=("yarn_scaling", "YaRNScaledRotaryEmbedding", "yet another rope extension"),
     used_by=("gpt-oss", "DeepSeek-V3", "OLMo 3", "Qwen (beyond 32k tokens)"),
 )

@@ -3,6 +3,9 @@
 import pytest
 import torch
 
+from posenc.attention import attend
+from posenc.catalogue import lookup
+from posenc.catalogue.description import positions_of
 from posenc.catalogue.lookup import ENTRIES
 from posenc.encoding import DistanceBias
 from posenc.encodings.shaw import Shaw
@@ -31,6 +34,41 @@ def test_the_lab_trains_it_or_says_why_not(entry):
     logits.square().mean().backward()
     assert logits.isfinite().all()
     assert all(parameter.grad is None or parameter.grad.isfinite().all() for parameter in model.encodings.parameters())
+
+
+@pytest.mark.parametrize("name", lookup.names())
+def test_positions_that_vmap_runs_over_are_those_of_a_loop(name):
+    """Embedding, rotation, bias and finish; FLOATER says what to do instead."""
+    entry, sizes = lookup.BY_NAME[name], {"d_model": 64, "n_heads": 4, "d_head": 16, "n_layers": 2, "max_positions": 64}
+    sizes |= {"height": 2, "width": 4} if {"height", "width"} <= lookup.arguments_of(name) else {}
+    torch.manual_seed(0)
+    encoding = lookup.create(name, **sizes).at_layer(0)
+    at = positions_of(entry, 8, (2, 4))
+    x, q = torch.randn(1, at.length, 64), torch.randn(1, 4, at.length, 16)
+
+    def output(coords):
+        here = Positions.at(coords)
+        embedded = encoding.embed(x, here)
+        here = encoding.read_hidden(embedded, here)
+        return embedded.sum() + attend(q, q, q, encoding, here, causal="causal" in entry.needs or not entry.both_ways)
+
+    both = torch.stack([at.coords, at.coords.flip(1)])
+    try:
+        got = torch.func.vmap(output)(both)
+    except NotImplementedError as error:
+        assert name == "floater"
+        assert "call prepare() outside of the transform" in str(error)
+        return
+    assert torch.allclose(got, torch.stack([output(one) for one in both]), atol=1e-4)
+
+
+def test_what_vmap_runs_over_is_checked():
+    learned = lookup.create("learned", d_model=8, max_positions=16)
+    coords = torch.tensor([[[3, 4]], [[15, 16]]])
+    with pytest.raises(ValueError, match="Learned: position 16 is outside 0 … 15"):
+        torch.func.vmap(lambda one: learned.embed(torch.zeros(1, 2, 8), Positions.at(one)))(coords)
+    with pytest.raises(ValueError, match="cu_seqlens: expected integers that can be read"):
+        torch.func.vmap(lambda ends: Positions.packed(ends).coords)(torch.tensor([[0, 3], [0, 4]]))
 
 
 @every_entry

@@ -8,6 +8,7 @@ from nonsense import doors, raised_by_posenc, report
 from posenc import PerLayer, Positions, frequencies
 from posenc.attention.backends import BACKENDS
 from posenc.attention.module import Attention
+from posenc.catalogue import lookup
 from posenc.checking.engine import LAWS
 from sampling import WITHOUT_STATES, foundation_first
 
@@ -74,6 +75,42 @@ def test_cases_found_by_hand(case):
     with pytest.raises((TypeError, ValueError, IndexError), match=rf"\b{argument}\b") as caught:
         call()
     assert raised_by_posenc(caught.value)
+
+
+SIZES = {"d_model": 48, "n_heads": 2, "d_head": 24, "n_layers": 2}
+
+
+@pytest.mark.parametrize("name", posenc.names())
+def test_a_size_that_does_not_fit_is_named(name):
+    """Sizes that no model has but a small or odd one: what is refused is the size, not an argument that nobody gave."""
+    for size in SIZES.keys() & lookup.arguments_of(name):
+        for value in (0, 1, 2, 3, 4, 5, 7, 10, -1, True, 2.0):
+            try:
+                posenc.create(name, **SIZES | {size: value})
+            except (TypeError, ValueError) as error:
+                assert raised_by_posenc(error)
+                named = str(error).startswith(tuple(f"{one}: " for one in SIZES)) or f" of {size}={value} is" in str(error)
+                assert named, f"{size}={value}: {error}"
+
+
+ABSURD = {
+    "ape": {"base": 1e-300},
+    "deberta": {"norm_eps": -1.0},
+    "dype": {"base": 1.0},
+    "rope_mixed": {"base": 1e-300},
+    "xpos": {"gamma": 1e300},
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_absurd_options_are_named(name):
+    """Found by trying every option of every name at 35 values: what gave an error of Python or torch, or NaN."""
+    (option,) = ABSURD[name]
+    with pytest.raises(ValueError, match=rf"\b{option}\b") as caught:
+        posenc.create(name, **SIZES, **ABSURD[name])
+    assert raised_by_posenc(caught.value)
+    with pytest.raises(ValueError, match=r"\bntk\b.*beyond float64"):
+        frequencies.dype(frequencies.rotary(4), 1e300, 1.0, 64, method="ntk")
 
 
 @pytest.mark.parametrize("impl", ["auto", *BACKENDS])

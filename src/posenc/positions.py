@@ -158,7 +158,7 @@ class Positions:
         cls, cu_seqlens: Int[Tensor, "n+1"] | Sequence[int], *, device: torch.device | str | None = None
     ) -> Positions:
         """Documents one after the other in one row, positions restarting at 0: [0, 2, 5] holds two, of 2 and 3 tokens."""
-        ends = integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
+        ends = _ends(cu_seqlens)
         if len(ends) < 2 or ends[0] != 0 or any(b <= a for a, b in itertools.pairwise(ends)):
             raise ValueError(f"cu_seqlens: expected 0 and then growing ends such as [0, 2, 5], got {ends}")
         lengths = [b - a for a, b in itertools.pairwise(ends)]
@@ -482,7 +482,7 @@ def shard_index(
         raise ValueError(f"length: expected a length of int64, got {length}")
     if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < size:
         raise ValueError(f"rank: expected 0 … {size - 1}, got {rank!r}")
-    ends = [0, length] if cu_seqlens is None else integers("cu_seqlens", cu_seqlens, "[n + 1]").tolist()
+    ends = [0, length] if cu_seqlens is None else _ends(cu_seqlens)
     if len(ends) < 2 or ends[0] != 0 or ends[-1] != length or any(b <= a for a, b in itertools.pairwise(ends)):
         raise ValueError(f"cu_seqlens: expected ends from 0 to {length} that grow, got {ends}")
     chunks = 2 * size if zigzag else size
@@ -629,6 +629,15 @@ def integers(name: str, numbers: Any, axes: str, device: torch.device | str | No
     if any(abs(n) > LARGEST for n in numbers):
         raise ValueError(f"{name}: expected integers {axes} of 64 bits, got {shown(numbers)}")
     return torch.tensor(list(numbers), dtype=torch.int64, device=device)
+
+
+def _ends(cu_seqlens: Any) -> list[int]:
+    """Ends of documents as numbers. ValueError for those of vmap, of which every row could have another count."""
+    ends = integers("cu_seqlens", cu_seqlens, "[n + 1]")
+    if not torch.compiler.is_compiling() and torch._C._functorch.is_functorch_wrapped_tensor(ends):
+        raise ValueError("cu_seqlens: expected integers that can be read, got rows of torch.func.vmap; call it before vmap")
+    numbers: list[int] = ends.tolist()
+    return numbers
 
 
 def _check_sum(total: Tensor, added: Tensor | float) -> None:

@@ -198,7 +198,7 @@ def test_hubert_with_batch_norm():
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="groups: 6 channels cannot be shared evenly by 4 groups"):
+    with pytest.raises(ValueError, match="d_model: expected a multiple of groups=4, got 6"):
         Convolutional(6, groups=4)
     with pytest.raises(ValueError, match="kernel_size: expected a whole number from 1, got 0"):
         Convolutional(6, 0, groups=2)

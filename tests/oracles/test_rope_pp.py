@@ -85,6 +85,15 @@ def test_biases_beside_it_and_options_have_a_number_for_every_head_of_the_output
         attend(q, k, v, encoding, at, sinks=torch.zeros(H).double())
 
 
+@pytest.mark.parametrize("impl", ["toeplitz", "relative", "flex"])
+def test_a_backend_that_does_not_serve_it_says_so(impl):
+    """Sinks and masks with a number for every head of the output are right, whatever else is wrong."""
+    x, at = torch.from_numpy(draw(1, 1, H, 5, D)), Positions.arange(1, 5)
+    for options in ({"sinks": torch.zeros(2 * H).double()}, {"mask": torch.ones(1, 2 * H, 5, 5).bool()}):
+        with pytest.raises(ValueError, match=f"impl='{impl}' cannot express"):
+            attend(x, x, x, RoPEPlusPlus(D), at, impl=impl, **options)
+
+
 def test_scaled_frequencies_and_their_lengths():
     dynamic = frequencies.dynamic(frequencies.rotary(D), 2.0, 16)
     longer = RoPEPlusPlus(D, frequencies=dynamic).at_length(64)

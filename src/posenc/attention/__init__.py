@@ -74,16 +74,16 @@ def attend(
     at_k: Positions | None = None,
     *,
     causal: bool = True,
-    mask: Bool[Tensor, "#b #h #i #j"] | Float[Tensor, "#b #h #i #j"] | None = None,
+    mask: Bool[Tensor, "#b #n #i #j"] | Float[Tensor, "#b #n #i #j"] | None = None,
     scale: float | None = None,
     window: tuple[int | None, int | None] | None = None,
     chunk: int | None = None,
     softcap: float | None = None,
-    sinks: Float[Tensor, "h"] | None = None,
+    sinks: Float[Tensor, "n"] | None = None,
     dropout: float = 0.0,
     return_lse: bool = False,
     impl: str = "auto",
-) -> Float[Tensor, "b h i dv"] | tuple[Float[Tensor, "b h i dv"], Float[Tensor, "b h i"]]:
+) -> Float[Tensor, "b n i dv"] | tuple[Float[Tensor, "b n i dv"], Float[Tensor, "b n i"]]:
     """Attention of q over k and v with the encoding's rotation, bias and finish seams.
 
         q̂, k̂ = rotate(q), rotate(k)
@@ -93,15 +93,16 @@ def attend(
     q, k, v     float64, float32, bfloat16 or float16; key heads may be fewer than query heads
     at_q        positions of the queries; at_k of the keys, the same where it is left out
     causal      a query sees keys up to its own `order`; documents and padding are respected either way
-    mask        bool (True: may attend) or floating (added to the logits), 4 axes that broadcast to [b, h, i, j]
+    mask        bool (True: may attend) or floating (added to the logits), 4 axes that broadcast to [b, n, i, j]: n, the
+                heads of the output, are the query heads h, and twice as many with RoPE++
     scale       what q·k is multiplied with; None: the encoding's `softmax_scale`, usually 1/√d. The bias is not scaled
     window      (left, right): a query sees keys at most `left` positions before and `right` positions after it in `order`;
                 None is no limit. Keys outside are not read where positions count up by one
     chunk       a query sees keys of its own chunk of so many positions in `order`
     softcap     cap(x) = softcap·tanh(x / softcap), applied to q·k·scale alone, as in Gemma 2
-    sinks       one more logit per head in the softmax, whose share goes to no value, as in gpt-oss
+    sinks       one more logit per head of the output in the softmax, whose share goes to no value, as in gpt-oss
     dropout     the probability with which an attention weight is dropped; the others grow by 1 / (1 - dropout)
-    return_lse  also return the log of the sum of exp(logits) over the visible keys, [b, h, i], without the sink
+    return_lse  also return the log of the sum of exp(logits) over the visible keys, [b, n, i], without the sink
     impl        "auto", or a backend by name: one of posenc.backends.BACKENDS; docs/backends.md says which serves what
 
     `embed` is not called: absolute encodings are added to the embeddings, before the projections.

@@ -86,8 +86,8 @@ class Options:
                 )
         if self.sinks is not None and (not self.sinks.is_floating_point() or self.sinks.shape != q.shape[1:2]):
             raise ValueError(
-                f"sinks: expected one floating number for each of {q.shape[1]} query heads, got {self.sinks.dtype} "
-                f"{list(self.sinks.shape)}"
+                f"sinks: expected one floating number for each of {q.shape[1]} query heads, as many as "
+                f"the output has, got {self.sinks.dtype} {list(self.sinks.shape)}"
             )
 
     def used(self) -> list[str]:

@@ -50,7 +50,7 @@ class APE(PositionalEncoding):
     def __init__(self, d_head: int, *, max_depth: int = 12, n_branches: int = 2, base: float = 10000.0) -> None:
         checks.even(d_head=d_head)
         checks.whole(max_depth=max_depth, n_branches=n_branches)
-        checks.positive(base=base)
+        checks.from_one(base=base)
         super().__init__(d_head=d_head, max_depth=max_depth, n_branches=n_branches, base=base)
         self.d_head, self.max_depth, self.n_branches = d_head, max_depth, n_branches
         self.axes = max_depth

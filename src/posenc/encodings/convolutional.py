@@ -71,7 +71,7 @@ class Convolutional(AbsoluteEncoding):
         )
         checks.whole(kernel_size=kernel_size, groups=groups)
         if d_model % groups:
-            raise ValueError(f"groups: {d_model} channels cannot be shared evenly by {groups} groups")
+            raise ValueError(f"d_model: expected a multiple of groups={groups}, got {d_model}")
         self.d_model, self.normed, self.batch_norm = d_model, normed, batch_norm
         if batch_norm:
             zeros, ones = torch.zeros(d_model), torch.ones(d_model)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -26,6 +27,7 @@ def decoupled_rope(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.whole(2, d_head=d_head)
     turning = max(d_head // 6 * 2, 2) if rotary_dim is None else rotary_dim
     return RoPE(d_head, rotary_dim=turning, trailing=True, base=base, layout=layout)
 

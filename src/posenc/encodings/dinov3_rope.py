@@ -11,6 +11,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -24,8 +25,7 @@ def dinov3_rope(d_head: int, *, base: float = 100.0, layout: Layout = "half") ->
 
     Raises ValueError for sizes that do not fit.
     """
-    if d_head % 4:
-        raise ValueError(f"d_head: expected a multiple of 4, got {d_head}")
+    checks.multiple(4, d_head=d_head)
     per_axis = frequencies.in_turns(frequencies.rotary(d_head // 2, base))
     return RoPE(d_head, frequencies=frequencies.axial(per_axis), layout=layout)
 

@@ -87,6 +87,7 @@ class FLOATER(PositionalEncoding):
             return (torch.zeros(*at.coords.shape, *self.start.shape, dtype=dtype, device=self.start.device),)
         if at.consecutive_in == "row" and (at.batch == 1 or at.coords.stride(0) == 0):  # one row, growing and distinct
             return (self._path(at.coords[0], dtype).expand(at.batch, -1, -1, -1),)
+        self._check_plain()
         positions, index = torch.unique(at.coords, return_inverse=True)
         return (self._path(positions, dtype)[index],)
 
@@ -102,11 +103,7 @@ class FLOATER(PositionalEncoding):
 
     def _path(self, positions: Num[Tensor, "n"], dtype: torch.dtype) -> Float[Tensor, "n l d"]:
         """The path: from a new solution if gradients are wanted, else from the kept solution, which is continued."""
-        if transformed():
-            raise NotImplementedError(
-                "FLOATER: the lengths of the solver's steps follow the parameters and have no derivative; call prepare() "
-                "outside of the transform"
-            )
+        self._check_plain()
         times = positions.to(self.start.device).double() * self.step
         with full_precision(self.start):
             parameters = (self.start, *self.inner.parameters(), *self.outer.parameters())
@@ -115,6 +112,13 @@ class FLOATER(PositionalEncoding):
                 return path(self._begin(network), network, times, dtype)
             with torch.inference_mode(False), torch.no_grad():
                 return self._kept.reaching(float(times[-1]), parameters, self._solved).at(times, dtype)
+
+    def _check_plain(self) -> None:
+        if transformed():
+            raise NotImplementedError(
+                "FLOATER: the lengths of the solver's steps follow the parameters and have no derivative; call prepare() "
+                "outside of the transform"
+            )
 
     def _solved(self, solution: Solution | None, until: float) -> Solution:
         """The solution continued to this time; from the start where there is none."""

@@ -48,8 +48,7 @@ class GTA(PositionalEncoding):
 
     @checked
     def __init__(self, d_head: int) -> None:
-        if d_head % 8:
-            raise ValueError(f"d_head: expected a multiple of 8, got {d_head}")
+        checks.multiple(8, d_head=d_head)
         super().__init__(d_head=d_head)
         self.d_head, count = d_head, d_head // 8
         self.frequencies = tuple(2 * math.pi * 2.0 ** (n - count) for n in range(1, count + 1))

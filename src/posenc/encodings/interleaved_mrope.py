@@ -33,6 +33,7 @@ def interleaved_mrope(
     checks.even(d_head=d_head)
     pairs = d_head // 2
     if sizes is None:
+        checks.whole(6, d_head=d_head)
         side = max(5 * pairs // 16, 1)
         sizes = (pairs - 2 * side, side, side)
     spectrum = frequencies.rotary(d_head, base)

@@ -31,6 +31,7 @@ def mrope(d_head: int, *, sizes: Sequence[int] | None = None, base: float = 1000
     checks.even(d_head=d_head)
     pairs = d_head // 2
     if sizes is None:
+        checks.whole(6, d_head=d_head)
         side = max(3 * pairs // 8, 1)
         sizes = (pairs - 2 * side, side, side)
     return RoPE(d_head, frequencies=frequencies.sections(frequencies.rotary(d_head, base), sizes), layout=layout)

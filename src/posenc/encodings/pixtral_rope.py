@@ -11,6 +11,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -24,6 +25,7 @@ def pixtral_rope(d_head: int, *, base: float = 10000.0, layout: Layout = "half")
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.multiple(4, d_head=d_head)
     return RoPE(d_head, frequencies=frequencies.strided(frequencies.rotary(d_head, base)), layout=layout)
 
 

@@ -46,8 +46,7 @@ class PRoPE(PositionalEncoding):
 
     @checked
     def __init__(self, d_head: int, *, base: float = 100.0) -> None:
-        if d_head % 8:
-            raise ValueError(f"d_head: expected a multiple of 8, got {d_head}")
+        checks.multiple(8, d_head=d_head)
         super().__init__(d_head=d_head, base=base)
         self.d_head = d_head
         self.frequencies = tuple(base ** (-n / (d_head // 8)) for n in range(d_head // 8))

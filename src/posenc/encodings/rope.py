@@ -24,6 +24,7 @@ from posenc.kernels.rotation import few_tokens, rotate, rotate_both
 from posenc.kernels.sin_cos import sin_cos
 from posenc.positions import Positions
 from posenc.structure import QUERY_AND_KEY, Rotation, usual_scale
+from posenc.support import checks
 from posenc.support.checked import check_arguments, checked
 from posenc.support.checks import shown
 from posenc.support.seams import check_coords, check_pair, check_tokens, check_width, into, tables_at, turns
@@ -79,6 +80,8 @@ class RoPE(PositionalEncoding):
         sides: tuple[Side, ...] = ("query", "key"),
     ) -> None:
         if frequencies is None:
+            if rotary_dim is None:
+                checks.even(d_head=d_head)
             base = 10000.0 if base is None else base
             rotary_dim, axes = d_head if rotary_dim is None else rotary_dim, 1 if axes is None else axes
         elif (base, rotary_dim, axes) != (None, None, None):
@@ -108,6 +111,8 @@ class RoPE(PositionalEncoding):
         self.made_for = _tokens_served(frequencies, length, self.frequencies)
         self.rotary_dim, self.axes = 2 * len(self.frequencies), self.frequencies.n_axes
         if self.rotary_dim > d_head:
+            if self.rotary_dim == d_head + 1:  # frequencies of the whole head, which a caller made of its width
+                checks.even(d_head=d_head)
             raise ValueError(f"frequencies: {len(self.frequencies)} pairs need {self.rotary_dim} channels, d_head={d_head}")
         self.d_head, self.layout, self.returns, self.trailing = d_head, layout, returns or layout, trailing
         self.start = d_head - self.rotary_dim if trailing else 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from posenc.catalogue.entry import Entry
 from posenc.encodings.sinusoidal import Sinusoidal
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -23,8 +24,7 @@ def sinusoidal_2d(d_model: int, *, base: float = 10000.0) -> Sinusoidal:
 
     Raises ValueError for a width that cannot be shared.
     """
-    if d_model % 4:
-        raise ValueError(f"d_model: expected a multiple of 4, got {d_model}")
+    checks.multiple(4, d_model=d_model)
     return Sinusoidal(d_model, base=base, axes=2, reads=(1, 0), layout="sin_cos", silent="outside")
 
 

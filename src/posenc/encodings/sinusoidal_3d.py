@@ -44,8 +44,7 @@ class Sinusoidal3D(AbsoluteEncoding):
 
     @checked
     def __init__(self, d_model: int, *, base: float = 10000.0, frame_step: float = 1.0, patch_step: float = 1.875) -> None:
-        if d_model % 16:
-            raise ValueError(f"d_model: expected a multiple of 16, got {d_model}")
+        checks.multiple(16, d_model=d_model)
         checks.positive(frame_step=frame_step, patch_step=patch_step)
         super().__init__(d_model=d_model, base=base, frame_step=frame_step, patch_step=patch_step)
         self.d_model = d_model

@@ -33,11 +33,12 @@ def videorope(
     Raises ValueError for a number of pairs that a head does not have, and for an order of other axes.
     """
     checks.even(d_head=d_head)
+    checks.whole(4, d_head=d_head)
     pairs = d_head // 2
     time = max(pairs // 4, 1) if time is None else time
     checks.whole(time=time)
-    if time > pairs:
-        raise ValueError(f"time: expected up to {pairs} pairs, as d_head={d_head} has, got {time}")
+    if time >= pairs:
+        raise ValueError(f"time: expected fewer than the {pairs} pairs of d_head={d_head}, got {time}")
     if sorted(order) != [1, 2]:
         raise ValueError(f"order: expected (2, 1) or (1, 2), got {tuple(order)}")
     dealt = frequencies.cycling(frequencies.rotary(d_head, base), order, n=pairs - time, rest=0)

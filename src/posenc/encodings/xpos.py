@@ -66,6 +66,8 @@ class XPos(PositionalEncoding):
         self.d_head, self.layout = d_head, layout
         self.frequencies = frequencies.rotary(d_head, base)
         self.log_decay = tuple(math.log((2 * i / d_head + gamma) / (1 + gamma)) / scale_base for i in range(d_head // 2))
+        if not self.log_decay[0]:
+            raise ValueError(f"gamma, scale_base: no pair fades, got gamma={gamma:g} and scale_base={scale_base:g}")
 
     def structure(self) -> Rotation:
         planes = (Planes(self.layout, 0, self.d_head),)

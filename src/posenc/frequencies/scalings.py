@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from posenc.frequencies.base import Frequencies, rotary
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -41,18 +42,18 @@ def ntk_alpha(f: Frequencies, alpha: float) -> Frequencies:
 
 
 @checked
-def rebased(f: Frequencies, ratio: float, formula: str) -> Frequencies:
-    """Rotary frequencies of base·ratio^(d/(d-2)), with the magnitudes of f."""
+def rebased(f: Frequencies, ratio: float, formula: str, *, power: float = 1.0) -> Frequencies:
+    """Rotary frequencies of base·ratio^(power·d/(d-2)), with the magnitudes of f."""
     base, d = check_plain(f)
     if d <= 2:
         raise ValueError(f"f: width {d} has no slower pair to stretch, d/(d-2) needs d > 2")
     try:
-        largest = base * ratio ** (d / (d - 2))
+        largest = base * ratio ** (power * d / (d - 2))
     except OverflowError:
         largest = math.inf
     if math.isinf(largest):
         raise ValueError(
-            f"{formula}: the base grows beyond float64, {base:g}·{ratio:g}^({d}/{d - 2}); take a smaller number"
+            f"{formula}: the base grows beyond float64, {base:g}·{ratio:g}^({power * d:g}/{d - 2}); take a smaller number"
         )
     new = rotary(d, largest)
     return replace(f, values=new.values, base=new.base, values_from=f"{f.values_from}, {formula}: base {new.base:.8g}")
@@ -107,14 +108,10 @@ def yarn_range(
                authors' code. If both ends are equal, 0.001 is added to high.
     Raises ValueError.
     """
-    base, d = check_plain(f)
-    if base <= 1 or d % 2:
-        raise ValueError(f"f: yarn needs a base above 1 and an even width, got base={base:g}, width={d}")
+    base, d = _of_ramps(f)
     if beta_fast < beta_slow:
         raise ValueError(f"beta_fast: expected at least beta_slow={beta_slow:g}, got {beta_fast:g}; they may be swapped")
-    low, high = (
-        d * math.log(trained_length / (2 * math.pi * beta)) / (2 * math.log(base)) for beta in (beta_fast, beta_slow)
-    )
+    low, high = (_pair_of(beta, trained_length, base, d) for beta in (beta_fast, beta_slow))
     if truncate:
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, d - 1)
@@ -244,12 +241,11 @@ def dype(
     """
     if not 0 <= time <= 1:
         raise ValueError(f"time: expected a number 0 … 1, got {time!r}")
-    if factor < 1:
-        raise ValueError(f"factor: expected a number from 1, got {factor!r}")
+    checks.from_one(factor=factor)
     formula = f"dype(factor={factor:g}, time={time:g}, method={method})"
     if method == "ntk":
-        return rebased(f, factor ** (2 * time**2), formula)
-    base, d = check_plain(f)
+        return rebased(f, factor, formula, power=2 * time**2)
+    base, d = _of_ramps(f)
     stretched = rebased(f, factor, formula)
 
     def ramps(fast: float, slow: float) -> list[float]:
@@ -318,6 +314,14 @@ def check_plain(f: Frequencies) -> tuple[float, int]:
             f"f: expected rotary(d, base) as it is, got {f.values_from}; scale first, then choose axes, and scale once"
         )
     return f.base, f.width
+
+
+def _of_ramps(f: Frequencies) -> tuple[float, int]:
+    """base and width of frequencies whose pairs can be found by their turns."""
+    base, d = check_plain(f)
+    if base <= 1 or d % 2:
+        raise ValueError(f"f: a ramp over pairs needs a base above 1 and an even width, got base={base:g}, width={d}")
+    return base, d
 
 
 def check_exact(f: Frequencies) -> None:

@@ -49,7 +49,7 @@ LEAST = {
 }
 POSITIVE = (
     *("base", "factor", "alpha", "attention_factor", "mscale", "mscale_all_dim", "beta_fast", "beta_slow", "fraction"),
-    *("low_freq_factor", "high_freq_factor", "bias_max", "cos_sin_scale", "softmax_scale", "std", "eps"),
+    *("low_freq_factor", "high_freq_factor", "bias_max", "cos_sin_scale", "softmax_scale", "std", "eps", "norm_eps"),
 )
 POSITIONED = {"at": ("b", "t"), "at_q": ("b", "i"), "at_k": ("b", "j")}
 CHOICES = {

@@ -29,11 +29,25 @@ def even(**values: Any) -> None:
             raise ValueError(f"{name}: expected an even number from 2, got {shown(value)}")
 
 
+def multiple(of: int, /, **values: Any) -> None:
+    """Raises ValueError for what is not a positive multiple of `of`."""
+    for name, value in values.items():
+        if not (is_whole(value) and value >= of and value % of == 0):
+            raise ValueError(f"{name}: expected a multiple of {of}, got {shown(value)}")
+
+
 def positive(**values: Any) -> None:
     """Raises ValueError for what is not a finite number above 0."""
     for name, value in values.items():
         if not (is_finite(value) and value > 0):
             raise ValueError(f"{name}: expected a positive number, got {shown(value)}")
+
+
+def from_one(**values: Any) -> None:
+    """Raises ValueError for what is not a finite number of at least 1."""
+    for name, value in values.items():
+        if not (is_finite(value) and value >= 1):
+            raise ValueError(f"{name}: expected a number from 1, got {shown(value)}")
 
 
 def finite(**values: Any) -> None:

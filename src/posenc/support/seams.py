@@ -17,7 +17,7 @@ from posenc.support import checks
 from posenc.support.checked import check_arguments
 from posenc.support.identity import label, without_digests
 from posenc.support.precision import working_dtype
-from posenc.support.tensor_checks import INTEGERS, readable
+from posenc.support.tensor_checks import INTEGERS, every_row, readable
 
 if TYPE_CHECKING:
     from posenc.encoding import PositionalEncoding
@@ -48,6 +48,7 @@ def check_range(encoding: PositionalEncoding, at: Positions, low: float, high: f
 
 def check_between(values: Tensor, low: float, high: float, name: str, why: str = "") -> None:
     """Values outside low … high: ValueError that names the first of them on the CPU, a device assert elsewhere."""
+    values = every_row(values)
     if readable(values) and values.numel():  # one pass, for each decoded token
         least, largest = values.aminmax()
         if low <= least.item() and largest.item() <= high:
@@ -57,6 +58,7 @@ def check_between(values: Tensor, low: float, high: float, name: str, why: str =
 
 def check_accepted(values: Tensor, accepted: Tensor, message: str) -> None:
     """Values that are not accepted: the same, with the first of them in place of "{}" in the message."""
+    values, accepted = every_row(values), every_row(accepted)
     if not readable(values):
         torch._assert_async(accepted.all(), message)
     elif not bool(accepted.all()):

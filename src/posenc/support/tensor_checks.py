@@ -31,6 +31,14 @@ def with_values(**tensors: Tensor) -> None:
             raise ValueError(f"{name}: expected at least one number, got {shown(value)} on {value.device}")
 
 
+def every_row(tensor: Tensor) -> Tensor:
+    """The tensor behind those of torch.func: with the values of every row that vmap runs over, which can be checked."""
+    if not torch.compiler.is_compiling():
+        while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+            tensor = torch._C._functorch.get_unwrapped(tensor)
+    return tensor
+
+
 def readable(tensor: Tensor) -> bool:
     """Whether values may be read: in eager mode on the CPU. Elsewhere reading would synchronise or break a graph.
 

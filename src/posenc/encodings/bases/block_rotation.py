@@ -38,7 +38,9 @@ class BlockRotation(PositionalEncoding):
     def __init__(
         self, d_head: int, n_heads: int, *, n_kv_heads: int | None, axes: int, block: int | None, **configuration: Any
     ) -> None:
-        block = math.gcd(d_head, 8) if block is None else block
+        if block is None:
+            checks.even(d_head=d_head)
+            block = math.gcd(d_head, 8)
         checks.whole(2, block=block)
         key_heads = n_heads if n_kv_heads is None else n_kv_heads
         super().__init__(d_head=d_head, n_heads=n_heads, n_kv_heads=n_kv_heads, axes=axes, block=block, **configuration)

@@ -98,9 +98,8 @@ class MixedRoPE(PositionalEncoding):
     ) -> None:
         checks.whole(d_head=d_head, n_heads=n_heads, axes=axes)
         super().__init__(d_head=d_head, n_heads=n_heads, axes=axes, base=base, layout=layout)
-        checks.positive(base=base)
-        if d_head % 4:
-            raise ValueError(f"MixedRoPE: d_head: expected a multiple of 4, got {d_head}")
+        checks.from_one(base=base)
+        checks.multiple(4, d_head=d_head)
         self.d_head, self.layout, self.axes = d_head, layouts.check(layout), axes
         magnitude = torch.tensor([base ** (-4 * j / d_head) for j in range(d_head // 4)], dtype=torch.float64)
         direction = torch.rand(n_heads, 1, dtype=torch.float64) * 2 * math.pi

@@ -13,6 +13,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -37,6 +38,7 @@ def deepseek_yarn(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.even(d_head=d_head)
     if math.isinf(frequencies.mscale_of(factor, mscale) * frequencies.mscale_of(factor, mscale)):
         raise ValueError(f"mscale: the softmax scale grows beyond float64, got {mscale:g}")
     trained = frequencies.rotary(d_head, base)

@@ -11,6 +11,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -35,6 +36,7 @@ def dynamic(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.whole(4, d_head=d_head)
     family = frequencies.dynamic(frequencies.rotary(d_head, base), factor, trained_length)
     return RoPE(d_head, frequencies=family, length=length, layout=layout)
 

@@ -15,6 +15,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -41,6 +42,8 @@ def dype(
 
     Raises ValueError for a time outside 0 … 1, a factor below 1 and sizes that do not fit.
     """
+    checks.even(d_head=d_head)
+    checks.whole(4, d_head=d_head)
     trained = frequencies.rotary(d_head, base)
     return RoPE(d_head, frequencies=frequencies.dype(trained, factor, time, trained_length, method=method), layout=layout)
 

@@ -11,6 +11,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -25,6 +26,7 @@ def ntk(d_head: int, *, factor: float = 4.0, base: float = 10000.0, layout: Layo
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.whole(4, d_head=d_head)
     return RoPE(d_head, frequencies=frequencies.ntk(frequencies.rotary(d_head, base), factor), layout=layout)
 
 

@@ -13,6 +13,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -30,6 +31,7 @@ def ntk_by_parts(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.even(d_head=d_head)
     scaled = frequencies.yarn(frequencies.rotary(d_head, base), factor, trained_length, attention_factor=1.0)
     return RoPE(d_head, frequencies=scaled, layout=layout)
 

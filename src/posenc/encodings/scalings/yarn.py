@@ -13,6 +13,7 @@ from posenc import frequencies
 from posenc.catalogue.entry import Entry
 from posenc.encodings.rope import RoPE
 from posenc.frequencies.layouts import Layout
+from posenc.support import checks
 from posenc.support.checked import checked
 
 
@@ -39,6 +40,7 @@ def yarn(
 
     Raises ValueError for sizes that do not fit.
     """
+    checks.even(d_head=d_head)
     trained = frequencies.rotary(d_head, base)
     scaled = frequencies.yarn(trained, factor, trained_length, beta_fast=beta_fast, beta_slow=beta_slow)
     return RoPE(d_head, frequencies=scaled, layout=layout)

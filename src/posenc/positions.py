@@ -63,6 +63,8 @@ class Positions:
                  of two such parts checks whether the second begins where the first ends. No tokens have none
     tables       what `encoding.prepare(at)` computed, by the identity of the encoding that computed it
     states       what `encoding.read_hidden(x, at, past)` took from hidden states, likewise; cached with the keys
+    grid_sizes   of the image or video whose patches, all of them, these tokens are, after a prefix: `grid` without a start
+                 knows it; dropped where tokens are picked, moved or joined, and in graphs, which serve every size
 
     Positions own their memory: the constructor and the builders copy what they are given.
     Raises ValueError for wrong shapes, TypeError for wrong dtypes, ValueError for NaN or infinite coordinates.
@@ -74,6 +76,7 @@ class Positions:
     consecutive_in: Consecutive | None = None
     tables: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
     states: Mapping[str, tuple[Tensor, ...]] = field(default_factory=dict)
+    grid_sizes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("coords", "order", "document"):
@@ -207,7 +210,7 @@ class Positions:
         """Patches of an image row by row, grid(height, width); of a video frame by frame, grid(frames, height, width).
 
         sizes   tokens along each axis, from the slowest; coords [b, product of sizes, axes] are (y, x), (frame, y, x), …
-        start   coordinates of the first patch, one for each axis; zeros if left out
+        start   coordinates of the first patch, one for each axis: of a part of an image. Left out: zeros, of a whole one
         prefix  tokens that are no patches (CLS) come first, the k-th at (-1, k), followed by zeros where there are more
                 axes. Tables have rows for them; a rotation turns them: joint([prefix, grid]) leaves them as they are
         sized   the sizes are coordinates too, after the others: (y, x, height, width)
@@ -228,7 +231,9 @@ class Positions:
         coords = torch.cat([before, coords])
         if sized:
             coords = torch.cat([coords, torch.tensor(sizes, device=device).expand(len(coords), -1)], dim=-1)
-        return _in_order(coords[None].expand(batch, -1, -1))
+        at = _in_order(coords[None].expand(batch, -1, -1))
+        object.__setattr__(at, "grid_sizes", sizes if start is None else None)
+        return at
 
     @classmethod
     @checked_on_failure
@@ -367,6 +372,7 @@ class Positions:
             self.consecutive_in if coords is None else None,
             self.tables if tables is None else tables,
             self.states if states is None else states,
+            _sizes(self) if coords is None else None,
         )
 
     @checked_on_failure
@@ -550,6 +556,7 @@ def _made(
     consecutive_in: Consecutive | None = None,
     tables: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
     states: Mapping[str, tuple[Tensor, ...]] = NO_TABLES,
+    grid_sizes: tuple[int, ...] | None = None,
 ) -> Positions:
     """Positions of these very tensors, which are not copied or checked; a leaf of a pytree may be a specification."""
     at = object.__new__(Positions)
@@ -560,6 +567,7 @@ def _made(
         "consecutive_in": consecutive_in,
         "tables": tables,
         "states": states,
+        "grid_sizes": grid_sizes,
     }
     if not torch.compiler.is_compiling():  # the decoding of one token makes several
         at.__dict__.update(fields)
@@ -659,7 +667,14 @@ def _check_mask(mask: Tensor, shape: str) -> None:
 
 def _map(at: Positions, change: Callable[[Tensor], Tensor]) -> Positions:
     leaves, context = _parts(at)
-    return _unflatten([change(leaf) for leaf in leaves], context)
+    mapped = _unflatten([change(leaf) for leaf in leaves], context)
+    object.__setattr__(mapped, "grid_sizes", _sizes(at))
+    return mapped
+
+
+def _sizes(at: Positions) -> tuple[int, ...] | None:
+    """Of the grid, in eager code alone: a graph serves images of any size."""
+    return None if torch.compiler.is_compiling() else at.grid_sizes
 
 
 # A pytree whose leaves are the tensors; rebuilt without checks, since a leaf may be a fake tensor or a specification.

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from torch.utils import _pytree
 
-from posenc import PositionalEncoding, Positions, Stack, attend
+from posenc import PositionalEncoding, Positions, Stack, attend, create
 from posenc.encodings.bases.learned_grid import LearnedGrid
 from posenc.encodings.sinusoidal import Sinusoidal
 
@@ -78,6 +79,47 @@ def test_every_size_by_its_target_J5(size, options):
     close(resized.table[1:], expected, 1e-10)
     assert torch.equal(resized.table[0], encoding.table[0])
     close(added(resized, Positions.grid(*size, prefix=1))[0], resized.table)
+
+
+@pytest.mark.parametrize("antialias", [False, True])
+def test_vit_reads_other_sizes_as_transformers_does_or_as_timm_does(antialias):
+    """timm's resample_abs_pos_embed: bicubic with antialias; interpolate_pos_encoding of transformers: without."""
+    encoding = create("vit", d_model=2, antialias=antialias).double()
+    for size in ((7, 7), (10, 20), (24, 24)):
+        both = [
+            interpolated(encoding.table[1:].detach(), (14, 14), size, mode="bicubic", antialias=way)
+            for way in (antialias, not antialias)
+        ]
+        got = added(encoding, Positions.grid(*size, sized=True))[0]
+        close(got, both[0], 1e-10)
+        assert (got - both[1]).abs().max() > 1e-3
+
+
+def test_all_patches_of_another_image_are_no_corner_of_the_table():
+    """A part of an image says so: it is picked, or has a start. Sizes stay as long as the tokens do."""
+    encoding = filled(3, 4, 4, prefix=1)
+    small = Positions.grid(2, 3, prefix=1, batch=2)
+    wrong = "those of an image of 2 × 3 patches, and the table is of 4 × 4; .*sized=True.*resize\\(2, 3\\).*start="
+    kept = (small, small.rows(0, 1), small.to("cpu"), small.rows(0, 1).expand(3), small.replaced(tables={}))
+    for at in kept:
+        with pytest.raises(ValueError, match=wrong):
+            added(encoding, at)
+    whole = Positions.grid(4, 4, prefix=1)
+    parts = (whole.take([1, 2]), whole.narrow(0, 5), Positions.grid(2, 3, start=(0, 0)), Positions.grid(2, 3, start=(2, 1)))
+    again = (Positions.cat([small, small]), small.take([0, 1]), Positions.at(small.coords), small.shift(0))
+    for at in (whole, *parts, *again):
+        rows = 1 + 4 * at.coords[..., 0] + at.coords[..., 1]
+        close(added(encoding, at), encoding.table[torch.where(at.coords[..., 0] < 0, 0, rows)])
+    of_any_size = torch.compile(lambda at: at.expand(2).replaced(tables={}).coords + 1, backend="eager", fullgraph=True)
+    for sizes in ((2, 3), (3, 2), (1, 6)):
+        with torch.compiler.set_stance("default" if sizes == (2, 3) else "fail_on_recompile"):
+            assert of_any_size(Positions.grid(*sizes)).shape == (2, 6, 2)
+    specs = [_pytree.tree_structure(Positions.grid(*sizes)) for sizes in ((2, 3), (4, 4))]
+    assert specs[0] == specs[1]
+    of_video = filled(3, 4, 4, axes=3, reads=(1, 2))
+    assert added(of_video, Positions.grid(2, 4, 4)).shape == (1, 32, 3)
+    with pytest.raises(ValueError, match="those of an image of 2 × 3 patches"):
+        added(of_video, Positions.grid(4, 2, 3))
 
 
 @pytest.mark.parametrize("old", [3, 14, 27])

@@ -136,7 +136,7 @@ def test_wrong_arguments():
     for tokens in (1, 3, 5):
         with pytest.raises(ValueError, match=rf"has positions \[1, 4\] for tokens \[1, {tokens}\]"):
             encoding.rotate(torch.zeros(1, H, tokens, D), read, "query")
-    with pytest.raises(ValueError, match="d_model: expected a multiple of parts=3, as many as n_heads unless given, got 8"):
+    with pytest.raises(ValueError, match="d_model: expected a multiple of parts=3, of n_heads unless given, got 8"):
         SelectiveRoPE(M, H, D, parts=3)
     with pytest.raises(ValueError, match="n_kv_heads: expected a number that divides n_heads=4, got 3"):
         SelectiveRoPE(M, H, D, n_kv_heads=3)

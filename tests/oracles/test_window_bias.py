@@ -142,6 +142,17 @@ def test_levit_and_its_smaller_queries(stride):
     close(got[0], their.get_attention_biases("cpu").detach())
 
 
+def test_swin_s_authors_load_another_window_bicubically():
+    """load_pretrained of their utils.py: F.interpolate of the table as an image of 2M - 1 by 2M - 1 differences."""
+    encoding = drawn(WindowBias(H, (3, 3)).double())
+    image = encoding.table.detach().T.reshape(1, H, 5, 5)
+    for mode in ("bilinear", "bicubic"):
+        expected = torch.nn.functional.interpolate(image, size=(9, 9), mode=mode).reshape(H, 81).T
+        close(encoding.resized((5, 5), mode=mode).table, expected)
+    with pytest.raises(ValueError, match="mode: expected one of 'bilinear', 'bicubic', got 'nearest'"):
+        encoding.resized((5, 5), mode="nearest")
+
+
 def test_symmetric_tables_are_resized_too():
     encoding = drawn(WindowBias(H, (3, 3), symmetric=True).double())
     close(encoding.resized((3, 3)).table, encoding.table.detach())

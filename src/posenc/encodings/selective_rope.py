@@ -83,7 +83,7 @@ class SelectiveRoPE(ReadsEarlierTokens):
         if n_heads % key_heads:
             raise ValueError(f"n_kv_heads: expected a number that divides n_heads={n_heads}, got {key_heads}")
         if d_model % parts:
-            raise ValueError(f"d_model: expected a multiple of parts={parts}, as many as n_heads unless given, got {d_model}")
+            raise ValueError(f"d_model: expected a multiple of parts={parts}, of n_heads unless given, got {d_model}")
         self.d_model, self.n_heads, self.d_head, self.key_heads, self.parts = d_model, n_heads, d_head, key_heads, parts
         self.frequencies = tuple(base ** (-2 * n / d_head) for n in range(d_head // 2))
         self.down = nn.Parameter(torch.empty(rank, d_model))

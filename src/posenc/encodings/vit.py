@@ -13,16 +13,19 @@ from posenc.support.checked import checked
 
 
 @checked
-def vit(d_model: int, *, height: int = 14, width: int = 14, class_token: bool = True) -> LearnedGrid:
-    """`LearnedGrid` with bicubic interpolation for images of other sizes.
+def vit(
+    d_model: int, *, height: int = 14, width: int = 14, class_token: bool = True, antialias: bool = False
+) -> LearnedGrid:
+    """`LearnedGrid` with bicubic interpolation for images of other sizes, which Positions.grid(…, sized=True) tells.
 
     d_model        channels
     height, width  patches of the trained images; 14 × 14 are those of 224 pixels
     class_token    one more row, for a token at (-1, 0)
+    antialias      other sizes are read with the kernel of timm, softer and wider; otherwise with that of transformers
 
     Raises ValueError for sizes that are not positive.
     """
-    return LearnedGrid(d_model, height, width, prefix=int(class_token))
+    return LearnedGrid(d_model, height, width, prefix=int(class_token), antialias=antialias)
 
 
 ENTRY = Entry(

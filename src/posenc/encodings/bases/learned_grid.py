@@ -47,11 +47,13 @@ class LearnedGrid(AbsoluteEncoding):
 
     Coordinates are whole numbers, (y, x) where the image has the grid of the table and (y, x, height, width) where it has
     its own, as `Positions.grid(height, width, prefix=…, sized=True)` gives them: every image of a batch may have its size.
+    Patches that are a part of an image stand at their (y, x) in it: `Positions.grid(…).take(kept)`, or a `start`.
     Prefix token k stands at y = -1, x = k; a token at (-1, -1) gets nothing (registers that come in later).
     `resize` makes the table of one size once, for models that run at one.
 
     Parameter: table [prefix + height·width, d_model], prefix first, then row by row.
-    Raises ValueError for a position outside the grid or the prefix (a device assert off the CPU).
+    Raises ValueError for a position outside the grid or the prefix (a device assert off the CPU), and for those of all
+    patches of an image of another size than the table's without that size.
     """
 
     def __init__(
@@ -157,6 +159,7 @@ class LearnedGrid(AbsoluteEncoding):
 
     def _checked(self, at: Positions) -> Int[Tensor, "b t axes"]:
         """(y, x) or (y, x, height, width), each inside its grid."""
+        given = at
         if self.reads is not None:
             check_coords(self, at)
             at = select(at, self.reads)
@@ -168,6 +171,14 @@ class LearnedGrid(AbsoluteEncoding):
             )
         if coords.is_floating_point():
             raise TypeError(f"LearnedGrid: needs whole patches, got {coords.dtype}")
+        if coords.shape[-1] == 2 and given.grid_sizes is not None:
+            high, wide = (given.grid_sizes[axis] for axis in self.reads or (0, 1))
+            if (high, wide) != (self.height, self.width):
+                raise ValueError(
+                    f"positions: those of an image of {high} × {wide} patches, and the table is of {self.height} × "
+                    f"{self.width}; Positions.grid(…, sized=True) reads it at that size, encoding.resize({high}, {wide}) "
+                    "makes a table of it, and Positions.grid(…, start=…) are the patches of a part of an image"
+                )
         high, wide = (self.height, self.width) if coords.shape[-1] == 2 else (coords[..., 2], coords[..., 3])
         y, x = coords[..., 0], coords[..., 1]
         patch = (y >= 0) & (y < high) & (x >= 0) & (x < wide)

@@ -10,7 +10,7 @@ Legend: b batch, t tokens, h query heads, i query, j key, H height, W width of t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 import torch.nn.functional as F
@@ -113,14 +113,18 @@ class WindowBias(InWindow):
         return of_pair
 
     @torch.no_grad()
-    def resized(self, window: tuple[int, int]) -> WindowBias:
-        """For a window of another size: differences interpolated bilinearly, the class token's numbers kept (BEiT)."""
+    def resized(self, window: tuple[int, int], mode: Literal["bilinear", "bicubic"] = "bilinear") -> WindowBias:
+        """For a window of another size: differences interpolated, the class token's numbers kept.
+
+        mode   "bilinear" is that of transformers for BEiT, "bicubic" that of the authors of Swin
+        """
+        checks.one_of(("bilinear", "bicubic"), mode=mode)
         part = WindowBias(**{**self.configuration, "window": check_window("WindowBias", window)}).to(self.table)
         old, new = (
             side.window if self.symmetric else (2 * side.window[0] - 1, 2 * side.window[1] - 1) for side in (self, part)
         )
         image = self.table[: self.differences].T.unflatten(1, old)[None]
-        part.table[: part.differences] = F.interpolate(image, size=new, mode="bilinear")[0].flatten(1).T
+        part.table[: part.differences] = F.interpolate(image, size=new, mode=mode)[0].flatten(1).T
         part.table[part.differences :] = self.table[self.differences :]
         return part
 

@@ -39,7 +39,7 @@ def experiment(**changed: Any) -> Experiment:
         "size": {"d_model": 16, "n_heads": 2, "n_layers": 1},
         "tasks": (
             {"task": {"name": "copy", "length": 4, "lengths": (4, 8), "held_out": 16}, "training": TRAINING},
-            {"task": {"name": "reverse", "length": 3, "lengths": (3, 6), "held_out": 16}, "training": TRAINING},
+            {"task": {"name": "recall", "length": 3, "lengths": (3, 6), "held_out": 16}, "training": TRAINING},
         ),
     }
     return Experiment(**{**given, **changed})

@@ -144,7 +144,8 @@ def test_the_table_has_the_studys_verdict_beside_each_claim() -> None:
 @pytest.mark.parametrize("name", ["code", "tasks"])
 def test_the_third_stage_has_encodings_of_the_first(name: str) -> None:
     """All eight on tasks; on code six, without the table that ends at the trained length and without KERPLE."""
-    study, stage = read_experiment("study"), read_experiment(str(CLAIMS_FOLDER.parent / "stage3" / f"{name}.yaml"))
+    file = CLAIMS_FOLDER.parent / f"study-{name}" / "experiment.yaml"
+    study, stage = read_experiment("study"), read_experiment(str(file))
     left_out = {"learned", "kerple"} if name == "code" else set[str]()
     assert stage.encodings == tuple(word for word in study.encodings[:8] if word not in left_out)
     for plan in stage.tasks:

@@ -151,7 +151,7 @@ def test_the_list_of_presets_says_what_each_costs() -> None:
         shown = posenc("lab", "list", "--lang", lang)
         assert word in shown.out
         assert "quick" in shown.out
-        assert "flip_flop" in shown.out
+        assert "masked_language_model" in shown.out
 
 
 def test_the_last_line_counts_what_diverged_and_what_else_the_folder_holds(tmp_path: Path) -> None:
@@ -613,7 +613,7 @@ def test_the_folder_here_is_found_where_there_is_one(world: World, tmp_path: Pat
     assert "lab-one, lab-two" in flat(several.err)
 
 
-@pytest.mark.parametrize(("words", "listed"), [(["copy"], 2), (["rope"], 2), (["sort"], 4), (["0" * 64], 4)])
+@pytest.mark.parametrize(("words", "listed"), [(["copy"], 2), (["rope"], 2), (["counting"], 4), (["0" * 64], 4)])
 def test_what_names_no_one_trial_lists_them(words: list[str], listed: int, world: World) -> None:
     ended = posenc("lab", "show", *words, "--in", world.folder)
     assert ended.code == 2

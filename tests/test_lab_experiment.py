@@ -46,6 +46,7 @@ def test_presets_are_read(name: str) -> None:
         (GOOD.replace("rope", "qqqq").encode(), "mine.yaml: unknown encoding 'qqqq'; see posenc list"),
         (GOOD.replace("rope", "mine.py:Mine").encode(), "mine.py:Mine: "),
         (GOOD.replace("name: copy", "name: copies").encode(), "unknown name 'copies'"),
+        (GOOD.replace("name: copy", "name: reverse").encode(), "reverse is no longer a task of posenc; as a file"),
         (GOOD.replace("name: copy", "length: 4").encode(), "tasks.0.task: expected the name of a task"),
         (GOOD.replace("copy}", "copy, lenght: 4}").encode(), "tasks.0.task.lenght: unknown setting; did you mean length?"),
         (GOOD.replace("steps", "step").encode(), "tasks.0.training.step: unknown setting; did you mean steps?"),
@@ -64,6 +65,12 @@ def test_what_is_no_experiment_is_named(tmp_path: Path, content: bytes, said: st
         read_experiment(str(path))
     assert said in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["standard", "full", "ladder"])
+def test_a_preset_that_is_gone_says_which_took_its_place(name: str) -> None:
+    with pytest.raises(ValueError, match=f"{name} is no longer a preset; study took its place: posenc lab run study"):
+        read_experiment(name)
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:

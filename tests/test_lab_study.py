@@ -304,7 +304,7 @@ def test_a_loss_that_rose_is_reported_as_diverged(tmp_path: Path) -> None:
              for plan in rising.tasks]  # fmt: skip
     outcome = made_up_sweep(tmp_path, experiment=rising.model_copy(update={"tasks": tuple(tasks)}), train=None)
     assert outcome.failed == ()
-    assert {problem.trial.task.name for problem in outcome.diverged} == {"copy", "reverse"}
+    assert {problem.trial.task.name for problem in outcome.diverged} == {"copy", "recall"}
     assert all("the loss" in problem.line for problem in outcome.diverged)
 
 

@@ -287,7 +287,7 @@ def test_a_trial_that_diverged_is_kept_named_and_not_run_again(tmp_path: Path) -
         outcome = made_up_sweep(tmp_path, train=diverging)
         assert (outcome.ran, outcome.reused, outcome.failed) == (ran, found, ())
         assert sorted((one.trial.task.name, one.trial.encoding, one.line) for one in outcome.diverged) == [
-            (task, "alibi", "the loss became NaN or infinite at step 1") for task in ("copy", "copy", "reverse", "reverse")
+            (task, "alibi", "the loss became NaN or infinite at step 1") for task in ("copy", "copy", "recall", "recall")
         ]
 
 
@@ -367,7 +367,7 @@ def test_the_rate_that_is_best_at_the_trained_length_is_taken(tmp_path: Path) ->
         elif trial.encoding == "rope":
             bits = {1e-3: 1.0, 3e-3: 0.9, 9e-3: 0.8}[rate]
         record = made_up(trial, *rest, exact=exact, bits=bits)
-        if trial.task.name == "reverse" and rate == 9e-3:
+        if trial.task.name == "recall" and rate == 9e-3:
             record.about["failed"] = "the loss became NaN or infinite at step 2"
         return record
 
@@ -377,7 +377,7 @@ def test_the_rate_that_is_best_at_the_trained_length_is_taken(tmp_path: Path) ->
     chosen = {(one["task"], one["encoding"]): one["learning_rate"] for one in manifest["chosen"]}
     best = {
         (task, word): 3e-3 if task == "copy" or word == "rope" else 1e-3
-        for task in ("copy", "reverse")
+        for task in ("copy", "recall")
         for word in ("nope", "alibi", "rope")
     }
     assert chosen == best
@@ -484,7 +484,7 @@ def test_the_time_left_by_hand() -> None:
     now, trials = [100.0], experiment().trials()
     left = TimeLeft(2, lambda: now[0])
     assert left.left() == 0
-    for number, trial in enumerate(trials[:4]):  # copy: nope, alibi, rope; reverse: nope
+    for number, trial in enumerate(trials[:4]):  # copy: nope, alibi, rope; recall: nope
         left.waits(str(number), trial)
     assert left.left() is None
     left.runs("0", 0.0)

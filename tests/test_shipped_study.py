@@ -37,7 +37,7 @@ def test_the_report_is_what_the_records_say(found: dict[str, Any], of_tasks: dic
 
 
 def test_every_trial_of_the_tasks_is_there(of_tasks: dict[str, Any]) -> None:
-    manifest, experiment = Folder(TASKS).experiment(), read_experiment(str(RESULTS / "stage3" / "tasks.yaml"))
+    manifest, experiment = Folder(TASKS).experiment(), read_experiment(str(TASKS / "experiment.yaml"))
     assert manifest is not None
     assert manifest["experiment"] == experiment.model_dump(mode="json")
     assert of_tasks["trials"] == {"expected": 245, "found": 245, "failed": 0}

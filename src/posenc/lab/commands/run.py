@@ -147,7 +147,7 @@ def command(
 
     Examples:  posenc lab run quick   ·   posenc lab run standard --text books --workers 4   ·
     posenc lab run examples/train_on.yaml --out lab-on   ·
-    posenc lab run --resume --out lab-quick   ·   posenc lab run full --engine ray --address 10.0.0.1:6379
+    posenc lab run --resume --out lab-quick   ·   posenc lab run study --engine ray --address 10.0.0.1:6379
     """
     language = chosen_language(lang)
     if address is not None and engine is not EngineName.ray:

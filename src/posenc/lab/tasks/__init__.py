@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 CLASS, LINES = ".py:", ".jsonl"  # in the names of tasks from files
 EXAMPLES = "examples"  # the module of a task of lines
+GONE = ("actions", "flip_flop", "kinship", "parity", "reverse", "scratchpad", "sort", "string_edits")  # in 0.2
 
 
 def names() -> tuple[str, ...]:
@@ -39,6 +40,11 @@ def load(name: str, source: str | None = None) -> type[Task]:
         if source is None:
             raise ValueError(f"task: {name} is in a file, and its text is not given")
         return _of_file(name, source)
+    if name in GONE:
+        raise ValueError(
+            f"task: {name} is no longer a task of posenc; as a file of your own it can still be one, FILE.py:CLASS: "
+            "results/claims/flip_flop.py in the repository is an example, docs/lab.md tells how"
+        )
     if name not in names():
         raise ValueError(f"task: unknown name {name!r}; known: {', '.join(names())}, FILE.py:CLASS, FILE{LINES}")
     if source is not None:

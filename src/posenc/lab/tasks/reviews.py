@@ -25,10 +25,11 @@ from pydantic import Field
 from posenc.lab.say import say
 from posenc.lab.tasks.describing import Describing, Sentence
 from posenc.lab.tasks.task import Batch
-from posenc.lab.tasks.worded import Numbers
 from posenc.support.languages import Words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from posenc.lab.text.corpus import Corpus
 
 # fmt: off
@@ -59,6 +60,7 @@ FIRST = (*CLAUSES, *(f"S B {clause}" for clause in CLAUSES))
 LATER = tuple(f"{joiner} {clause}" for joiner in (",", ", but", ", and", "but", "and", "while") for clause in CLAUSES)
 END = "."
 SHORTEST, LONGEST = 5, 40  # words
+AT_ONCE = 256  # random numbers
 HELD_OUT = 5  # one combination of nouns and adjectives in this many is held out
 EXAMPLE = "the film is very boring , but the actors' acting is brilliant"  # sentences with both of its pairs are held out
 EXAMPLE_PAIRS = (("film", "boring"), ("acting", "brilliant"))
@@ -98,6 +100,22 @@ class Reviews(Describing):
         numbers = Numbers(torch.Generator().manual_seed(length))  # depends on the length only, not on the seed of training
         drawn = [*_examples(length, numbers), *_drawn(self.held_out, length, numbers, held_out=True)][: self.held_out]
         return replace(self.batch([paired(words) for words in drawn]), item=torch.arange(len(drawn)))
+
+
+class Numbers:
+    """Random choices from a generator of torch; the same on every machine and for every version of Python."""
+
+    def __init__(self, random: torch.Generator) -> None:
+        self.random, self.left = random, list[int]()
+
+    def below(self, n: int) -> int:
+        """One of 0 … n-1."""
+        if not self.left:
+            self.left = torch.randint(2**53, (AT_ONCE,), generator=self.random).tolist()
+        return self.left.pop() % n
+
+    def of(self, some: Sequence[str]) -> str:
+        return some[self.below(len(some))]
 
 
 @cache

@@ -1,4 +1,4 @@
-"""A string of symbols, a separator, and the string rewritten by a rule: copy, reverse, sort.
+"""A string of symbols, a separator, and the string rewritten by a rule, as in the task copy.
 
     tokens    [ ^  c  a  c  =  x  y  z ]      ^ begins the row: a reference for a model without positions
     targets   [ .  .  .  .  x  y  z  $ ]      $ ends the answer: the model must also predict the end

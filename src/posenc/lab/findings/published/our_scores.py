@@ -26,6 +26,7 @@ from posenc.support.languages import Words, joined
 Found = Mapping[str, Any]
 TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
+OWN = {"flip_flop.py:FlipFlop": say("Flip-flop memory")}  # tasks of results/claims
 NEAR = 1.25  # a scored length may differ from the published one by this factor
 BITS, PLAIN = say(" bits"), Words("")
 STATES = {
@@ -63,8 +64,8 @@ def task_of(findings: Found, *names: str) -> Found:
         for task in findings["tasks"]:
             if task["name"] == name:
                 return {**task, CONSULTED: findings.get(CONSULTED, [])}
-    called = joined((tasks.load(name).title for name in names), " or ", "或")
-    needs = say("an experiment with the task {names}", names=names[0])
+    called = joined((OWN.get(name) or tasks.load(name).title for name in names), " or ", "或")
+    needs = say("an experiment with the task {names}", names=names[0].partition(".")[0])
     raise Untested(say("not run: {called}", called=called), needs)
 
 

@@ -301,7 +301,7 @@ CLAIMS = (
     PublishedClaim(
         GOLOVNEVA,
         say("CoPE errs less than RoPE and absolute positions on longer flip-flops; at 4× here"),
-        task_checks.exact_order("flip_flop", 4, ["cope"], ["rope", "learned", "sinusoidal"]),
+        task_checks.exact_order("flip_flop.py:FlipFlop", 4, ["cope"], ["rope", "learned", "sinusoidal"]),
     ),
     PublishedClaim(
         GOLOVNEVA,

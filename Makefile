@@ -36,8 +36,8 @@ lab: $(VENV)/.run
 test:
 	@PYTHON=$(PYTHON) tools/system.sh
 	@$(MAKE) --no-print-directory -j2 $(VENV)/.dev web-check
-	$(BIN)/ruff check src tests docs bench examples tools
-	$(BIN)/ruff format --check src tests docs bench examples tools
+	$(BIN)/ruff check src tests docs bench examples tools results
+	$(BIN)/ruff format --check src tests docs bench examples tools results
 	@$(MAKE) --no-print-directory -j2 types tests
 
 # Types are checked on one processor, beside the first of the tests.
@@ -89,6 +89,7 @@ release: $(VENV)/.dev
 
 docs: $(VENV)/.dev
 	$(BIN)/python docs/make.py
+	$(BIN)/python results/claims/claims.py
 	$(BIN)/python docs/screens.py
 
 translations: $(VENV)/.run

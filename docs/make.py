@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from claims_page import claims_table
 from envelopes import picture
 from far_context_table import far_context_table
 from laws_table import laws_table
@@ -49,8 +48,6 @@ def pages() -> dict[Path, str]:
         made[measured] = with_table(measured, far_context_table(language))
         made[HERE / f"check{suffix}"] = with_table(HERE / f"check{suffix}", laws_table(language))
         made[HERE / f"servers{suffix}"] = with_table(HERE / f"servers{suffix}", servers_table(language))
-        tested = ROOT / "results" / "claims" / f"README{suffix}"
-        made[tested] = with_table(tested, claims_table(language))
         made[ROOT / f"README{suffix}"] = with_table(ROOT / f"README{suffix}", summary(language))
         made[HERE / "pictures" / f"envelopes{suffix.replace('.md', '.svg')}"] = picture(language)
     return made

@@ -1,26 +1,25 @@
-"""The experiments of results/claims: each can decide the claims that it is made for."""
+"""The experiments of results/claims: each can decide the claims that it is made for, and the pages say what they found."""
 
 from __future__ import annotations
 
 import csv
-import html
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judging.readme import FOLDERS, PAGES, judgements, pages, table
+from judging.table import CLAIMS, MADE_FOR, judged
 from posenc.lab.experiment import Experiment, read_experiment
 from posenc.lab.findings.assemble import findings
-from posenc.lab.findings.published.table import CLAIMS, row
 from posenc.lab.findings.titles import title
 from posenc.lab.records.results import Folder
-from posenc.lab.report.markdown import escaped, markdown
-from posenc.lab.report.page import page as page_of
-from posenc.lab.report.tables import tables
+from posenc.lab.report.markdown import markdown
 
 CLAIMS_FOLDER = Path(__file__).parent.parent / "results" / "claims"
-MADE_FOR = {
+DECIDES = {  # the claims of each experiment, by how they begin
     "press": ("ALiBi loses nothing", "6.9×", "4.9×", "2×: sinusoidal", "sinusoidal fails first", "rotary fails later"),
     "haviv": ("1×: no encoding", "a causal model needs", "a masked model fails"),
     "peng": ("RoPE unchanged breaks", "without training on: interpolation", "without training on, NTK",
@@ -72,25 +71,24 @@ def all_learnt(experiment: Experiment) -> dict[str, Any]:
     return {"tasks": found, "cost": None, "seeds": [0]}
 
 
-@pytest.mark.parametrize("name", MADE_FOR)
+@pytest.mark.parametrize("name", DECIDES)
 def test_an_experiment_decides_its_claims(name: str) -> None:
     experiment = read_experiment(str(CLAIMS_FOLDER / f"{name}.yaml"))
     found = all_learnt(experiment)
-    for begins in MADE_FOR[name]:
+    for begins in DECIDES[name]:
         (claim,) = (claim for claim in CLAIMS if claim.words.en.startswith(begins))
-        judged = row(claim, found)
-        assert judged["ours"]["en"], (begins, judged["why"]["en"])
-        assert judged["verdict"] != "not tested", (begins, judged["why"]["en"])
-        assert "without" not in judged["why"]["en"].replace("without Partial RoPE: took no part", ""), judged["why"]["en"]
+        row = judged(claim, found)
+        assert MADE_FOR[claim.source] == name
+        assert row.ours.en, (begins, row.why.en)
+        assert row.verdict != "not tested", (begins, row.why.en)
+        assert "without" not in row.why.en.replace("without Partial RoPE: took no part", ""), row.why.en
 
 
 def test_the_files_are_those_that_the_claims_name() -> None:
-    assert {path.stem for path in CLAIMS_FOLDER.glob("*.yaml")} == MADE_FOR.keys()
-    named = {claim.cause.experiment.split()[-1] for claim in CLAIMS if claim.cause and "results/" in claim.cause.experiment}
-    assert {Path(name).stem for name in named} <= MADE_FOR.keys()
-    for page in ("README.md", "README.zh-CN.md"):
+    assert {path.stem for path in CLAIMS_FOLDER.glob("*.yaml")} == DECIDES.keys() == set(MADE_FOR.values())
+    for page in PAGES.values():
         text = (CLAIMS_FOLDER / page).read_text("utf-8")
-        assert all(f"| [{name}]({name}.yaml) |" in text for name in MADE_FOR)
+        assert all(f"| [{name}]({name}.yaml) |" in text for name in DECIDES)
 
 
 FINISHED = sorted(path.parent.name for path in CLAIMS_FOLDER.glob("*/experiment.json"))
@@ -114,31 +112,71 @@ def test_a_finished_experiment_is_that_of_its_file(name: str) -> None:
 @pytest.mark.parametrize(
     "name", [name if name == "peng" else pytest.param(name, marks=pytest.mark.acceptance) for name in FINISHED]
 )
-def test_the_verdicts_are_those_of_the_records(name: str) -> None:
-    """Where this fails: `posenc lab report results/claims/NAME`, and then `python docs/make.py`."""
+def test_the_report_and_the_verdicts_are_those_of_the_records(name: str) -> None:
+    """Where this fails: `posenc lab report results/claims/NAME`, and then `python results/claims/claims.py`."""
     found, report = findings(CLAIMS_FOLDER / name), CLAIMS_FOLDER / name / "report"
-    assert (report / "published.csv").read_text("utf-8") == tables(found)["published.csv"]
     for language, page in (("en", "report.md"), ("zh", "report.zh-CN.md")):
         assert (report / page).read_text("utf-8") == markdown(found, language)  # type: ignore[arg-type]
+    nothing: Mapping[str, Any] = {"tasks": [], "cost": None, "seeds": []}
+    written = judgements({**dict.fromkeys(FOLDERS, nothing), name: found})
+    for language, page in PAGES.items():
+        there = (CLAIMS_FOLDER / page).read_text("utf-8").splitlines()
+        for line in table([one for one in written if one[1] == name], language).splitlines()[2:]:
+            assert line.removesuffix(" – |") in {other[: len(line) - len(" – |")] for other in there}
 
 
-def test_the_table_has_the_studys_verdict_beside_each_claim() -> None:
-    """Read from the page as it is shipped and from the study's own table; no row asks for the study to be run."""
-    with (CLAIMS_FOLDER.parent / "study" / "report" / "published.csv").open(encoding="utf-8", newline="") as file:
-        study = {row["claim_en"]: row for row in csv.DictReader(file)}
-    page = (CLAIMS_FOLDER / "README.md").read_text("utf-8")
-    lines = [line.strip("| ").split(" | ") for line in page.partition("| source |")[2].splitlines()[2:] if "](" in line]
-    assert len(lines) == len(study)
-    for cells in lines:
-        row = study[cells[1]]
-        if cells[-2].startswith("[study]"):
-            assert (cells[3], cells[-1]) == (row["verdict"], "–")
-        elif row["verdict"] == "not tested" and not row["ours_en"]:
-            assert cells[-1] == "–"
+@pytest.mark.acceptance
+def test_the_tables_are_those_of_the_records() -> None:
+    """Where this fails: `python results/claims/claims.py`."""
+    written = pages(judgements({folder: findings(CLAIMS_FOLDER / folder) for folder in FOLDERS}))
+    assert {path.name: path.read_text("utf-8") for path in written} == {path.name: text for path, text in written.items()}
+
+
+def lines(language: str) -> list[list[str]]:
+    """The table of claims on a page: source, claim, here, verdict, why, folder, the study."""
+    page = (CLAIMS_FOLDER / PAGES[language]).read_text("utf-8")  # type: ignore[index]
+    rows = page.partition("<!-- table written by claims.py -->\n")[2].partition("\n<!-- end")[0].splitlines()[2:]
+    cells = [[cell.replace("\\|", "|") for cell in row.removeprefix("| ").removesuffix(" |").split(" | ")] for row in rows]
+    return [[*row[:5], re.sub(r".*\((.*)/report/.*", r"\1", row[5]), row[6]] for row in cells]
+
+
+def test_every_claim_has_its_row_and_the_studys_verdict_beside_it() -> None:
+    """No row asks for the study to be run, and only what nothing tests is not tested."""
+    english, chinese = lines("en"), lines("zh")
+    assert [row[1] for row in english] == [claim.words.en for claim in CLAIMS]
+    assert [row[1] for row in chinese] == [claim.words.zh for claim in CLAIMS]
+    assert [row[5] for row in english] == [row[5] for row in chinese]
+    for row in english:
+        assert (row[3] == "not tested") == (row[2] == "") == ("a test would take" in row[4]), row[1]
+        assert row[6] == "–" if row[5] == "../study" else row[6]
+    assert not any("posenc lab run study" in row[4] for row in english)
+    times = [row for row in english if "the time of NoPE" in row[2]]
+    assert {row[5] for row in times} == {"press", "../study-code"}
+    assert all(row[4].endswith("would decide it: posenc lab run gpu") for row in times)
+
+
+MARK = {"en": "not converged", "zh": "未收敛"}
+
+
+def test_a_verdict_on_models_that_still_improved_says_so() -> None:
+    """By the table of encodings beside the records: an encoding whose score the row gives still improved in every task.
+    Where all of them had converged, nothing is marked.
+    """
+    marks = {language: [MARK[language] in row[3] for row in lines(language)] for language in MARK}
+    assert marks["en"] == marks["zh"]
+    assert sum(marks["en"]) > 10
+    for row, marked in zip(lines("en"), marks["en"], strict=True):
+        arms: dict[str, set[str]] = {}
+        with (CLAIMS_FOLDER / row[5] / "report" / "summary.csv").open(encoding="utf-8", newline="") as file:
+            for arm in csv.DictReader(file):
+                arms.setdefault(title(arm["encoding"]).en, set()).add(arm["converged"])
+        if row[3].startswith(("agree", "disagree")):
+            still = {name for name, states in arms.items() if states == {"False"}}
+            named = {name for name in still if re.search(rf"(^|[ (]){re.escape(name)} [0-9+-]", row[2])}
+            assert marked or not named, row[1]
+            assert any("False" in states for states in arms.values()) or not marked, row[1]
         else:
-            assert cells[-1].startswith(row["verdict"])
-    assert "posenc lab run study" not in page
-    assert "; would decide it: posenc lab run gpu | [standard]" in page
+            assert not marked
 
 
 @pytest.mark.parametrize("name", ["code", "tasks"])
@@ -153,70 +191,3 @@ def test_the_third_stage_has_encodings_of_the_first(name: str) -> None:
     if name == "code":
         (code,), (prose,) = stage.tasks, study.tasks
         assert (code.task, code.training, stage.size, stage.text) == (prose.task, prose.training, study.size, "library")
-
-
-RESULTS = CLAIMS_FOLDER.parent
-PAGES = {"en": "README.md", "zh": "README.zh-CN.md"}
-MARK = {"en": "not converged", "zh": "未收敛"}
-WITH_CLAIMS = [str(path.parents[1].relative_to(RESULTS)) for path in sorted(RESULTS.glob("**/report/published.csv"))]
-READ_AGAIN = ("claims/newer", "study-code")  # the others take half a minute
-
-
-def lines(folder: str, name: str) -> list[dict[str, str]]:
-    with (RESULTS / folder / "report" / name).open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
-
-
-@pytest.mark.parametrize("folder", WITH_CLAIMS)
-def test_a_verdict_on_models_that_still_improved_says_so_in_the_report(folder: str) -> None:
-    """By the table of encodings, not by the row's own flag: an encoding whose score the row gives still improved in every
-    task. Where all of them had converged, nothing is marked. The Markdown marks what the table of claims marks.
-    """
-    arms: dict[str, set[str]] = {}
-    for arm in lines(folder, "summary.csv"):
-        arms.setdefault(title(arm["encoding"]).en, set()).add(arm["converged"])
-    still = {name for name, states in arms.items() if states == {"False"}}
-    some = any("False" in states for states in arms.values())
-    reports = {"en": "report.md", "zh": "report.zh-CN.md"}
-    shown = {language: (RESULTS / folder / "report" / name).read_text("utf-8") for language, name in reports.items()}
-    for claim in lines(folder, "published.csv"):
-        marked = claim["unconverged"] == "True"
-        if claim["verdict"] in ("agree", "disagree"):
-            named = {name for name in still if re.search(rf"(^|[ (]){re.escape(name)} [0-9+-]", claim["ours_en"])}
-            assert marked or not named, claim["claim_en"]
-            assert some or not marked, claim["claim_en"]
-        else:
-            assert not marked
-        for language in ("en", "zh"):
-            begins = f"| {escaped(claim[f'claim_{language}'])} |"
-            found = [line for line in shown[language].splitlines() if line.startswith(begins)]
-            assert len(found) == 1, claim["claim_en"]
-            assert (MARK[language] in found[0].split(" | ")[2]) == marked, claim["claim_en"]
-
-
-@pytest.mark.parametrize(
-    "folder", [name if name in READ_AGAIN else pytest.param(name, marks=pytest.mark.acceptance) for name in WITH_CLAIMS]
-)
-def test_a_verdict_on_models_that_still_improved_says_so_on_the_page(folder: str) -> None:
-    found = findings(RESULTS / folder)
-    opened = page_of(found).partition('id="published"')[2].partition("</section>")[0]
-    shown = opened.split("<tr")[2:]
-    assert len(shown) == len(found["published"])
-    for line, claim in zip(shown, found["published"], strict=True):
-        assert html.escape(claim["claim"]["en"]) in line
-        verdict = line.partition('class="verdict')[2].partition("</td>")[0]
-        for mark in MARK.values():
-            assert (mark in verdict) == claim["unconverged"], claim["claim"]["en"]
-
-
-def test_the_table_of_all_claims_marks_them_too() -> None:
-    table = {language: (CLAIMS_FOLDER / name).read_text("utf-8") for language, name in PAGES.items()}
-    decided = [one for one in lines("claims/newer", "published.csv") if one["unconverged"] == "True"]
-    assert len(decided) > 1
-    for one in decided:
-        for language, mark in MARK.items():
-            found = [
-                line for line in table[language].splitlines() if one[f"claim_{language}"] in line and "[newer]" in line
-            ]
-            assert all(mark in line for line in found)
-    assert any("stick" in one["claim_en"] for one in decided)

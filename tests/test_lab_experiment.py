@@ -67,12 +67,6 @@ def test_what_is_no_experiment_is_named(tmp_path: Path, content: bytes, said: st
     assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("name", ["standard", "full", "ladder"])
-def test_a_preset_that_is_gone_says_which_took_its_place(name: str) -> None:
-    with pytest.raises(ValueError, match=f"{name} is no longer a preset; study took its place: posenc lab run study"):
-        read_experiment(name)
-
-
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(
         ValueError, match=r"absent.yaml: cannot be read: No such file or directory; expected a YAML file or"

@@ -26,7 +26,6 @@ from posenc.lab.commands import answer as answer_screen
 from posenc.lab.commands import table as tables_screen
 from posenc.lab.findings import answer, needs
 from posenc.lab.report import paper, svg, write
-from posenc.lab.report.cells import verdicts
 from posenc.lab.report.markdown import markdown
 from posenc.lab.report.page import page as page_of
 from posenc.lab.report.provenance import limits, text_used
@@ -154,11 +153,6 @@ def made_up() -> Json:
         "trials": {"expected": 30, "found": 28, "failed": 1}, "size": {"d_model": 128, "n_heads": 4, "n_layers": 2},
         "tasks": [language, copy, order],
         "context": None, "cost": {"rounds": 9, "sizes": SIZES, "rows": cost, "device": "cpu"},
-        "published": [
-            {"source": "A <et> al.", "claim": words("a > b"), "ours": words("b > a"), "verdict": verdict,
-             "why": words("so"), "unconverged": False}
-            for verdict in ("agree", "disagree", "disagree", "not tested")
-        ],
         "summary": [words("First sentence."), words("Second <sentence>.")],
         "missing": [{"task": "language_model", "arm": "shaw", "seed": 0, "why": "not run"},
                     {"task": "language_model", "arm": "floater", "seed": 1, "why": BROKEN},
@@ -169,10 +163,10 @@ def made_up() -> Json:
 
 def smallest() -> Json:
     """One task, one length, one seed, one arm, and nothing else."""
-    task = a_task("parity", "exact", 8, [8])
+    task = a_task("counting", "exact", 8, [8])
     task["arms"] = [an_arm("rope", task, random.Random(1), seeds=1)]
     found = made_up()
-    nothing: Json = {"cost": None, "published": [], "summary": [], "missing": [], "text": None, "machine": {}}
+    nothing: Json = {"cost": None, "summary": [], "missing": [], "text": None, "machine": {}}
     return found | nothing | {"seeds": [0], "fewest_seeds": 1, "name": "at $\\frac$ 5"} | with_tasks([task])
 
 
@@ -593,52 +587,8 @@ def test_many_positions_are_averaged_in_groups(tmp_path: Path) -> None:
 
 def test_sections_stand_in_their_order(page: Element) -> None:
     names = [one.attributes["id"] for one in page.all("section")]
-    assert names == [
-        "answer",
-        "said",
-        "stars",
-        "curves",
-        "heat",
-        "after",
-        "cost",
-        "pareto",
-        "positions",
-        "published",
-        "how",
-    ]
+    assert names == ["answer", "said", "stars", "curves", "heat", "after", "cost", "pareto", "positions", "how"]
     assert [one.attributes["href"] for one in page.all("nav")[0].all("a")] == [f"#{name}" for name in names]
-
-
-def test_agreements_and_disagreements(page: Element) -> None:
-    shown = section(page, "published")
-    assert [one.text() for one in shown.all("td", "verdict")] == ["✓ agree", "✗ disagree", "✗ disagree", "– not tested"]
-    said = shown.all("p")[0].text()
-    assert said.startswith("Claims of papers: 1 agree, 2 disagree, 0 undecided, 1 not tested. Agree: every inequality")
-    assert "founding notes" not in said  # none of theirs was tested
-
-
-def test_what_the_notes_say_is_counted_apart() -> None:
-    found = made_up()
-    found["published"][0]["source"] = "notes 000, 001"
-    for language, papers, notes, source in (
-        (
-            "en",
-            "papers: 0 agree, 2 disagree, 0 undecided, 1 not tested",
-            "nothing: 1 agree,",
-            "| founding notes 000, 001 |",
-        ),
-        (
-            "zh",
-            "论文的论断：0 项一致，2 项不一致，0 项未定，1 项未检验",
-            "（未作测量）：1 项一致，",
-            "| 项目最初的笔记 000、001 |",
-        ),
-    ):
-        said = verdicts(found).in_language(language)  # type: ignore[arg-type]
-        assert papers in said
-        assert notes in said
-        assert said in markdown(found, language)  # type: ignore[arg-type]
-        assert source in markdown(found, language)  # type: ignore[arg-type]
 
 
 def test_settings_in_place_of_defaults_are_limitations() -> None:
@@ -777,7 +727,7 @@ def test_many_that_are_alike_are_counted(tmp_path: Path) -> None:
 
 
 def test_what_others_wrote_is_text_and_nothing_else(content: str, page: Element) -> None:
-    for raw in ("<script>alert", "<i>this</i>", "<b>精彩</b>", "<et>", "<made-up>", "made <up>"):
+    for raw in ("<script>alert", "<i>this</i>", "<b>精彩</b>", "<made-up>", "made <up>"):
         assert raw not in content
     assert "</script" not in re.sub(r"</script>", "", content)
     assert len(page.all("script")) == 3  # one that runs, two with data
@@ -798,8 +748,8 @@ def test_every_heading_of_a_table_is_one(page: Element) -> None:
 
 def test_the_smallest_experiment(tmp_path: Path) -> None:
     paths = {path.name for path in write(smallest(), tmp_path)}
-    assert paths == {"index.html", "cells.csv", "summary.csv", "published.csv", "report.md", "report.zh-CN.md",
-                     "curves-parity.svg", "curves-parity.zh-CN.svg"}  # fmt: skip
+    assert paths == {"index.html", "cells.csv", "summary.csv", "report.md", "report.zh-CN.md",
+                     "curves-counting.svg", "curves-counting.zh-CN.svg"}  # fmt: skip
     page = read((tmp_path / "index.html").read_text("utf-8"))
     assert [one.attributes["id"] for one in page.all("section")] == ["answer", "said", "stars", "curves", "heat", "how"]
     assert "Cost was not measured" in section(page, "stars").text()
@@ -881,29 +831,6 @@ def test_the_summary_table(found: Json, out: Path) -> None:
             assert row["factor_censored"] == ("" if arm["factor"] is None else str(arm["factor"]["censored"]))
             assert float(row["training_median"]) == found["cost"]["rows"][arm["name"]]["training"]["median"]
             assert row["learnt"] == str(arm["learnt"])
-    assert [row["verdict"] for row in lines(out / "published.csv")] == ["agree", "disagree", "disagree", "not tested"]
-    assert lines(out / "published.csv")[0]["claim_zh"] == "a > b的中文"
-
-
-def test_what_would_decide_a_claim_is_in_its_row_and_in_a_column_of_the_table(tmp_path: Path) -> None:
-    found = smallest()
-    row = {
-        "source": "A et al.",
-        "claim": words("a > b"),
-        "ours": words("b > a"),
-        "verdict": "disagree",
-        "unconverged": False,
-        "why": words("so"),
-    }
-    found["published"] = [row | {"decided_by": "posenc lab run gpu"}, row | {"decided_by": None}]
-    write(found, tmp_path)
-    assert [(one["why_en"], one["decided_by"]) for one in lines(tmp_path / "published.csv")] == [
-        ("so", "posenc lab run gpu"),
-        ("so", ""),
-    ]
-    page = (tmp_path / "report.md").read_text("utf-8")
-    assert [page.count("| so; would decide it: posenc lab run gpu |"), page.count("| so |")] == [1, 1]
-    assert "；可作判定：posenc lab run gpu |" in (tmp_path / "report.zh-CN.md").read_text("utf-8")
 
 
 def tables(text: str) -> list[list[list[str]]]:

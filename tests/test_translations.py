@@ -113,7 +113,7 @@ def test_english_reads_no_catalogue() -> None:
 
 def test_what_is_missing_and_what_is_unused_is_listed(room: Path) -> None:
     missing, unused = "room/module.py:4: missing: ", "room/zh.po: unused: "
-    assert listed(room.parent) == [
+    assert listed([room.parent]) == [
         f"{missing}'one'",
         f"{missing}'new {{n}}'",
         "room/table.toml: missing: 'a sentence of a table'",
@@ -126,7 +126,7 @@ def test_what_is_missing_and_what_is_unused_is_listed(room: Path) -> None:
 def test_a_sentence_is_written_out_where_it_is_said(room: Path, call: str) -> None:
     (room / "module.py").write_text(f"from posenc.room.say import say\n\n{call}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"room/module\.py:3: say takes one sentence"):
-        listed(room.parent)
+        listed([room.parent])
 
 
 # The catalogues of posenc ---------------------------------------------------------------------------------------------
@@ -151,6 +151,7 @@ def test_every_sentence_of_posenc_is_found() -> None:
         "checking",
         "configs",
         "explorer",
+        "judging",
         "lab",
         "learn",
         "transformers",

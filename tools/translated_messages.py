@@ -2,15 +2,16 @@
 
     python tools/translated_messages.py
 
-Every folder of src/posenc that has a zh.po is read: the sentences from its Python files, say("…"), and from its tables of
-data (posenc.support.data_files), and the entries of its catalogue. An entry that is marked fuzzy counts as missing. A
-changed English sentence shows up twice: the new one is missing, the translation of the old one unused.
+Every folder of src/posenc and of the study of claims that has a zh.po is read: the sentences from its Python files,
+say("…"), and from its tables of data (posenc.support.data_files), and the entries of its catalogue. An entry that is marked
+fuzzy counts as missing. A changed English sentence shows up twice: the new one is missing, the translation of the old one
+unused.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,8 @@ from babel.messages.pofile import read_po
 
 from posenc.support import data_files
 
-SOURCES = Path(__file__).parents[1] / "src" / "posenc"
+ROOT = Path(__file__).parents[1]
+SOURCES = (ROOT / "src" / "posenc", ROOT / "results" / "claims")
 
 
 class Sentence(NamedTuple):
@@ -29,8 +31,8 @@ class Sentence(NamedTuple):
         return repr(self.english) + f" (context {self.context!r})" * bool(self.context)
 
 
-def rooms(sources: Path = SOURCES) -> list[Path]:
-    return sorted(path.parent for path in sources.glob("*/zh.po"))
+def rooms(sources: Sequence[Path] = SOURCES) -> list[Path]:
+    return sorted(path.parent for folder in sources for path in folder.glob("*/zh.po"))
 
 
 def said(room: Path) -> dict[Sentence, str]:
@@ -54,7 +56,8 @@ def said(room: Path) -> dict[Sentence, str]:
 
 def calls(tree: ast.Module, room: str) -> Iterator[ast.Call]:
     """The calls of `say` in a module that imports it from that room."""
-    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module == f"posenc.{room}.say")
+    modules = (f"posenc.{room}.say", f"{room}.say")
+    imports = (node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.module in modules)
     if not any(name.name == "say" for node in imports for name in node.names):
         return
     for node in ast.walk(tree):
@@ -69,7 +72,7 @@ def translated(room: Path) -> dict[Sentence, str]:
     return {Sentence(one.context or "", str(one.id)): str(one.string) for one in entries}
 
 
-def listed(sources: Path = SOURCES) -> list[str]:
+def listed(sources: Sequence[Path] = SOURCES) -> list[str]:
     """A line for every sentence without a translation, and for every translation without a sentence."""
     lines = []
     for room in rooms(sources):

@@ -78,7 +78,7 @@ class Say(Protocol):
 
 
 def catalogue_of(room: str) -> Say:
-    """The `say` of a folder of posenc, whose Chinese stands in its zh.po."""
+    """The `say` of a folder of posenc, or of any folder by its whole path, whose Chinese stands in its zh.po."""
 
     def say(sentence: str, /, *, context: str = "", **values: object) -> Words:
         words = Words(sentence, lambda: translations(room).get((context, sentence), sentence))

@@ -12,6 +12,7 @@ REPLACED = {
     "lab submit": "posenc lab publish DIR --out NAME.zip writes report, trials and configuration as one file",
     "lab board": "posenc lab report DIR writes the table of a folder's encodings",
     "lab run standard": "posenc lab run study trains until the models converge; posenc lab run quick takes minutes",
+    "lab run full": "posenc lab run study trains until the models converge; with --engine ray, on a cluster",
     "lab run ladder": "an experiment of your own with other `steps`: posenc lab run FILE.yaml (docs/lab.md)",
     "lab run … --engine slurm": "start posenc lab run with the same --out on every machine, for example by sbatch --array; "
     "runs share a folder",

@@ -40,7 +40,6 @@ from posenc.lab.tasks.task import Task
 Precision = Literal["32-true", "bf16-mixed"]
 TextName = Literal["library", "prose", "prose_6000"]
 PRESETS = ("compare", "compare_text", "quick", "study", "far_context", "gpu", "micro", "words")
-GONE = ("standard", "full", "ladder")  # in 0.2: their models had not converged, or were not trained
 TUNING_SEED = 1_000_000  # the seed of models that choose a learning rate, which are not compared
 SCORING = {"after", "then", "draws"}  # settings of a trial that do not affect its training
 DRAWS = 8  # draws of random positions that a model trained at random positions is scored at
@@ -465,8 +464,6 @@ def read_experiment(word: str) -> Experiment:
         source = files("posenc.lab").joinpath("presets", f"{word}.yaml").read_bytes()
     elif path.suffix in (".yaml", ".yml"):
         source = _content(path)
-    elif word in GONE:
-        raise ValueError(f"{word} is no longer a preset; study took its place: posenc lab run study")
     else:
         raise ValueError(f"expected a preset ({', '.join(PRESETS)}) or a .yaml file, got {word!r}")
     try:

@@ -1,1 +1,1 @@
-"""The conclusions from the records of a sweep: gate, statistics, recommendations, comparison with published claims."""
+"""The conclusions from the records of a sweep: gate, statistics, recommendations."""

@@ -14,8 +14,6 @@ from posenc.lab.engines import NOT_INSTALLED
 from posenc.lab.experiment import Experiment
 from posenc.lab.findings import answer, criteria, needs, sentences
 from posenc.lab.findings.arm_cells import TaskResults
-from posenc.lab.findings.published.counting import holds_claims, worth_telling
-from posenc.lab.findings.published.table import table as published_claims
 from posenc.lab.findings.queries import Json, Results
 from posenc.lab.findings.task_findings import task_findings
 from posenc.lab.findings.tuning import tuning
@@ -67,7 +65,6 @@ def findings(folder: Path) -> Json:
     if manifest["tuning"]:
         result["tuning"] = tuning(kept, manifest)
     result["answer"] = answer.answer(result)
-    result["published"] = worth_telling(published_claims(result)) if holds_claims(experiment["name"]) else []
     result["needs"] = needs.as_data(result)
     result["summary"] = [words.as_dict() for words in sentences.sentences(result)]
     return result

@@ -9,7 +9,6 @@ from typing import Any
 from posenc.lab.findings import property_sentences, recipes
 from posenc.lab.findings.comparing import after_training, behind, best, first, ranked
 from posenc.lab.findings.criteria import CONVERGED, ENOUGH, FEWEST, FLAT, MISSING, NOT_LEARNT, ROUNDING
-from posenc.lab.findings.published.counting import of_notes, of_papers, tested
 from posenc.lab.findings.titles import change_title, main_task, title
 from posenc.lab.findings.wording import (
     because,
@@ -51,7 +50,6 @@ def sentences(findings: Json) -> list[Words]:
         _exact_tasks(findings, main),
         _training_time(findings),
         *property_sentences.sentences(findings),
-        *_published(findings),
         _missing(findings),
         _seeds(findings),
     )
@@ -405,32 +403,6 @@ def _training_time(findings: Json) -> Words | None:
 
 
 # How certain it is --------------------------------------------------------------------------------------------------
-
-
-CLAIMS_OF_PAPERS = say(
-    "These numbers test {tested} of {values} published claims: they support {agree}, contradict {disagree} and "
-    "leave {undecided} undecided."
-)
-CLAIMS_OF_NOTES = say(
-    "Of {values} statements of the founding notes, they test {tested}: they support {agree}, contradict "
-    "{disagree} and leave {undecided} undecided."
-)
-
-
-def _published(findings: Json) -> Iterator[Words]:
-    """How many published claims, and statements of the notes, these numbers test, and with which verdicts."""
-    rows = findings["published"]
-    for counts, text in ((of_papers(rows), CLAIMS_OF_PAPERS), (of_notes(rows), CLAIMS_OF_NOTES)):
-        if tested(counts):
-            yield text.filled(tested=tested(counts), values=sum(counts.values()), **counts)
-    unfinished = sum(row["unconverged"] for row in rows)
-    if unfinished:
-        yield say(
-            "Of the {decided} that are supported or contradicted, {unfinished} rest on models that still improved at the "
-            "end of training; the table marks them.",
-            decided=sum(row["verdict"] in ("agree", "disagree") for row in rows),
-            unfinished=unfinished,
-        )
 
 
 def _missing(findings: Json) -> Words | None:

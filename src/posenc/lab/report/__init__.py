@@ -2,7 +2,7 @@
 
 findings ─► write(findings, directory) ─┬─ index.html             everything, in one file
                                         ├─ *.svg                  curves-TASK, pareto-factor, pareto-area
-                                        ├─ *.csv                  cells, summary, published
+                                        ├─ *.csv                  cells, summary
                                         └─ report.md, report.zh-CN.md
 """
 

@@ -10,18 +10,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from posenc.lab.findings.comparing import worse
-from posenc.lab.findings.criteria import FEWEST, NOT_LEARNT
-from posenc.lab.findings.published.counting import NOTES, from_notes, of_notes, of_papers, tested
+from posenc.lab.findings.criteria import NOT_LEARNT
 from posenc.lab.findings.wording import because
-from posenc.lab.report.words import of, phrase, same
-from posenc.support.languages import Words, clauses, joined
+from posenc.lab.report.words import phrase, same
+from posenc.support.languages import Words
 
 Findings = Mapping[str, Any]
 Task = Mapping[str, Any]
 Arm = Mapping[str, Any]
 
 Kind = Literal["number", "not learnt", "cannot", "failed", "missing"]
-NOTHING = {"en": "", "zh": ""}
 CLOSE = 0.05  # bits between the best and the worst score of a column
 STRETCHES = 24  # a single position has few targets, and their noise would hide the curve
 
@@ -229,43 +227,3 @@ def _cells(task: Task, arm: Arm, mode: str, setting: str, cells: Mapping[str, An
             yield {**where, "seed": int(seed), "value": number, "state": ""}
         if not seeds:
             yield {**where, "seed": "", "value": "", "state": data.get("state") or arm.get("state") or ""}
-
-
-def explained(row: Mapping[str, Any]) -> Words:
-    """The reasons of a verdict, and the command of the experiment that would decide an open one."""
-    command = row.get("decided_by")
-    return clauses(reasons(row), phrase("would decide", command=same(command))) if command else reasons(row)
-
-
-def reasons(row: Mapping[str, Any]) -> Words:
-    """Why a published claim has its verdict: in how many seeds, the cause of a disagreement, what a test would take."""
-    parts = [of(row["why"]), of(row.get("cause", NOTHING))]
-    if (needs := of(row.get("needs", NOTHING))).en:
-        parts.append(phrase("would take", needs=needs))
-    return clauses(*(part for part in parts if part.en))
-
-
-def source(row: Mapping[str, Any]) -> Words:
-    """The paper of a published claim, or the numbers of the founding notes that state it."""
-    if not from_notes(row["source"]):
-        return same(row["source"])
-    numbers = row["source"].removeprefix(NOTES).strip()
-    return phrase("source of notes", numbers=Words(numbers, numbers.replace(", ", "、")))
-
-
-def verdicts(findings: Findings) -> Words:
-    """How many published claims have each verdict, and what the verdicts mean."""
-    rows = findings["published"]
-    counts = {"papers": of_papers(rows), "notes": of_notes(rows)}
-    told = [phrase(source, verdicts=_verdicts(count)) for source, count in counts.items() if tested(count)]
-    return phrase("published text", counts=joined(told, " ", ""), fewest=FEWEST)
-
-
-def verdict(row: Mapping[str, Any]) -> Words:
-    """Agree, or "agree, not converged" where an encoding of the claim still improved at the end of training."""
-    word = phrase(row["verdict"])
-    return phrase("not converged", verdict=word) if row["unconverged"] else word
-
-
-def _verdicts(count: Mapping[str, int]) -> Words:
-    return phrase("verdicts", **{verdict.replace(" ", "_"): number for verdict, number in count.items()})

@@ -8,21 +8,7 @@ from posenc.lab.records.files import named
 from posenc.lab.report import ceiling, charts, depth, floor, tuning
 from posenc.lab.report.best_change import best_change, how_changed
 from posenc.lab.report.block import grid
-from posenc.lab.report.cells import (
-    Findings,
-    Task,
-    arms_by_positions,
-    cell,
-    explained,
-    factor,
-    fold,
-    remark,
-    source,
-    top,
-    value,
-    verdict,
-    verdicts,
-)
+from posenc.lab.report.cells import Findings, Task, arms_by_positions, cell, factor, fold, remark, top, value
 from posenc.lab.report.pictures import ENDING, curves_drawn
 from posenc.lab.report.provenance import gate, limits, lost, rate, repeating, text_used, training
 from posenc.lab.report.summary_table import introduction, stars
@@ -76,13 +62,6 @@ def markdown(findings: Findings, language: Language) -> str:
     ):
         for block in blocks(findings):
             parts += [f"## {md(phrase(name))}", *block.markdown(md)]
-    if findings["published"]:
-        head = [md(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
-        rows = [
-            [md(of(row["claim"])), md(of(row["ours"])), md(verdict(row)), md(explained(row)), md(source(row))]
-            for row in findings["published"]
-        ]
-        parts += [f"## {md(phrase('published'))}", md(verdicts(findings)), grid(head, rows)]
     known_limits = "\n".join(f"- {md(words)}" for words in limits(findings))
     parts += [
         f"## {md(phrase('how'))}",

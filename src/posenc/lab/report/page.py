@@ -1,7 +1,7 @@
 """The report as one HTML file that loads nothing from the network: inline pictures, light and dark, both languages.
 
 answer (chart, table, three sentences) ─ all sentences ─ measured table ─ curves ─ heat ─ changes ─ cost ─ cost and length ─
-use of far context ─ what the text holds ─ by position ─ depth ─ properties ─ tuning ─ published ─ how
+use of far context ─ what the text holds ─ by position ─ depth ─ properties ─ tuning ─ how
 """
 
 from __future__ import annotations
@@ -26,20 +26,16 @@ from posenc.lab.report.cells import (
     arms_by_positions,
     arms_of,
     cell,
-    explained,
     factor,
     fold,
     in_order,
     is_bits,
     learnt,
     remark,
-    source,
     stretch,
     top,
     unit,
     value,
-    verdict,
-    verdicts,
 )
 from posenc.lab.report.costs import costs
 from posenc.lab.report.html import both, document, header, heat, section, span, table, tag
@@ -52,7 +48,6 @@ from posenc.lab.say import say
 from posenc.support.languages import Words
 
 BRAND = "posenc lab"
-VERDICTS = {"agree": "✓", "disagree": "✗", "undecided": "?", "not tested": "–"}
 PARTS = (
     "answer",
     "said",
@@ -68,7 +63,6 @@ PARTS = (
     "depth",
     "properties",
     "tuning",
-    "published",
     "how",
 )
 
@@ -91,7 +85,6 @@ def page(findings: Findings) -> str:
         "depth": _blocks(depth.blocks),
         "properties": properties,
         "tuning": _blocks(tuning.blocks),
-        "published": _published,
         "how": how,
     }
     sections = {name: content for name in PARTS if (content := builders[name](findings))}
@@ -394,29 +387,6 @@ def _position_table(findings: Findings, task: Task) -> str:
 
 def _blocks(of_findings: Callable[[Findings], Iterable[Block]]) -> Callable[[Findings], str]:
     return lambda findings: "".join(block.html() for block in of_findings(findings))
-
-
-def _published(findings: Findings) -> str:
-    rows = findings["published"]
-    if not rows:
-        return ""
-    head = [span(phrase(name)) for name in ("claim", "ours", "verdict", "why", "source")]
-
-    def marked(row: Arm) -> str:
-        kind = row["verdict"]
-        return f'<td class="verdict {kind.replace(" ", "-")}">{VERDICTS[kind]} {span(verdict(row))}</td>'
-
-    body = [
-        [
-            span(of(row["claim"])),
-            f"<td>{span(of(row['ours']))}</td>",
-            marked(row),
-            f"<td>{span(explained(row))}</td>",
-            f"<td>{span(source(row))}</td>",
-        ]
-        for row in rows
-    ]
-    return tag("p", verdicts(findings)) + table("published", head, body)
 
 
 # Pieces ---------------------------------------------------------------------------------------------------------------

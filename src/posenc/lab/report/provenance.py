@@ -182,7 +182,7 @@ def _tasks(findings: Findings) -> str:
         ]
         for task in findings["tasks"]
     ]
-    return table("published", head, body)
+    return table("worded", head, body)
 
 
 def absent(why: str) -> Words:
@@ -210,4 +210,4 @@ def _lost(findings: Findings) -> str:
     body = [
         [span(task), f"<td>{span(arm)}</td>", f"<td>{seed}</td>", f"<td>{span(why)}</td>"] for task, arm, seed, why in rows
     ]
-    return table("published", head, body)
+    return table("worded", head, body)

@@ -2,7 +2,6 @@
 
 cells.csv       long: one line for each task, encoding, setting, length and seed; a cell without a number states the reason
 summary.csv     one line for each task and encoding: the measured table
-published.csv   published claims, compared with these results
 """
 
 from __future__ import annotations
@@ -12,9 +11,8 @@ import io
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from posenc.lab.report.cells import Findings, home, long_form, reasons
+from posenc.lab.report.cells import Findings, home, long_form
 from posenc.lab.report.summary_table import TIMES
-from posenc.lab.report.words import of
 
 CELLS = ("task", "measure", "encoding", "setting", "mode", "length", "seed", "value", "state")
 SUMMARY = (
@@ -41,16 +39,10 @@ SUMMARY = (
     "parameters",
     "table_bytes_per_token",
 )
-PUBLISHED = ("source", "claim_en", "claim_zh", "ours_en", "ours_zh", "verdict", "unconverged", "why_en", "why_zh",
-             "decided_by")  # fmt: skip
 
 
 def tables(findings: Findings) -> dict[str, str]:
-    return {
-        "cells.csv": _csv(CELLS, long_form(findings)),
-        "summary.csv": _csv(SUMMARY, _summary(findings)),
-        "published.csv": _csv(PUBLISHED, _published(findings)),
-    }
+    return {"cells.csv": _csv(CELLS, long_form(findings)), "summary.csv": _csv(SUMMARY, _summary(findings))}
 
 
 def _summary(findings: Findings) -> Iterator[dict[str, Any]]:
@@ -84,14 +76,6 @@ def _cost(findings: Findings, name: str) -> dict[str, Any]:
     cost = ((findings["cost"] or {}).get("rows") or {}).get(name) or {}
     row = {f"{kind}_{part}": value for kind in TIMES for part, value in (cost.get(kind) or {}).items()}
     return row | {part: cost.get(part) for part in ("parameters", "table_bytes_per_token")}
-
-
-def _published(findings: Findings) -> Iterator[dict[str, Any]]:
-    for row in findings["published"]:
-        told = {"claim": of(row["claim"]), "ours": of(row["ours"]), "why": reasons(row)}
-        spoken = {f"{part}_{language}": words for part, both in told.items() for language, words in both.as_dict().items()}
-        kept = {name: row.get(name) for name in ("source", "verdict", "unconverged", "decided_by")}
-        yield kept | spoken
 
 
 def _csv(columns: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> str:

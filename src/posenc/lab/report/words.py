@@ -17,7 +17,6 @@ from posenc.support.languages import Words, joined
 PROSE: dict[str, Words] = beside(__file__, say)["words"] | {
     "change ": say("none", context="change"),
     "cost training": say("Training step", context="cost"),
-    "ours": say("here", context="heading"),
 }
 
 

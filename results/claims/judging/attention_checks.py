@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from posenc.lab.findings.published.deciding import Link, Ours, Score, decide
-from posenc.lab.findings.published.our_scores import TEXT, Found, Judge, Untested, arm_of, task_of
-from posenc.lab.findings.published.task_checks import ORDER
+from judging.deciding import Link, Ours, Score, decide
+from judging.our_scores import TEXT, Found, Judge, Untested, arm_of, task_of
+from judging.say import say
+from judging.task_checks import ORDER
 from posenc.lab.findings.titles import title
-from posenc.lab.say import say
 from posenc.support.languages import Words
 
 EVEN = "even"  # attention that is the same for every word

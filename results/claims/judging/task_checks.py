@@ -5,22 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
-from posenc.lab.findings import statistics
-from posenc.lab.findings.criteria import BREAKS, FLAT
-from posenc.lab.findings.published.deciding import (
-    NOTHING,
-    Groups,
-    Link,
-    Means,
-    Ours,
-    Score,
-    above,
-    best_first,
-    decide,
-    paired,
-    worst_first,
-)
-from posenc.lab.findings.published.our_scores import (
+from judging.deciding import NOTHING, Groups, Link, Means, Ours, Score, above, best_first, decide, paired, worst_first
+from judging.our_scores import (
     PLAIN,
     RETRIEVAL,
     TEXT,
@@ -39,8 +25,10 @@ from posenc.lab.findings.published.our_scores import (
     times,
     untrained_buckets,
 )
+from judging.say import say
+from posenc.lab.findings import statistics
+from posenc.lab.findings.criteria import BREAKS, FLAT
 from posenc.lab.findings.titles import change_title, title
-from posenc.lab.say import say
 from posenc.support.languages import Words
 
 MASKED, COPY, ORDER = "masked_language_model", "copy", "word_order"

@@ -5,19 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from posenc.lab.findings.criteria import FLAT
-from posenc.lab.findings.published.deciding import (
-    Link,
-    Ours,
-    Score,
-    above,
-    at_least,
-    decide,
-    difference,
-    paired,
-    worst_first,
-)
-from posenc.lab.findings.published.our_scores import (
+from judging.deciding import Link, Ours, Score, above, at_least, decide, difference, paired, worst_first
+from judging.our_scores import (
     BITS,
     TEXT,
     Found,
@@ -36,9 +25,10 @@ from posenc.lab.findings.published.our_scores import (
     trained_on,
     untrained_buckets,
 )
+from judging.say import say
+from posenc.lab.findings.criteria import FLAT
 from posenc.lab.findings.titles import change_title, title, training
 from posenc.lab.findings.wording import because
-from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
 # Bits a byte. The paper reports log₂(20.97 / 20.42) = 0.04 bits a word. A word of WikiText has about 5.6 bytes with its

@@ -13,11 +13,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from judging.say import say
 from posenc.lab.findings import statistics
 from posenc.lab.findings.criteria import FEWEST
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
-from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
 NOTHING = Words("")

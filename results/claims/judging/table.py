@@ -16,15 +16,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from judging import attention_checks, causes, cost_checks, task_checks, text_checks
+from judging.causes import Cause
+from judging.deciding import NOTHING, Groups, Link, Ours, at_least, at_most, worst_first
+from judging.our_scores import BITS, CONSULTED, PLAIN, Judge, Untested
+from judging.say import say
+from judging.task_checks import CHANCE, MASKED, ORDER
+from judging.text_checks import COMPETITIVE
 from posenc.lab.findings import criteria
-from posenc.lab.findings.published import attention_checks, causes, cost_checks, task_checks, text_checks
-from posenc.lab.findings.published.causes import Cause
-from posenc.lab.findings.published.deciding import NOTHING, Groups, Link, Ours, at_least, at_most, worst_first
-from posenc.lab.findings.published.our_scores import BITS, CONSULTED, PLAIN, Judge, Untested
-from posenc.lab.findings.published.task_checks import CHANCE, MASKED, ORDER
-from posenc.lab.findings.published.text_checks import COMPETITIVE
 from posenc.lab.findings.titles import change_title
-from posenc.lab.say import say
 from posenc.support.languages import Words, clauses
 
 FLAT, BREAKS, KEPT = criteria.FLAT["bits"], criteria.BREAKS["bits"], criteria.FLAT["exact"]
@@ -37,6 +37,24 @@ MCLEISH = "McLeish et al. 2024 (Abacus)"
 DAPE, CABLE, GRAPE = "Zheng et al. 2024 (DAPE)", "Veisi et al. 2025 (CABLE)", "Zhang et al. 2025 (GRAPE)"
 FOPE, STICK, BARBERO = "Hua et al. 2024 (FoPE)", "Tan et al. 2024 (stick-breaking)", "Barbero et al. 2024 (p-RoPE)"
 BIPE, JELASSI, CHO, ZHOU = "He et al. 2024 (BiPE)", "Jelassi et al. 2023", "Cho et al. 2024", "Zhou et al. 2024"
+MADE_FOR = {  # source of a claim -> the experiment at its paper's setting, NAME.yaml and its folder NAME
+    PRESS: "press",
+    HAVIV: "haviv",
+    KAZEMNEJAD: "kazemnejad",
+    CHEN: "peng",
+    PENG: "peng",
+    DROPE: "drope",
+    SUN: "xpos",
+    RUOSS: "ruoss",
+    FIRE: "fire",
+    KERPLE: "kerple",
+    GOLOVNEVA: "cope",
+    MCLEISH: "abacus",
+    JELASSI: "jelassi",
+    **dict.fromkeys((DAPE, CABLE, STICK, GRAPE, BARBERO), "newer"),
+    FOPE: "fope",
+    "notes 002": "order",
+}
 OTHER_CELLS = Cause(
     "task", say("theirs are the ranks in 33 cells of other tasks and seeds, and their rotary turns a quarter of each head")
 )
@@ -59,7 +77,7 @@ AS_GOOD = Link(
 FOUR = ["sinusoidal", "rope", "t5", "alibi"]
 FACTOR_2 = ["interpolation@2", "ntk@2", "yarn@2"]
 VERDICTS = {True: "agree", False: "disagree", None: "undecided"}
-WITH_RECORDS = say("the preset standard, whose trials record it")
+WITH_RECORDS = say("an experiment whose trials record it")
 
 
 def order_of(groups: Groups) -> list[Link]:
@@ -85,42 +103,44 @@ class PublishedClaim(NamedTuple):
     cause: Cause | None = None
 
 
-def table(findings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every claim with its verdict: agree, disagree, undecided, or not tested and why.
+class Row(NamedTuple):
+    """A claim and its verdict: agree, disagree, undecided, or not tested and why.
 
-    Where the verdict is disagree or undecided, `kind` and `cause` say why, and `trial` is one that shows it. Where it is
-    not tested, `needs` says what a test would take. `unconverged`: decided by models that still improved at their end.
+    Where the verdict is disagree or undecided, `kind` and `cause` say why, `trial` shows it, and `decided_by` is a command
+    that would decide it. Where it is not tested, `needs` says what a test would take.
     """
-    return [row(claim, findings) for claim in CLAIMS]
+
+    claim: PublishedClaim
+    ours: Words
+    verdict: str
+    why: Words
+    unconverged: bool = False  # it is decided by models that still improved at their end
+    kind: str | None = None
+    cause: Words = NOTHING
+    trial: str | None = None
+    decided_by: str = ""
+    needs: Words = NOTHING
 
 
-def row(claim: PublishedClaim, findings: Mapping[str, Any]) -> dict[str, Any]:
+def judged(claim: PublishedClaim, findings: Mapping[str, Any]) -> Row:
+    """The verdict of the records that `findings` (posenc.lab.findings.assemble) are of."""
     consulted: list[tuple[str, str]] = []
-    words, needs, known, cause, trial = NOTHING, NOTHING, claim.cause, None, None
     try:
         ours = claim.judge({**findings, CONSULTED: consulted})
     except Untested as error:
-        verdict, why, needs = "not tested", error.words, error.needs if error.needs.en else WITH_RECORDS
-    else:
-        words, verdict, why = ours.words, VERDICTS[ours.holds], ours.why
-        if verdict != "agree":
-            cause = causes.cause_of(known, claim.source, findings, consulted, ours)
-            trial = causes.trial_of(findings, consulted, ours)
-        if known and known.kind == "task" and cause is not known:
-            why = clauses(why, causes.told(known))
-        if verdict == "agree" and (growing := causes.growing(findings, consulted)):
+        return Row(claim, NOTHING, "not tested", error.words, needs=error.needs if error.needs.en else WITH_RECORDS)
+    verdict, why, known = VERDICTS[ours.holds], ours.why, claim.cause
+    cause = None if ours.holds else causes.cause_of(known, claim.source, findings, consulted, ours)
+    if known and known.kind == "task" and cause is not known:
+        why = clauses(why, causes.told(known))
+    if cause is None:
+        if growing := causes.growing(findings, consulted):
             why = clauses(*(clause for clause in (why, growing) if clause.en))
-    told = NOTHING if cause is None else causes.told(cause, trial)
-    texts = {"claim": claim.words, "ours": words, "why": why, "cause": told, "needs": needs}
-    return {
-        "source": claim.source,
-        "verdict": verdict,
-        "unconverged": verdict in ("agree", "disagree") and bool(causes.improving(findings, consulted)),
-        "kind": cause and cause.kind,
-        "trial": trial,
-        "decided_by": cause.experiment if cause and cause.experiment else None,
-        **{name: both.as_dict() for name, both in texts.items()},
-    }
+        return Row(claim, ours.words, verdict, why, bool(causes.improving(findings, consulted)))
+    trial = causes.trial_of(findings, consulted, ours)
+    unconverged = ours.holds is False and bool(causes.improving(findings, consulted))
+    told = causes.told(cause, trial)
+    return Row(claim, ours.words, verdict, why, unconverged, cause.kind, told, trial, cause.experiment)
 
 
 CLAIMS = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from posenc.lab.findings.published.deciding import Ours, Score, by_ranges, worst_first
-from posenc.lab.findings.published.our_scores import Found, Judge, Untested, listed, reachable
+from judging.deciding import Ours, Score, by_ranges, worst_first
+from judging.our_scores import Found, Judge, Untested, listed, reachable
+from judging.say import say
 from posenc.lab.findings.titles import title
-from posenc.lab.say import say
 from posenc.support.languages import Words
 
 COST = say("a sweep with this encoding, on one machine; it measures the cost at its end")

@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from judging.deciding import Ours
+from judging.say import say
 from posenc.lab.experiment import read_experiment
 from posenc.lab.findings.criteria import FEWEST, MISSING
-from posenc.lab.findings.published.counting import from_notes
-from posenc.lab.findings.published.deciding import Ours
 from posenc.lab.findings.titles import title
 from posenc.lab.findings.wording import numbered
-from posenc.lab.say import say
 from posenc.support.languages import Words, clauses, joined
 
 Kind = Literal["scale", "budget", "task", "theirs", "ours"]
 Consulted = Sequence[tuple[str, str]]  # task and encoding of the results that a check has read
 TEXT = "language_model"
+NOTES = "notes"  # a source that begins so is the founding notes, which are not published
 
 KINDS: Mapping[Kind, Words] = {
     "scale": say("scale"),
@@ -59,7 +59,7 @@ def cause_of(known: Cause | None, source: str, findings: Mapping[str, Any], cons
     of_open = [(task, name) for task, name in consulted if not ours.open or name in ours.open]
     if why := growing(findings, of_open):
         return Cause("budget", why, decided_by("budget", findings, consulted))
-    if from_notes(source) and not undecided:
+    if source.startswith(NOTES) and not undecided:
         return Cause("theirs", NOT_MEASURED)
     if ours.setting.en:
         return Cause("task", ours.setting)

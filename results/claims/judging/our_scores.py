@@ -13,20 +13,20 @@ import math
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
+from judging.deciding import NOTHING, Groups, Ours, Score, Scores
+from judging.say import say
 from posenc.lab import tasks
 from posenc.lab.experiment.change import TRAINED
 from posenc.lab.findings.criteria import MISSING, NOT_LEARNT
-from posenc.lab.findings.published.deciding import NOTHING, Groups, Ours, Score, Scores
 from posenc.lab.findings.row_tokens import longest_bucket, row_tokens
 from posenc.lab.findings.titles import change_title, title
 from posenc.lab.findings.wording import because
-from posenc.lab.say import say
 from posenc.support.languages import Words, joined
 
 Found = Mapping[str, Any]
 TEXT = "language_model"
 RETRIEVAL = ("passkey", "recall")
-OWN = {"flip_flop.py:FlipFlop": say("Flip-flop memory")}  # tasks of results/claims
+OWN = {"flip_flop.py:FlipFlop": say("Flip-flop memory")}  # tasks of this study
 NEAR = 1.25  # a scored length may differ from the published one by this factor
 BITS, PLAIN = say(" bits"), Words("")
 STATES = {
@@ -65,7 +65,7 @@ def task_of(findings: Found, *names: str) -> Found:
             if task["name"] == name:
                 return {**task, CONSULTED: findings.get(CONSULTED, [])}
     called = joined((OWN.get(name) or tasks.load(name).title for name in names), " or ", "或")
-    needs = say("an experiment with the task {names}", names=names[0].partition(".")[0])
+    needs = say("an experiment with the task {names}", names=names[0])
     raise Untested(say("not run: {called}", called=called), needs)
 
 

@@ -1,1 +1,0 @@
-"""Compares published claims with the results of the lab."""

@@ -1,4 +1,4 @@
-"""Angles beyond the trained length, and the measured curves: formulas from the papers, numbers from results/standard."""
+"""Angles beyond the trained length, and the measured curves: formulas from the papers, numbers from the study."""
 
 from __future__ import annotations
 

@@ -70,7 +70,10 @@ def publish(folder: Folder, findings: Findings, out: Path, authors: Sequence[str
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in contents.items():
             archive.writestr(f"{out.stem}/{name}", content)
-    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ValueError(f"--out: {out} cannot be made: {error.strerror}; choose another place") from None
     files.write(out, packed.getvalue())
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -787,3 +791,41 @@ def test_what_belongs_to_an_encoding_is_said_where_models_differ(plain_found: di
     assert f"by what belongs to it (learning rate {4 * usual:g} of T5, {usual:g} of the others" in said
     assert "RoPE with base 500; ALiBi with bias_max 5)" in said
     assert "All have 1 layer, d_model 128 and 1 head." in said
+
+
+TWICE = """
+import json, os, random, sys
+from pathlib import Path
+from posenc.lab.findings.assemble import findings
+from posenc.lab.findings.queries import Results
+from posenc.lab.records.results import Folder
+
+folder, listed = Path(sys.argv[1]), os.listdir
+os.listdir = lambda path=".": random.Random(int(os.environ["PYTHONHASHSEED"])).sample(names := listed(path), len(names))
+for _ in range(3):
+    with Folder(folder).connect() as database:
+        items = Results(database).items("recall", "exact")
+    print({name: column.tolist() for name, column in items.items()})
+print(json.dumps(findings(folder)))
+"""
+
+
+def test_the_findings_of_a_folder_are_the_same_to_the_last_bit(tmp_path: Path) -> None:
+    """Whatever threads add first, whatever the order of files and of hashes, and wherever the folder is."""
+
+    def fraction(asked: Asked) -> float:
+        return 0.5 + 0.5 * math.sin(12.9898 * asked.item + 78.233 * asked.seed + asked.length)
+
+    folder = write(
+        tmp_path / "results", tasks=("recall",), encodings=("nope", "rope"), seeds=5, items=300, value=fraction, cost=False
+    )
+    shutil.copytree(folder, tmp_path / "a" / "copy")
+    said = []
+    for seed, where in (("1", folder), ("2", tmp_path / "a" / "copy")):
+        here = {**os.environ, "PYTHONHASHSEED": seed}
+        done = subprocess.run(
+            [sys.executable, "-c", TWICE, where], env=here, capture_output=True, encoding="utf-8", check=True
+        )
+        said.append(done.stdout.splitlines())
+    assert len({*said[0][:3], *said[1][:3]}) == 1
+    assert said[0][3] == said[1][3]

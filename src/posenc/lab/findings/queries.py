@@ -19,7 +19,7 @@ CELLS = """
            sum(value * weight) / sum(weight) AS mean, count(*) AS items, sum(value) AS total
     FROM (SELECT * REPLACE (coalesce(change, '') AS change, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight)
           FROM rows WHERE kind IN ('bits', 'exact'))
-    GROUP BY ALL
+    GROUP BY ALL ORDER BY ALL
 """
 FIRST_SEED = "(SELECT task, encoding, min(seed) AS seed FROM trials WHERE NOT oracle GROUP BY ALL)"
 ATTENTION = f"""
@@ -58,6 +58,7 @@ WINDOWS = """
 ITEMS = """
     SELECT encoding, mode, length, seed, item, value, CASE WHEN kind = 'bits' THEN weight ELSE 1 END AS weight
     FROM rows WHERE task = ? AND kind = ? AND NOT oracle AND coalesce(change, '') = '' AND isfinite(value)
+    ORDER BY ALL
 """
 
 

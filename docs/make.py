@@ -19,6 +19,7 @@ from scores_table import scores_table
 from servers_table import servers_table
 from which_backend import table
 
+import posenc
 from posenc.catalogue.entry import KINDS, Entry
 from posenc.catalogue.lookup import ENTRIES, FOUNDATION, create, setting_of
 from posenc.pictures.plots.effect import effect
@@ -90,6 +91,14 @@ def _replaces_products(name: str) -> bool:
 
 
 def main() -> int:
+    found, source = Path(posenc.__file__).resolve().parent, ROOT.resolve() / "src" / "posenc"
+    if found != source:
+        print(
+            f"make: this writes the pages of {source}, and `import posenc` finds {found}; use that copy's Python, or "
+            f"PYTHONPATH={source.parent}",
+            file=sys.stderr,
+        )
+        return 1
     made = pages()
     if "--check" in sys.argv[1:]:
         stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]

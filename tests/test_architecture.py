@@ -9,7 +9,9 @@ import ast
 import functools
 import graphlib
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -102,6 +104,21 @@ def test_the_house_is_as_wide_as_tools_house_counts_it():
     assert found["lines"] == sum(path.read_text("utf-8").count("\n") for path in MODULES.values())
     assert {"embed", "rotate", "bias", "prepare"} <= set(found["names"])
     assert 5 < found["attend"]["files"] < found["attend"]["functions"] < found["attend"]["calls"]
+
+
+@pytest.mark.parametrize("script", ["tools/house.py --json", "docs/make.py --check"])
+def test_a_script_of_another_copy_does_not_take_this_package_for_its_own(script, tmp_path):
+    name, option = script.split()
+    for folder in ("tools", "docs"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("node_modules", "*.png", "*.svg"))
+    (tmp_path / "src" / "posenc").mkdir(parents=True)
+    command = [sys.executable, tmp_path / name, option]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONPATH": str(SRC)}, capture_output=True, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stdout == ""
+    assert str(SRC / "posenc") in ended.stderr
+    assert str(tmp_path / "src") in ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_no_two_folders_of_the_lab_import_each_other():

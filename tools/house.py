@@ -129,7 +129,20 @@ def lines() -> dict[str, int]:
     return dict(sorted(counted.items(), key=lambda one: -one[1]))
 
 
+def refuse_another_copy() -> None:
+    """Ends with a line where `import posenc` finds other files than those that are counted here."""
+    import posenc
+
+    found = Path(posenc.__file__).resolve().parent
+    if found != SOURCE:
+        raise SystemExit(
+            f"house: this counts {SOURCE}, and `import posenc` finds {found}; use that copy's Python, or "
+            f"PYTHONPATH={SOURCE.parent}"
+        )
+
+
 def main() -> None:
+    refuse_another_copy()
     by_room, names, drawn, attend, read_first = lines(), contract(), floors(), through_attend(), core()
     total = sum(by_room.values())
     if "--json" in sys.argv[1:]:

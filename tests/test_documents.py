@@ -9,6 +9,7 @@ from posenc import Positions, attend, create
 from posenc.attention import plan, windows
 
 B, H, G, T, D = 2, 4, 2, 24, 8
+REPLACED = {"sinks", "return_lse"}  # what stick-breaking, which replaces the softmax, refuses
 NAMES = ("nope", "rope", "xpos", "shaw", "transformer_xl", "cope", "fox", "stick_breaking")
 
 
@@ -87,6 +88,29 @@ def test_with_options_and_shared_keys(options, at, calls):
     whole = attend(*given, encoding, at, return_lse=True, impl="reference", **options)
     for one, other in zip(found, whole, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-9)
+
+
+ALONE = {**OPTIONS, "plain": {}, "scale": {"scale": 0.3}, "dropout": {"dropout": 0.5}, "lse": {"return_lse": True}}
+
+
+@pytest.mark.parametrize("options", ALONE.values(), ids=ALONE.keys())
+@pytest.mark.parametrize("name", ["rope", "alibi", "t5", "shaw", "fox", "stick_breaking"])
+def test_a_batch_of_padding_alone_has_the_gradients_of_the_formula(name, options):
+    """Zeros for all that takes part, parameters included: a rank whose rows are padding goes backward as others do."""
+    encoding, given = encoding_of(name), inputs(G)
+    if ("causal" in options and "causal_only" in encoding.traits) or (name == "stick_breaking" and {*options} & REPLACED):
+        pytest.skip("refused")
+    options = {key: x.clone().requires_grad_() if key == "sinks" else x for key, x in options.items()}
+    leaves = [*given, *([options["sinks"]] if "sinks" in options else []), *encoding.parameters()]
+    at = encoding.read_hidden(torch.randn(B, T, H * D, dtype=torch.float64), Positions.from_mask(torch.zeros(B, T)))
+    found, whole = (attend(*given, encoding, at, impl=impl, **options) for impl in ("auto", "reference"))
+    for one, other in zip(*((x if isinstance(x, tuple) else (x,)) for x in (found, whole)), strict=True):
+        assert torch.equal(one, other)
+        assert one.requires_grad
+    gradients = (torch.autograd.grad(x[0].sum() if isinstance(x, tuple) else x.sum(), leaves) for x in (found, whole))
+    for one, other in zip(*gradients, strict=True):
+        assert not one.any()
+        assert not other.any()
 
 
 def test_a_document_in_parts_is_one_call(calls):

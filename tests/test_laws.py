@@ -81,7 +81,7 @@ SETTINGS: dict[str, dict[str, Any]] = {name: {"n_kv_heads": 4} for name in OWN_K
 NEIGHBOURS = [  # a row must be one whole document: oracles/test_convolutional.py and test_conditional.py try the rest
     *("decode_equals_prefill", "packed_equals_separate", "sharded_equals_whole", "storage_order_does_not_matter"),
     *("joined_equals_listed", "listed_equals_counted", "batch_mates_do_not_matter", "locality", "module_equals_attend"),
-    *("options_agree", "strides_do_not_matter"),
+    *("options_agree", "strides_do_not_matter", "rejected_drafts_do_not_matter"),
 ]
 LEFT_OUT = {
     "falcon_alibi": ["shift_invariance"],  # its absence shows in roundings of far positions: test_laws_families.py
@@ -126,6 +126,7 @@ def test_laws(name, impl, dtype):
 
 QUICK = [law for law in laws.LAWS if law not in (*OF_DERIVATIVES, *OF_EDGES, "one_graph_over_lengths")]
 HARD = ["decode_equals_prefill", "packed_equals_separate", "padded_equals_unpadded", "shift_invariance", "head_slices"]
+HARD += ["rejected_drafts_do_not_matter"]
 
 
 @pytest.mark.parametrize("name", a_third(name for name in ENCODINGS if name in ADDED))
@@ -137,6 +138,11 @@ def test_a_sample(name):
     check(name, encoding, laws.Setting(dtype=torch.float32, impl=draw(name, able), causal=causal), QUICK)
     other = laws.Setting(dtype=draw(name, (torch.float64, torch.bfloat16, torch.float16)), impl=draw(name, able, "other"))
     check(name, encoding, other, HARD)
+
+
+@pytest.mark.parametrize("name", [name for name in ENCODINGS if name not in ("convolutional", "conditional")])
+def test_rejected_drafts_of_every_entry(name):
+    check(name, build(name), laws.Setting(dtype=torch.float64), ["rejected_drafts_do_not_matter"])
 
 
 @pytest.mark.parametrize("dtype", DTYPES[1:], ids=str)

@@ -12,6 +12,7 @@ from posenc.checking.bugs import BUGS
 from posenc.encoding import PositionalEncoding
 from posenc.encodings.alibi import ALiBi, alibi_slopes
 from posenc.encodings.convolutional import Convolutional
+from posenc.encodings.fox import FoX
 from posenc.encodings.rope import RoPE
 from posenc.encodings.shaw import Shaw
 from posenc.encodings.sinusoidal import Sinusoidal
@@ -54,6 +55,17 @@ class CountsByIndex(Absolute):
 class RunsThroughDocuments(Absolute):
     def embed(self, x, at):
         return self.add(x, at.order)
+
+
+class GoesOnFromTheLastColumn(FoX):
+    """Gates of rejected drafts still count: the sum goes on from the last stored column, whatever stands there."""
+
+    def __init__(self):
+        super().__init__(32, 4)
+
+    def state_of(self, x, at, past):
+        (sums,) = super().state_of(x, at, None)
+        return (sums if past is None else sums + self.sums(past)[:, -1:],)
 
 
 class LooksAtTheLongest(Absolute):
@@ -428,6 +440,8 @@ PLANTED = [
     ("packed_equals_separate", RunsThroughDocuments),
     ("packed_equals_separate", CountsByIndex),
     ("padded_equals_unpadded", CountsByIndex),
+    ("rejected_drafts_do_not_matter", CountsByIndex),
+    ("rejected_drafts_do_not_matter", GoesOnFromTheLastColumn),
     ("sharded_equals_whole", KeysByStorage),
     ("storage_order_does_not_matter", KeysByStorage),
     ("listed_equals_counted", GuessesWhenNothingIsKnown),

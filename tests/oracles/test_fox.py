@@ -102,6 +102,23 @@ def test_decoding_after_right_padding_forgets_no_more():
     close(last, expected[:, 3:].detach())
 
 
+@pytest.mark.parametrize("kind", [FoX, CABLE])
+def test_each_document_goes_on_after_its_own_last_token_by_loops(kind):
+    """Seven tokens are read and some rejected, then two more of one or two documents. Gates of others do not count."""
+    x, encoding = draw(8, 3, 9, M), filled(kind)
+    order = [[*range(9)]] * 3
+    documents = [[0, 1, 0, 1, 0, -1, 0, 1, 1], [1, 1, 0, 0, 0, -1, -1, 1, 0], [0, 0, 0, 0, 0, 0, -1, 0, 0]]
+    before = [[0, 1, 0, 1, 0, 0, 0], [1, 1, 0, 0, 0, 0, 0], [0] * 7]  # when no draft was rejected
+    coords, numbers, now = torch.tensor(order), torch.tensor(before), torch.tensor(documents)
+    read = encoding.read_hidden(torch.from_numpy(x[:, :7]), Positions(coords[:, :7], coords[:, :7], numbers))
+    held = Positions(coords[:, :7], coords[:, :7], now[:, :7], states=read.states)
+    new = Positions(coords[:, 7:], coords[:, 7:], now[:, 7:])
+    total = sums(encoding, Positions.cat([held, encoding.read_hidden(torch.from_numpy(x[:, 7:]), new, held)]))
+    for b, h, i, j in itertools.product(range(3), range(H), (7, 8), range(7)):
+        if documents[b][i] == documents[b][j]:
+            close(total[b, i, h] - total[b, j, h], papers(encoding, x, order, documents, b, h, i, j))
+
+
 @pytest.mark.parametrize("chunks", [(3, 1, 1, 3), (1,) * 8])
 def test_decoding_is_the_prefill(chunks):
     layer = Attention(32, H, Stack(RoPE(8), FoX(32, H)), n_kv_heads=2).double()

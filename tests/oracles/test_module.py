@@ -75,6 +75,26 @@ def test_self_attention(d_head, bias, impl):
         close(module(torch.from_numpy(x), Positions.arange(2, 5, 3), causal=causal, impl=impl), expected)
 
 
+@pytest.mark.parametrize("name", ["fox", "cable", "carope", "path_fox", "selective_rope", "wall", "alibi"])
+def test_a_token_after_drafts_that_one_row_rejected(name):
+    """Of three drafts the first row keeps all, the second one: others become padding, and what was read of them stays."""
+    sizes = {"d_model": 32, "n_heads": HEADS, "n_kv_heads": SHARED, "d_head": 8}
+    module = Attention(32, HEADS, create(name, **sizes), n_kv_heads=SHARED).double()
+    with torch.no_grad():
+        for seed, parameter in enumerate(module.parameters()):
+            parameter.copy_(torch.from_numpy(draw(60 + seed, *parameter.shape)) * 0.4)
+    x = torch.from_numpy(draw(1, 2, 10, 32))
+    _, cache = module.decode(x[:, :6], Positions.arange(2, 6))
+    _, cache = module.decode(x[:, 6:9], Positions.arange(2, 3, 6), cache)
+    document = torch.zeros(2, 9, dtype=torch.long)
+    document[1, 7:] = -1
+    held = Positions(cache.at.coords, cache.at.order, document, tables=cache.at.tables, states=cache.at.states)
+    out, _ = module.decode(x[:, 9:], Positions.decode([9, 7]), KeyValueCache(cache.k, cache.v, held))
+    for row, kept in enumerate((range(10), [0, 1, 2, 3, 4, 5, 6, 9])):
+        expected = module(x[row : row + 1, kept], Positions.arange(1, len(kept)))[:, -1:]
+        close(out[row : row + 1], expected.detach())
+
+
 def test_rotary_self_attention_is_causal_unless_said():
     module, x, rows = filled(RoPE(4, layout="half"), d_head=4), draw(1, 1, 4, D_MODEL), [range(7, 11)]
 

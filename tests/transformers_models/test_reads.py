@@ -13,7 +13,7 @@ from posenc.encodings.fox import FoX
 from posenc.encodings.of_families.t5_content import T5OfContent
 from posenc.encodings.of_families.t5_gated import GatedT5
 from posenc.encodings.of_families.zipformer import ZipformerPositions
-from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, model_of, near
+from transformers_models.test_attach import HEADS, IDS, WIDTH, by_hand, logits, made, model_of, near
 from transformers_models.test_versions import HERE
 
 MADE = {
@@ -59,6 +59,23 @@ def test_cached_and_padded(name):
     pt.detach(model)
     pt.attach(model, posenc.create("nope"))
     assert (logits(model) - whole).abs().max() > 1e-3
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("name", [*MADE, "cable", "path_fox"])
+def test_after_drafts_that_one_row_rejected(name):
+    """The mask hides two cached drafts of the second row: what follows is what follows the kept tokens alone."""
+    model = model_of()
+    pt.attach(model, encoding(name) if name in MADE else made(name))
+    cache = model(input_ids=IDS[:, :5], use_cache=True).past_key_values
+    cache = model(input_ids=IDS[:, 5:8], past_key_values=cache).past_key_values
+    mask = torch.ones(2, 10, dtype=torch.long)
+    mask[1, 6:8] = 0
+    out = model(input_ids=IDS[:, 8:], past_key_values=cache, attention_mask=mask).logits
+    near(out[:1], logits(model, IDS[:1])[:, 8:], 5e-5)
+    kept = mask[1].bool()
+    near(out[1:], logits(model, IDS[1:, kept])[:, 6:], 5e-5)
+    near(logits(model, attention_mask=mask)[1:, kept], logits(model, IDS[1:, kept]), 5e-5)
 
 
 @torch.no_grad()

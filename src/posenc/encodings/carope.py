@@ -75,7 +75,7 @@ class CARoPE(ReadsEarlierTokens):
         """The angle of every token, key head and pair, [b, t, g·n]."""
         f = 1 / (F.softplus(F.linear(x, self.weight.to(x.dtype), self.offset.to(x.dtype))) + 1)
         powers = f.double()[..., None] ** torch.arange(self.d_head // 2, device=x.device)  # [b, t, g, n]
-        return (running_sum(powers.flatten(2), at, None if past is None else self.state(past)[0]),)
+        return (running_sum(powers.flatten(2), at, None if past is None else (past, self.state(past)[0])),)
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from posenc.catalogue.entry import Entry
 from posenc.encoding import PositionalEncoding
+from posenc.encodings.bases.content_dependent import stable_argsort
 from posenc.kernels import cope_counts
-from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.structure import Scores
 from posenc.support import checks
@@ -26,7 +26,7 @@ from posenc.support.seams import check_width
 from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Bool, Float, Int
+    from posenc.support.shapes import Bool, Float
 
 
 FEWEST = 512  # keys that are counted in any case
@@ -103,19 +103,10 @@ class CoPE(PositionalEncoding):
         gates = logits.sigmoid() * may_attend
         if at_k.consecutive_in is not None:  # stored in order
             return gates.flip(-1).cumsum(dim=-1).flip(-1)
-        by_order = _stable_argsort(at_k.order)[:, None, None, :].expand_as(gates)
+        by_order = stable_argsort(at_k.order)[:, None, None, :].expand_as(gates)
         sorted_gates = gates.gather(-1, by_order)
         counts = sorted_gates.flip(-1).cumsum(dim=-1).flip(-1)
         return torch.empty_like(counts).scatter(-1, by_order, counts)
-
-
-def _stable_argsort(order: Int[Tensor, "b j"]) -> Int[Tensor, "b j"]:
-    """Equal orders stay as they stand."""
-    if not exporting():
-        return order.argsort(dim=-1, stable=True)
-    # ONNX has no stable sort. Of n keys, order·n + index is in the same order and never equal.
-    n = order.shape[1]
-    return (order * n + torch.arange(n, device=order.device)).argsort(dim=-1)
 
 
 ENTRY = Entry(

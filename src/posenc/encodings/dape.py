@@ -84,7 +84,7 @@ class DAPE(PositionalEncoding):
                     f"mask: expected one for all heads, [b, 1, i, j], since the network of {label(self)} reads "
                     f"neighbouring keys in the scores of all heads; got one for each of {seen.shape[1]} heads"
                 )
-            index = None if at_k.consecutive_in is not None else by_document_and_order(at_k)
+            index = None if at_k.consecutive_in == "row" else by_document_and_order(at_k)
             read, seen = _along_keys(read, index), _along_keys(seen, index)
             added = self._network(read.masked_fill(~seen, 0), seen)
             return logits + bias + _along_keys(added, None if index is None else index.argsort(dim=1))

@@ -105,7 +105,7 @@ class SelectiveRoPE(ReadsEarlierTokens):
             return plain, running_sum(short_convolution(plain, self.taps, at), at)
         plain_before, sums_before = self.state(past)
         steps = short_convolution(plain, self.taps, at, (past, plain_before))
-        return plain, running_sum(steps, at, sums_before)
+        return plain, running_sum(steps, at, (past, sums_before))
 
     def rotate(
         self, x: Float[Tensor, "b h t d"], at: Positions, side: Side, out: Tensor | None = None

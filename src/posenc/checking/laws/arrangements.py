@@ -190,6 +190,41 @@ def padded_equals_unpadded(encoding: PositionalEncoding, setting: Setting) -> It
     yield close(padded[:, :, pad:-pad], unpadded, setting.dtype, "real tokens")
 
 
+@breaks("padding", batch=1, length=7)
+def rejected_drafts_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
+    """Drafts that are rejected row by row, as padding within the row, change nothing for the tokens after them.
+
+    Of three drafts even rows accept one and odd rows all. Tried in one pass, and over a cache that holds what was read of
+    the drafts when they were tokens like others.
+    """
+    world, drafts = World(setting), setting.length - 2
+    accepted = torch.ones(setting.batch, setting.length, dtype=torch.bool, device=setting.device)
+    accepted[::2, drafts - 2 : drafts] = False
+    rows = []
+    for row, real in enumerate(accepted):
+        at = Positions.arange(1, int(real.sum()), device=setting.device)
+        rows.append(world.output(encoding, world.x[row : row + 1, real], at))
+    together = world.output(encoding, world.x, Positions.from_mask(accepted))
+    for row, (real, alone) in enumerate(zip(accepted, rows, strict=True)):
+        yield close(together[row : row + 1, :, real], alone, setting.dtype, f"row {row} in one pass")
+    if not setting.causal:
+        return
+    q, k, v, held = world.heads(
+        encoding, world.x[:, :drafts], Positions.arange(setting.batch, drafts, device=setting.device)
+    )
+    k, v = encoding.rotate(k, held, "key"), encoding.rotate(v, held, "value")
+    document = held.document.masked_fill(~accepted[:, :drafts], -1)
+    held = Positions(held.coords, held.order, document, tables=held.tables, states=held.states)
+    at = Positions.arange(setting.batch, 2, accepted[:, :drafts].sum(dim=1), device=setting.device)
+    q, new_k, new_v, at = world.heads(encoding, world.x[:, drafts:], at, held)
+    k = torch.cat([k, encoding.rotate(new_k, at, "key")], dim=2)
+    v = torch.cat([v, encoding.rotate(new_v, at, "value")], dim=2)
+    q = encoding.rotate(q, at, "query")
+    out = world.attend_rotated(encoding, q, k, v, at, Positions.cat([held, at]))
+    for row, alone in enumerate(rows):
+        yield close(out[row : row + 1], alone[:, :, -2:], setting.dtype, f"row {row} over a cache")
+
+
 @breaks("batch mates", length=1)
 def batch_mates_do_not_matter(encoding: PositionalEncoding, setting: Setting) -> Iterator[Measured]:
     """A row gives the same alone as beside rows at other, longer positions."""

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.encoding import BiasFn, PositionalEncoding
+from posenc.kernels.eager import exporting
 from posenc.positions import Positions
 from posenc.support import checks
 from posenc.support.identity import label
@@ -26,7 +27,7 @@ from posenc.support.seams import check_tokens, check_width
 from posenc.support.tensor_checks import readable
 
 if TYPE_CHECKING:
-    from posenc.support.shapes import Float, Int
+    from posenc.support.shapes import Bool, Float, Int
 
 COPIED = 2**16  # entries of a matrix that are looked up one by one, whatever is asked for
 Reads = Literal["hidden", "query"]
@@ -139,7 +140,7 @@ class ForgetGates(ReadsEarlierTokens):
 
     def state_of(self, x: Float[Tensor, "b t m"], at: Positions, past: Positions | None) -> tuple[Tensor, ...]:
         gates = self.log_gates(F.linear(x, self.weight.to(x.dtype), self.offset.to(x.dtype)))
-        return (running_sum(gates, at, None if past is None else self.sums(past)),)
+        return (running_sum(gates, at, None if past is None else (past, self.sums(past))),)
 
     def sums(self, at: Positions) -> Float[Tensor, "b t n"]:
         """S of every token and gate, in fp64."""
@@ -155,28 +156,78 @@ class ForgetGates(ReadsEarlierTokens):
 
 
 def running_sum(
-    steps: Float[Tensor, "b t *s"], at: Positions, before: Float[Tensor, "b s *s"] | None = None
+    steps: Float[Tensor, "b t *s"], at: Positions, past: tuple[Positions, Float[Tensor, "b s *s"]] | None = None
 ) -> Float[Tensor, "b t *s"]:
     """The sum of `steps` up to every token, itself included, along the causal order, in fp64. Padding adds nothing.
 
-    before   the sums up to the tokens before these in the same rows; the last of them is where these begin
+    past   the positions of the tokens before these in the same rows, and their sums: every document goes on from its own
+           last token, whatever stands in the row after it, such as padding or drafts that were rejected
 
-    Only differences within a document mean something: the sum goes on from one document of a row to the next.
+    Only differences within a document mean something: without a past the sum goes on from one document to the next.
     """
     steps = steps.double()
     steps = steps.masked_fill((at.document < 0).view(*at.document.shape, *[1] * (steps.ndim - 2)), 0.0)
-    if at.consecutive_in is not None:
-        total = steps.cumsum(dim=1)
-    else:
-        index = by_document_and_order(at).view(*at.order.shape, *[1] * (steps.ndim - 2)).expand_as(steps)
-        total = torch.empty_like(steps).scatter(1, index, steps.gather(1, index).cumsum(dim=1))
-    return total if before is None or not before.shape[1] else total + before[:, -1:].double()
+    if past is not None and not past[0].length:
+        past = None
+    if at.consecutive_in == "row" and past is not None:
+        return steps.cumsum(dim=1) + _of_real(past[1], *_last_tokens(past[0], 1)).double()
+    if at.consecutive_in is not None and past is None:
+        return steps.cumsum(dim=1)
+    index = by_document_and_order(at)
+    steps = taken(steps, index)
+    total = steps.cumsum(dim=1)
+    if past is not None:
+        document = at.document.gather(1, index)
+        begins, last = _places(document, document), _last_of_documents(past[0], document)
+        total = total - taken(total - steps, begins) + _of_real(past[1], *last).double()
+    return taken(total, index.argsort(dim=1))
+
+
+def _last_tokens(at: Positions, count: int) -> tuple[Int[Tensor, "b n"], Bool[Tensor, "b n"]]:
+    """The last tokens of document 0 in every row, in causal order, and whether they are such: a row may have fewer."""
+    stored = torch.arange(at.length, device=at.order.device).expand(at.batch, -1)
+    if at.consecutive_in == "row":
+        last = stored[:, max(at.length - count, 0) :]
+        return last, torch.ones_like(last, dtype=torch.bool)
+    place = (at.order - at.order.amin(dim=1, keepdim=True)) * at.length + stored  # of equal orders the one stored last
+    found = place.masked_fill(at.document != 0, -1).topk(min(count, at.length), dim=1)
+    return found.indices.flip(1), found.values.flip(1) >= 0
+
+
+def _last_of_documents(at: Positions, document: Int[Tensor, "b t"]) -> tuple[Int[Tensor, "b t"], Bool[Tensor, "b t"]]:
+    """The last token of each of these documents in the same row, and whether there is one."""
+    index = by_document_and_order(at)
+    place = _places(at.document.gather(1, index), document, right=True) - 1
+    last = index.gather(1, place.clamp(min=0))
+    return last, at.document.gather(1, last) == document
+
+
+def _of_real(x: Float[Tensor, "b s *s"], index: Int[Tensor, "b n"], real: Bool[Tensor, "b n"]) -> Float[Tensor, "b n *s"]:
+    """The tokens of every row at its own indices, 0 where they are not real."""
+    return taken(x, index).masked_fill(~real.view(*real.shape, *[1] * (x.ndim - 2)), 0.0)
+
+
+def _places(ordered: Int[Tensor, "b s"], x: Int[Tensor, "b t"], *, right: bool = False) -> Int[Tensor, "b t"]:
+    """How many of the growing numbers of a row are smaller than x, or as large with `right`."""
+    if not exporting():
+        return torch.searchsorted(ordered, x, right=right)
+    before = ordered[:, None] <= x[..., None] if right else ordered[:, None] < x[..., None]  # ONNX has no searchsorted
+    return before.sum(dim=-1)
+
+
+def stable_argsort(x: Int[Tensor, "b t"]) -> Int[Tensor, "b t"]:
+    """Equal numbers stay as they stand."""
+    if not exporting():
+        return x.argsort(dim=-1, stable=True)
+    # ONNX has no stable sort. Of n numbers, x·n + index is in the same order and never equal.
+    n = x.shape[1]
+    return (x * n + torch.arange(n, device=x.device)).argsort(dim=-1)
 
 
 def by_document_and_order(at: Positions) -> Int[Tensor, "b t"]:
     """The indices of the tokens of every row, document by document, each in causal order."""
-    by_order = at.order.argsort(dim=1, stable=True)
-    return by_order.gather(1, at.document.gather(1, by_order).argsort(dim=1, stable=True))
+    by_order = stable_argsort(at.order)
+    return by_order.gather(1, stable_argsort(at.document.gather(1, by_order)))
 
 
 def along_the_path(at_q: Positions, at_k: Positions) -> tuple[Int[Tensor, "b j"] | None, Int[Tensor, "b i"]]:
@@ -201,23 +252,38 @@ def short_convolution(
 
     past   the positions and the x of the tokens before these in the same rows
     """
-    index = None if at.consecutive_in is not None else by_document_and_order(at)
+    if past is not None and past[0].length and at.consecutive_in != "row":
+        return _convolved_after(x, taps.to(x.dtype), at, *past)
+    index = None if at.consecutive_in == "row" else by_document_and_order(at)
     document, back = at.document, taps.shape[1] - 1
     if index is not None:
         x, document = taken(x, index), document.gather(1, index)
-    row, before = x.new_zeros(x.shape[0], back, x.shape[2]), document.new_full((x.shape[0], back), -2)
-    if past is not None and back:
-        at_past, held = past
-        last = by_document_and_order(at_past)[:, -back:]
-        row = torch.cat([row, taken(held.to(x.dtype), last)], dim=1)[:, last.shape[1] :]
-        before = torch.cat([before, at_past.document.gather(1, last)], dim=1)[:, last.shape[1] :]
-    row, documents = torch.cat([row, x], dim=1), torch.cat([before, document], dim=1)
+    row, documents = x, document
+    if past is not None and past[0].length and back:
+        last, real = _last_tokens(past[0], back)
+        row = torch.cat([_of_real(past[1].to(x.dtype), last, real), row], dim=1)
+        documents = torch.cat([real.long() - 1, documents], dim=1)
+    missing = back + x.shape[1] - row.shape[1]
+    row, documents = F.pad(row, (0, 0, missing, 0)), F.pad(documents, (missing, 0), value=-2)
     out = torch.zeros_like(x)
     for step in range(back + 1):
         reached = slice(step, step + x.shape[1])
         same = (documents[:, reached] == document)[..., None]
         out = out + row[:, reached] * taps[:, step].to(x.dtype) * same
     return out if index is None else taken(out, index.argsort(dim=1))
+
+
+def _convolved_after(
+    x: Float[Tensor, "b t c"], taps: Float[Tensor, "c s"], at: Positions, at_past: Positions, held: Float[Tensor, "b p c"]
+) -> Float[Tensor, "b t c"]:
+    """The same after the tokens at `at_past`: every token's own document, wherever its earlier tokens stand."""
+    every = Positions.cat([part.replaced(tables={}, states={}) for part in (at_past, at)])
+    index, back = by_document_and_order(every), torch.arange(taps.shape[1] - 1, -1, -1, device=x.device)
+    place = index.argsort(dim=1)[:, at_past.length :, None] - back  # [b, t, s]
+    source = index.gather(1, place.clamp(min=0).flatten(1))
+    same = (every.document.gather(1, source).view_as(place) == at.document[..., None]) & (place >= 0)
+    reached = taken(torch.cat([held.to(x.dtype), x], dim=1), source).unflatten(1, place.shape[1:])  # [b, t, s, c]
+    return (reached * taps.T * same[..., None]).sum(dim=2)
 
 
 def filled_up(count: int, block: int, device: torch.device) -> Int[Tensor, "n"]:
